@@ -2,7 +2,7 @@
 # Made from the option tables of the library by `python3 -m invar._stub`; do not edit.
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,83 @@ Progress = bool | Callable[[str, int, int], Any] | None
 Floats = NDArray[np.float32]
 
 __version__: str
+@overload
+def encode(
+    images: Path | ArrayLike | Sequence[Any],
+    bank: Path,
+    *,
+    encoder: Path | Callable[..., Any] | Encoder | None = None,
+    labels: ArrayLike | Sequence[str] | None = None,
+    width: int | None = None,
+    batch: int | None = None,
+    filter: Literal["bilinear", "bicubic"] | None = None,
+    name: str | None = None,
+    version: str | None = None,
+    dry_run: Literal[False] = False,
+    threads: int = 0,
+    progress: Progress = None,
+    weights: OptionText = None,
+    key: OptionText = None,
+    bn_eps: float | None = 0.0,
+    stride: Literal["3x3", "1x1"] | None = None,
+    heads: int | None = 0,
+    eps: float | None = 0.0,
+    pos: Literal["dino", "timm", "hf"] | None = None,
+    augment: OptionText = None,
+    augment_space: Literal["normalized", "pixel"] | None = 'normalized',
+    size: OptionText = None,
+    resize: int | None = 0,
+    normalize: OptionText = None,
+    mean: OptionText = None,
+    std: OptionText = None,
+    copies: OptionText = None,
+    dtype: Literal["float32", "float16"] | None = 'float32',
+    seed: int | None = 0,
+    classes: OptionText = None,
+    holdout: float | None = 0.0,
+    limit: int | None = 0,
+    skip_broken: bool | None = False,
+    split: OptionText = None,
+) -> Bank: ...
+@overload
+def encode(
+    images: Path | ArrayLike | Sequence[Any],
+    bank: Path,
+    *,
+    encoder: Path | Callable[..., Any] | Encoder | None = None,
+    labels: ArrayLike | Sequence[str] | None = None,
+    width: int | None = None,
+    batch: int | None = None,
+    filter: Literal["bilinear", "bicubic"] | None = None,
+    name: str | None = None,
+    version: str | None = None,
+    dry_run: Literal[True],
+    threads: int = 0,
+    progress: Progress = None,
+    weights: OptionText = None,
+    key: OptionText = None,
+    bn_eps: float | None = 0.0,
+    stride: Literal["3x3", "1x1"] | None = None,
+    heads: int | None = 0,
+    eps: float | None = 0.0,
+    pos: Literal["dino", "timm", "hf"] | None = None,
+    augment: OptionText = None,
+    augment_space: Literal["normalized", "pixel"] | None = 'normalized',
+    size: OptionText = None,
+    resize: int | None = 0,
+    normalize: OptionText = None,
+    mean: OptionText = None,
+    std: OptionText = None,
+    copies: OptionText = None,
+    dtype: Literal["float32", "float16"] | None = 'float32',
+    seed: int | None = 0,
+    classes: OptionText = None,
+    holdout: float | None = 0.0,
+    limit: int | None = 0,
+    skip_broken: bool | None = False,
+    split: OptionText = None,
+) -> dict[str, float]: ...
+@overload
 def encode(
     images: Path | ArrayLike | Sequence[Any],
     bank: Path,
@@ -240,7 +317,7 @@ class Adapter:
 
 class Bank:
     path: str
-    def __init__(self, path: Path, *, threads: int = 0, _folder: ArrayLike = None) -> None: ...
+    def __init__(self, path: Path, *, threads: int = 0) -> None: ...
     @property
     def dim(self) -> int: ...
     @property
@@ -295,7 +372,7 @@ class Results:
     @property
     def complete(self) -> bool: ...
     def value(self, metric: str, column: str) -> dict[str, Any] | None: ...
-    def __getitem__(self, key: str) -> float: ...
+    def __getitem__(self, key: tuple[str, str]) -> float: ...
     def to_json(self, path: Path | None = None) -> str: ...
     def to_pandas(self, intervals: bool = False) -> Any: ...
     def table(self) -> list[list[str]]: ...
@@ -304,7 +381,7 @@ class Results:
 
 class Run:
     path: str
-    def __init__(self, path: Path, *, threads: int = 0, _folder: ArrayLike = None) -> None: ...
+    def __init__(self, path: Path, *, threads: int = 0) -> None: ...
     @property
     def adapter(self) -> Adapter: ...
     @property
@@ -348,10 +425,50 @@ class InvariantTransformer:
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
         threads: int = 0,
+        *,
+        goal: Literal["classify", "same-image", "distances"] | None = None,
+        keep_structure: float | None = None,
+        index: Literal["old", "new"] | None = None,
+        metric: Literal["l2", "cosine"] | None = None,
+        budget: float | None = None,
+        even_if_worse: bool | None = None,
+        loss: Literal["mawa", "waco", "simclr", "hsic", "anco", "none"] | None = None,
+        init: Literal["random", "identity", "rigid", "ridge", "features"] | None = None,
+        residual: bool | None = None,
+        scaled: bool | None = None,
+        no_identity: bool | None = None,
+        samples: int | None = None,
+        hidden: int | None = None,
+        width: int | None = None,
+        anchor: float | None = None,
+        projections: int | None = None,
+        p: float | None = None,
+        slices: Literal["random", "orthogonal"] | None = None,
+        shuffle: Literal["both", "second"] | None = None,
+        temperature: float | None = None,
+        sigma_x: OptionText = None,
+        sigma_z: OptionText = None,
+        similarity: Literal["l2", "cosine"] | None = None,
+        tau: float | None = None,
+        ridge: float | None = None,
+        spread: Literal["none", "scale", "transport"] | None = None,
+        strength: float | None = None,
+        validation: float | None = None,
+        keep: Literal["last", "best"] | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        lr_min: float | None = None,
+        weight_decay: float | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> InvariantTransformer: ...
     def transform(self, X: ArrayLike) -> Floats: ...
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **params: Any) -> Floats: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> InvariantTransformer: ...
 def structure(x: ArrayLike, e: ArrayLike, *, threads: int = 0, progress: Progress = None) -> Results: ...
 def dependence(
     x: ArrayLike,
@@ -365,6 +482,37 @@ def dependence(
     permutations: int | None = 20,
     seed: int | None = 0,
 ) -> Results: ...
+@overload
+def sliced_wasserstein(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    directions: ArrayLike | None = None,
+    gradient: Literal[False] = False,
+    threads: int = 0,
+    progress: Progress = None,
+    projections: int | None = 1000,
+    p: float | None = 2.0,
+    slices: Literal["random", "orthogonal"] | None = 'random',
+    permutations: int | None = 20,
+    seed: int | None = 0,
+) -> float: ...
+@overload
+def sliced_wasserstein(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    directions: ArrayLike | None = None,
+    gradient: Literal[True],
+    threads: int = 0,
+    progress: Progress = None,
+    projections: int | None = 1000,
+    p: float | None = 2.0,
+    slices: Literal["random", "orthogonal"] | None = 'random',
+    permutations: int | None = 20,
+    seed: int | None = 0,
+) -> tuple[float, Floats]: ...
+@overload
 def sliced_wasserstein(
     a: ArrayLike,
     b: ArrayLike,

@@ -4,6 +4,7 @@
 `python3 -m invar._stub > python/invar/__init__.pyi` makes it again; a test fails if it differs.
 """
 import inspect
+from dataclasses import replace
 
 from ._describe import COMMANDS, rows_of
 from ._options import COUNT, FLAG, LIST, NUMBER
@@ -14,7 +15,7 @@ HEAD = '''\
 # Made from the option tables of the library by `python3 -m invar._stub`; do not edit.
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,13 +42,13 @@ ANNOTATIONS = {
     "name": "str | None", "version": "str | None", "size": "int | str | None", "resize": "int | None",
     "normalize": "OptionText", "augment": "str | None", "holdout": "float", "params": "ArrayLike | None", "spec": "str",
     "clean": "ArrayLike | Mapping[str, ArrayLike]", "copies": "Any", "command": "str", "key": "str", "split": "str",
-    "index": "int", "metric": "str", "column": "str", "intervals": "bool", "data": "bytes", "out": "Floats | None",
+    "key.__getitem__": "tuple[str, str]", "index": "int", "metric": "str", "column": "str", "intervals": "bool", "data": "bytes", "out": "Floats | None",
     "directions": "ArrayLike | None", "preset": "str", "options": "Mapping[str, Any] | None", "y": "Any",
     "document": "dict[str, Any]", "deep": "bool", "input_features": "Any", "name.field": "str",
-    "->encode": "Bank | dict[str, float]", "->train": "Run", "->eval": "Results", "->diagnose": "Results",
+    "->train": "Run", "->eval": "Results", "->diagnose": "Results",
     "->check": "Results", "->export": "None",
     "->merge": "Adapter", "->bank": "Bank", "->synthetic": "Bank", "->structure": "Results", "->dependence": "Results",
-    "->sliced_wasserstein": "float | tuple[float, Floats]", "->tsne": "tuple[Floats, Results]",
+    "->tsne": "tuple[Floats, Results]",
     "->neighbours": "tuple[NDArray[np.uint32], NDArray[np.float64]]", "->augment": "tuple[Floats, Floats]",
     "->options": "list[OptionInfo]", "->commands": "list[str]", "->__call__": "Floats", "->__init__": "None",
     "->adapter": "Adapter", "->decoder": "Adapter", "->info": "dict[str, Any]", "->log": "list[dict[str, Any]]",
@@ -62,6 +63,8 @@ ANNOTATIONS = {
     "->keyword": "str", "->fit": "InvariantTransformer", "->transform": "Floats", "->__fspath__": "str",
     "->get_feature_names_out": "NDArray[Any]", "->to_pandas": "Any",
 }
+# What is returned depends on a flag: (flag, without it, with it).
+FLAGS = {"encode": ("dry_run", "Bank", "dict[str, float]"), "sliced_wasserstein": ("gradient", "float", "tuple[float, Floats]")}
 SHOWN = ("__init__", "__call__", "__getitem__", "__fspath__")
 
 
@@ -85,21 +88,34 @@ def spell_parameter(p, function):
     return f"{star}{p.name}: {annotation(p.name, function)}{default}"
 
 
-def spell_function(function, name, rows, indent=""):
+def spell_overloads(function, name, rows):
+    """One per value of the flag; the last is for a flag that is only known when it runs."""
+    flag, without, with_it = FLAGS[name]
+    forms = (("Literal[False] = False", without), ("Literal[True]", with_it), ("bool = False", f"{without} | {with_it}"))
+    return "\n".join("@overload\n" + spell_function(function, name, rows, "", {flag: kind}, returns)
+                     for kind, returns in forms)
+
+
+def spell_function(function, name, rows, indent="", kinds=None, returns=None):
+    """`kinds` has the types and defaults of parameters that differ from the usual, and `returns` that of the result."""
+    if name in FLAGS and kinds is None:
+        return spell_overloads(function, name, rows)
     parameters = list(inspect.signature(function).parameters.values())
     words, keywords_only = [], False
     for p in parameters:
-        if p.kind is p.VAR_KEYWORD and rows is not None:
+        if p.kind is p.VAR_KEYWORD and rows is not None or p.name.startswith("_"):
             continue
         if p.kind is p.KEYWORD_ONLY and not keywords_only and not any(q.kind is q.VAR_POSITIONAL for q in parameters):
             words.append("*")
         keywords_only = keywords_only or p.kind is p.KEYWORD_ONLY
-        words.append(spell_parameter(p, name))
+        words.append(f"{p.name}: {kinds[p.name]}" if kinds and p.name in kinds else spell_parameter(p, name))
+    if rows and not keywords_only:
+        words.append("*")
     for row in rows or []:
         default = "..." if row.kind == LIST else repr(row.default)
         none = " | None" if row.kind != LIST and type_of(row) != "OptionText" else ""
         words.append(f"{row.keyword}: {type_of(row)}{none} = {default}")
-    returns = ANNOTATIONS.get("->" + name, "Any")
+    returns = returns or ANNOTATIONS.get("->" + name, "Any")
     one = f"{indent}def {name}({', '.join(words)}) -> {returns}: ..."
     if len(one) <= 120:
         return one
@@ -123,6 +139,10 @@ def spell_class(kind, commands):
             lines.append(spell_function(value, name, rows, "    "))
         elif isinstance(value, int) and name == "status":
             lines.append("    status: int")
+    if kind.__name__ == "InvariantTransformer":  # of its bases
+        lines += ["    def fit_transform(self, X: ArrayLike, y: Any = None, **params: Any) -> Floats: ...",
+                  "    def get_params(self, deep: bool = True) -> dict[str, Any]: ...",
+                  "    def set_params(self, **params: Any) -> InvariantTransformer: ..."]
     if kind.__name__ in ("Bank", "Run"):
         lines.insert(1, "    path: str")
     if kind.__name__ == "OptionInfo":
@@ -135,7 +155,10 @@ def stub():
     """The text of __init__.pyi. Signatures are those of the source afterwards, so this is for a process of its own."""
     import invar
 
-    commands = {}
+    from ._transformer import InvariantTransformer, training_rows
+
+    del InvariantTransformer.__init__.__signature__
+    commands = {"InvariantTransformer": [replace(row, default=None) for row in training_rows()]}
     for name in COMMANDS:
         value = getattr(invar, name)
         target = value.__init__ if inspect.isclass(value) else value

@@ -11,7 +11,9 @@ class TorchAdapter(torch.nn.Sequential):
         self.residual = residual
 
     def forward(self, z):
-        codes = super().forward(z)
+        codes = z
+        for layer in self:  # torch.jit.script knows no super()
+            codes = layer(codes)
         return z + codes if self.residual else codes
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """E as scikit-learn likes it: fit, transform, get_params. scikit-learn need not be installed."""
+import inspect
 import os
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from ._adapter import Adapter
 from ._bank import bank
 from ._library import Folder, UseError, floats
+from ._options import options as options_of
 from ._train import train
 
 try:
@@ -31,14 +33,16 @@ except ImportError:
     class BaseEstimator:
         """get_params and set_params, enough for a copy."""
 
-        names = ("preset", "copies", "options", "seed", "threads")
+        @classmethod
+        def _names(cls):
+            return [name for name in inspect.signature(cls).parameters if name != "self"]
 
         def get_params(self, deep=True):
-            return {name: getattr(self, name) for name in self.names}
+            return {name: getattr(self, name) for name in self._names()}
 
         def set_params(self, **params):
             for name, value in params.items():
-                if name not in self.names:
+                if name not in self._names():
                     raise ValueError(f"Invalid parameter {name!r}")
                 setattr(self, name, value)
             return self
@@ -48,15 +52,33 @@ except ImportError:
             return self.fit(X, y, **params).transform(X)
 
 
+OWN = ("preset", "copies", "options", "seed", "threads")
+GROUPS = ("Goal", "Method", "Loss", "Data", "Optimiser")
+
+
+def training_rows():
+    """The options of train that say how an adapter is made from rows, rather than from what and where to."""
+    return [row for row in options_of("train") if row.group in GROUPS and row.keyword not in (*OWN, "split", "decoder")]
+
+
+TRAINING = tuple(row.keyword for row in training_rows())
+
+
 class InvariantTransformer(TransformerMixin, BaseEstimator):
     """Learns E from clean features and augmented copies of them; transform applies it.
 
     fit(clean, copies): clean is [n, d], copies [n, c, d], [n, d] or a list of [n, d], row by row from the same images.
     In a pipeline, where only X is passed on, `copies` of the constructor is a function that makes copies of X.
-    preset, seed and the dictionary options are those of invar.train.
+    preset, seed and all other parameters, such as hidden=512, are the options of invar.train, None for the default of the
+    preset; so grids can search them. The dictionary options gives several at once.
     """
 
-    def __init__(self, preset="instant", copies=None, options=None, seed=0, threads=0):
+    def __init__(self, preset="instant", copies=None, options=None, seed=0, threads=0, **training):
+        unknown = [name for name in training if name not in TRAINING]
+        if unknown:
+            raise TypeError(f"InvariantTransformer() got an unexpected keyword argument {unknown[0]!r}")
+        for name in TRAINING:
+            setattr(self, name, training.get(name))
         self.preset = preset
         self.copies = copies
         self.options = options
@@ -83,13 +105,20 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
                            "fit needs augmented copies [n, c, d] or [n, d] as its second argument, not labels")
         return y
 
+    def _options(self):
+        given = {name: getattr(self, name) for name in TRAINING if getattr(self, name) is not None}
+        for name in self.options or {}:
+            if name in given:
+                raise UseError(f"{name} is a parameter and also in options; leave one of them out")
+        return {**(self.options or {}), **given}
+
     def fit(self, X, y=None):
         """X: clean features [n, d]; y: copies of them."""
         X = self._rows(X, True)
         with Folder() as folder:
             made = bank(X, self._copies(X, y))
             run = train(made, os.path.join(folder, "run"), threads=self.threads, progress=False, preset=self.preset,
-                        seed=self.seed, **(self.options or {}))
+                        seed=self.seed, **self._options())
             self.adapter_ = Adapter(run.path, threads=self.threads)
         return self
 
@@ -115,3 +144,10 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.target_tags.required = self.copies is None
         return tags
+
+
+# scikit-learn takes the names of parameters from here, and has no use for **training.
+SIGNATURE = inspect.signature(InvariantTransformer.__init__)
+InvariantTransformer.__init__.__signature__ = SIGNATURE.replace(
+    parameters=[p for p in SIGNATURE.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in TRAINING])

@@ -6,8 +6,9 @@
 
 The first lines of docs/PYTHON.md, as they stand there, on real photographs with torchvision's ResNet-18, and what the
 program makes of the same: equal bytes. A ResNet-18 in PyTorch as a callback gives the bank of our own ResNet-18, also
-when it is interrupted and resumed; so does an ONNX Runtime session. E.torch() equals E. InvariantTransformer passes
-scikit-learn's checks. The examples run.
+when it is interrupted and resumed; so does an ONNX Runtime session. E.torch() equals E, also as a script of TorchScript.
+InvariantTransformer passes scikit-learn's checks. mypy accepts the Python lines of README.md and docs/PYTHON.md. The examples
+run.
 
 PHOTOS is a folder of images and RESNET18 a weight file of torchvision. Without them, photographs are those of
 ../shared/data/rsscn7.tar and weights are $INVAR_RESNET18 or what ../shared/data/get_resnet18.py fetches; where these are
@@ -16,6 +17,7 @@ not at hand, both are made, and that is said. Exit 77 (skipped) where PyTorch is
 import contextlib
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -221,6 +223,8 @@ def check_forms(photos, weights):
     module = E.torch()
     with torch.inference_mode():
         judge("E.torch()", apart(module(torch.from_numpy(z)).numpy(), E(z)), MODULE_TOLERANCE)
+        judge("torch.jit.script(E.torch())", apart(torch.jit.script(module)(torch.from_numpy(z)).numpy(), E(z)),
+              MODULE_TOLERANCE)
     assert list(module.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
     module.to(torch.float64)
     net = open_resnet(weights)
@@ -266,6 +270,55 @@ def check_scikit_learn():
         if one["status"] not in ("passed", "skipped"):
             failed.append(one["check_name"])
     print(f"scikit-learn: {sum(one['status'] == 'passed' for one in done)} of {len(done)} checks passed")
+    check_parameters()
+
+
+def check_parameters():
+    """Options of training as parameters: clone, a grid, and other processes."""
+    import joblib
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    X, y = np.random.default_rng(0).normal(size=(90, 6)).astype("f4"), np.arange(90) % 3
+    T = invar.InvariantTransformer(copies=noisy, threads=1, hidden=16)
+    copy = clone(T.set_params(ridge=0.5))
+    assert copy.get_params() == T.get_params() and (copy.hidden, copy.ridge) == (16, 0.5)
+    grid = GridSearchCV(make_pipeline(T, LogisticRegression()), {"invarianttransformer__hidden": [8, 16]}, cv=2,
+                        error_score="raise").fit(X, y)
+    assert grid.best_estimator_[0].adapter_.hidden in (2 * 6 + 8, 2 * 6 + 16)
+    fitted = T.fit(X)
+    made = joblib.Parallel(n_jobs=2)(joblib.delayed(fitted.transform)(X) for _ in range(2))
+    assert all((one == fitted.transform(X)).all() for one in made)
+    print("scikit-learn: clone, GridSearchCV and joblib with options of training as parameters")
+
+
+# ---- Types -----------------------------------------------------------------------------------------
+
+
+NAMES = ("backbone", "my_function", "torch_model", "model", "session", "clean", "copies", "labels", "features", "a", "b", "c",
+         "d", "z")  # that the reader has
+
+
+def check_types():
+    """mypy on the lines of the manuals, with what the reader has declared before them."""
+    if subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True).returncode:
+        print("mypy left out: it is not installed")
+        return
+    text = "from typing import Any\n\nimport invar\nimport torch\n\n" + "".join(f"{name}: Any\n" for name in NAMES)
+    for manual in ("README.md", "docs/PYTHON.md"):
+        with open(os.path.join(SOURCE, manual), encoding="utf-8") as file:
+            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        text += "".join(block for block in blocks if re.search(r"\binvar\.\w+\(", block))
+    text += 'number: float = run.eval(bank)["lc.augmented", "run"]\n'
+    with open("manual.py", "w", encoding="utf-8") as file:
+        file.write(text)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "manual.py"], capture_output=True, text=True,
+                          env={**os.environ, "MYPYPATH": os.path.join(SOURCE, "python")})
+    print("mypy:", done.stdout.strip())
+    if done.returncode:
+        failed.append("mypy on the manuals")
 
 
 def check_tests():
@@ -319,6 +372,7 @@ def main():
         check_encoders(photos, weights)
         check_forms(photos, weights)
         check_scikit_learn()
+        check_types()
         check_tests()
         os.chdir("/")
     print("FAILED: " + ", ".join(failed) if failed else "python: fine")

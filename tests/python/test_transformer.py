@@ -34,6 +34,20 @@ class Transformer(InFolder):
         with self.assertRaises(ValueError):
             T.set_params(nothing=1)
 
+    def test_options_of_training_are_parameters(self):
+        clean, copies, _ = features()
+        T = invar.InvariantTransformer(preset="robust", hidden=8, epochs=1)
+        self.assertEqual((T.get_params()["hidden"], T.get_params()["epochs"], T.get_params()["lr"]), (8, 1, None))
+        self.assertEqual(T.fit(clean, copies).adapter_.hidden, 8)
+        other = invar.InvariantTransformer(**T.get_params()).set_params(hidden=12, lr=1e-4)
+        self.assertEqual(other.fit(clean, copies).adapter_.hidden, 12)
+        given = invar.InvariantTransformer(preset="robust", options={"hidden": 8, "epochs": 1}).fit(clean, copies)
+        np.testing.assert_array_equal(given.transform(clean), T.transform(clean))
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'hiden'"):
+            invar.InvariantTransformer(hiden=3)
+        with self.assertRaisesRegex(invar.UseError, "hidden is a parameter and also in options"):
+            T.set_params(options={"hidden": 3}).fit(clean, copies)
+
     def test_copies_by_a_function(self):
         clean, _, labels = features()
         T = invar.InvariantTransformer(copies=lambda X: X[:, None] + np.zeros((1, 2, 1), "f4"))
