@@ -155,7 +155,7 @@ class AnyFunction(InFolder):
 
     def press_until(self, seen):
         os.kill(os.getpid(), signal.SIGINT)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not seen() and time.monotonic() < end:
             time.sleep(0.01)
 
