@@ -33,6 +33,7 @@
  *     file:saved PATH     it has its name; its folder is not flushed yet
  *     folder:exchange P   two folders are about to exchange their names
  *     folder:exchanged P  they have exchanged them
+ *     folder:remove PATH  a file or an empty folder of ours is about to be removed
  *     pipe:read           a pipe is about to be read
  *     stage:NAME          a stage of a study has begun
  *     svd, eigen          LAPACK is about to be called, which nothing can stop
