@@ -9,6 +9,20 @@
 
 enum { LONGEST = 100 }; /* bytes of a folder's name */
 
+/* Bytes of the character of several bytes in UTF-8 that the text begins with; 0: none. */
+static size_t wide_bytes(const char *text)
+{
+	unsigned char first = (unsigned char)*text;
+	size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+
+	if (first < 0xC2 || first > 0xF4)
+		return 0;
+	for (size_t i = 1; i < bytes; i++)
+		if (((unsigned char)text[i] & 0xC0) != 0x80)
+			return 0;
+	return bytes;
+}
+
 char *inv_folder_name(const char *title)
 {
 	char *name = calloc(1, LONGEST + 1);
@@ -17,8 +31,15 @@ char *inv_folder_name(const char *title)
 	for (; name && *title && used < LONGEST; title++) {
 		unsigned char c = (unsigned char)*title;
 		bool plain = c < 128 && (isalnum(c) || strchr("._+", c));
+		size_t wide = wide_bytes(title);
 
-		if (plain && !(c == '.' && used == 0))
+		if (wide > LONGEST - used)
+			break;
+		if (wide) {
+			memcpy(name + used, title, wide);
+			used += wide;
+			title += wide - 1;
+		} else if (plain && !(c == '.' && used == 0))
 			name[used++] = (char)tolower(c);
 		else if (used && name[used - 1] != '-')
 			name[used++] = '-';
@@ -108,13 +129,17 @@ char *inv_file_title(const char *path)
 
 char *inv_dataset_title(const char *dataset)
 {
+	static const char *const of_files[] = {"folder", "csv", "tar", "npy"};
 	const char *kind, *place = place_of(dataset, &kind);
+	bool named = !kind; /* after its file or folder */
 	char *first, *title;
 
-	if (kind && strcmp(kind, "folder") != 0 && strcmp(kind, "npy") != 0)
+	for (size_t i = 0; kind && i < sizeof of_files / sizeof *of_files; i++)
+		named = named || strcmp(kind, of_files[i]) == 0;
+	if (!named)
 		return strdup(kind);
-	first = strndup(place,
-	                kind && strcmp(kind, "npy") == 0 ? strcspn(place, ",") : strlen(place));
+	first = strndup(place, kind && strcmp(kind, "folder") != 0 ? strcspn(place, ",")
+	                                                           : strlen(place));
 	title = first ? inv_file_title(first) : NULL;
 	free(first);
 	return title;

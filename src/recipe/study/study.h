@@ -66,7 +66,8 @@ char *inv_section_text(const inv_section *s, const invar_option *row, const char
 /* ---- Names -----------------------------------------------------------------------------
  */
 
-/* In lower case, letters, digits and "._+-" alone. Gives; NULL if there is no memory. */
+/* ASCII in lower case, letters, digits and "._+-" alone; other characters as they are.
+ * Gives; NULL if there is no memory. */
 char *inv_folder_name(const char *title);
 /* "dir/PATH" unless it is absolute. Gives. */
 char *inv_beside(const char *folder, const char *path);

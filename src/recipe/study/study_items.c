@@ -70,6 +70,18 @@ static const inv_node *place_of_name(const inv_node *item)
 	return named ? named : item;
 }
 
+/* Folders of items are beside our files, and "NAME.part" is a run that replaces another. */
+static bool is_reserved(const char *folder)
+{
+	static const char *const files[] = {"stages.json", INVAR_RUN_REPORT, "diagnose.json"};
+	const char *end = strrchr(folder, '.');
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (strcmp(folder, files[i]) == 0)
+			return true;
+	return strncmp(folder, "table.", 6) == 0 || (end && strcmp(end, ".part") == 0);
+}
+
 invar_status inv_item_name_set(const inv_node *item, const char *title,
                                inv_item_name *names, size_t count,
                                char message[INV_MESSAGE])
@@ -85,6 +97,11 @@ invar_status inv_item_name_set(const inv_node *item, const char *title,
 		return inv_node_fault(place_of_name(item), message,
 		                      "the name '%.60s' has no letter or digit; a folder is named "
 		                      "after it",
+		                      title);
+	if (is_reserved(n->folder))
+		return inv_node_fault(place_of_name(item), message,
+		                      "the name '%.60s' is the name of a file of the study; choose "
+		                      "another name",
 		                      title);
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(names[i].folder, n->folder) == 0)

@@ -228,10 +228,15 @@ static invar_status read_events(reader *r)
 invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
                            inv_node **out, char message[INV_MESSAGE])
 {
+	static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, which some editors write */
 	reader r = {.where = where, .places = places, .message = message};
 	invar_status st;
 
 	*out = NULL;
+	if (bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
+		text += sizeof mark - 1;
+		bytes -= sizeof mark - 1;
+	}
 	if (bytes > INV_RECIPE_MAX) {
 		snprintf(message, INV_MESSAGE,
 		         "%.400s: is larger than 1 MB, too large for a recipe", where);
