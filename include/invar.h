@@ -92,7 +92,8 @@ INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, si
 
 /*
  * The topic of the last error, for programs that can point to more information: "encoders"
- * (the list of names), "weights" (the contents of a file). "" for most errors.
+ * (the list of names), "weights" (the contents of a file), "no-adapter" (a goal for which no
+ * adapter is better than none). "" for most errors.
  */
 INVAR_API const char *invar_last_error_topic(void);
 
@@ -494,6 +495,9 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
+/* Would invar_train accept these options for features of d numbers? What depends on the
+ * rows and copies of a bank is not checked. */
+INVAR_API invar_status invar_train_check(const invar_options *o, uint32_t d);
 
 /* The files of a run, by their names in its folder. */
 #define INVAR_RUN_JSON "run.json"
@@ -505,6 +509,9 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_REPORT "report.html"
 #define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
+/* In the run.json that a stage writes where no adapter is better than none: true; "error" says
+ * why. */
+#define INVAR_RUN_NO_ADAPTER "no_adapter"
 
 /*
  * Whether there is a run to resume; with `replacing`, whether it is one that was started
@@ -1194,6 +1201,11 @@ INVAR_API void invar_encoder_close(invar_encoder *e);
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_options *o, const char *bank);
+
+/* Would invar_encode accept these options? *width becomes the number of features. Images
+ * are not read. */
+INVAR_API invar_status invar_encode_check(invar_encoder *e, const invar_dataset *d,
+                                          const invar_options *o, uint32_t *width);
 
 /*
  * What invar_encode would do now: "images", "features" (rows to make), "existing" (rows

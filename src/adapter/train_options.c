@@ -458,7 +458,7 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (p->closed->needs_copies && !p->source[0]->copies)
+	if (p->closed->needs_copies && p->sources && !p->source[0]->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; encode it again with @augment to add them",
@@ -516,7 +516,7 @@ static invar_status check_spread(const inv_train_settings *o, const inv_train_pl
 
 	if (!inv_spread_wanted(o->options))
 		return INVAR_OK;
-	if (!p->source[0]->copies)
+	if (p->sources && !p->source[0]->copies)
 		return inv_fail(INVAR_E_USE,
 		                "@spread %s is measured on augmented copies, and %s has none: it "
 		                "needs a bank with copies",
@@ -601,30 +601,54 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 	return INVAR_OK;
 }
 
+/* The networks that the options ask for, for features of d numbers. */
+static invar_status choose_shape(const inv_train_settings *o, size_t d, inv_train_plan *out)
+{
+	out->loss = inv_loss_find(o->loss);
+	out->closed = inv_closed_form_find(o->init);
+	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
+	                             o->width ? o->width : d};
+	out->residual = o->residual || (out->closed && out->closed->residual);
+	return out->loss && out->loss->check ? out->loss->check(o->options) : INVAR_OK;
+}
+
+static invar_status check_shape(const inv_train_settings *o, inv_train_plan *p)
+{
+	invar_status st;
+
+	if ((st = check_closed(o, p)) != INVAR_OK || (st = check_residual(o, p)) != INVAR_OK ||
+	    (st = check_width(o, p)) != INVAR_OK || (st = check_spread(o, p)) != INVAR_OK ||
+	    (st = check_strength(o, p)) != INVAR_OK || (st = check_decoder(o, p)) != INVAR_OK)
+		return st;
+	return check_rates(o);
+}
+
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
                              size_t count, inv_train_plan *out)
 {
-	size_t d = sources[0]->dim;
 	invar_status st = inv_options_check_parts(o->options);
 
 	if (st != INVAR_OK)
 		return st;
 	memcpy(out->source, sources, count * sizeof *sources);
 	out->sources = (uint32_t)count;
-	out->loss = inv_loss_find(o->loss);
-	out->closed = inv_closed_form_find(o->init);
-	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
-	                             o->width ? o->width : d};
-	out->residual = o->residual || (out->closed && out->closed->residual);
-	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
-		return st;
-	if ((st = check_sources(o, out)) != INVAR_OK ||
-	    (st = check_samples(o, out)) != INVAR_OK ||
-	    (st = check_closed(o, out)) != INVAR_OK ||
-	    (st = check_residual(o, out)) != INVAR_OK ||
-	    (st = check_width(o, out)) != INVAR_OK || (st = check_spread(o, out)) != INVAR_OK ||
-	    (st = check_strength(o, out)) != INVAR_OK ||
-	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
+	if ((st = choose_shape(o, sources[0]->dim, out)) != INVAR_OK ||
+	    (st = check_sources(o, out)) != INVAR_OK ||
+	    (st = check_samples(o, out)) != INVAR_OK || (st = check_shape(o, out)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);
+}
+
+invar_status invar_train_check(const invar_options *o, uint32_t d)
+{
+	inv_train_settings settings;
+	inv_train_plan plan = {0};
+	invar_status st;
+
+	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
+	    (st = inv_options_check_parts(o)) != INVAR_OK || inv_goal_wanted(o))
+		return st; /* a goal chooses the options later */
+	inv_train_read(o, &settings);
+	st = choose_shape(&settings, d, &plan);
+	return st == INVAR_OK ? check_shape(&settings, &plan) : st;
 }

@@ -107,9 +107,12 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 	if (!j->ran && !j->failures)
 		inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
 		             j->study->folder, j->total);
-	if (j->study->reports && j->tables)
+	if (j->study->reports && j->runs)
 		inv_term_say(s->term, "%s/%s is the page; open it with a browser", j->study->folder,
 		             INVAR_RUN_REPORT);
+	else if (j->study->reports && j->tables)
+		inv_term_say(s->term, "%s: has no page, as no adapter was trained",
+		             j->study->folder);
 	return inv_study_tell_failures(s, j);
 }
 

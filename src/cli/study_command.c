@@ -153,22 +153,6 @@ static void say(void *user, const char *text)
 	inv_term_say(user, "%s", text);
 }
 
-/* A bank that does not exist is found before a folder is made. */
-static invar_status check_banks(const inv_session *s, const inv_study_job *j)
-{
-	const inv_study *study = j->study;
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < study->banks && st == INVAR_OK; i++) {
-		invar_bank *bank = NULL;
-
-		if (!study->bank[i].dataset && !j->keep_going)
-			st = invar_bank_open(s->ctx, study->bank[i].path, &bank);
-		invar_bank_close(bank);
-	}
-	return st;
-}
-
 invar_status inv_study_execute(inv_session *s, inv_study_job *j)
 {
 	const inv_study *study = j->study;
@@ -177,7 +161,7 @@ invar_status inv_study_execute(inv_session *s, inv_study_job *j)
 	j->ctx = s->ctx;
 	j->say = say;
 	j->user = s->term;
-	if ((st = check_banks(s, j)) == INVAR_OK)
+	if ((st = inv_study_check(j)) == INVAR_OK)
 		st = inv_folder_make(s, study->folder);
 	if (st == INVAR_OK)
 		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));

@@ -69,6 +69,15 @@ static const char **runs_of(const inv_study_job *j, const inv_study_bank *b, siz
 	return all;
 }
 
+/* A page shows adapters; where none helps, there is a table alone. */
+static bool has_runs(const inv_study_job *j, const inv_study_bank *b)
+{
+	for (size_t i = 0; i < j->runs; i++)
+		if (j->run_bank[i] == b)
+			return true;
+	return false;
+}
+
 static invar_status write_bank_page(void *user)
 {
 	const paging *p = user;
@@ -164,7 +173,7 @@ static invar_status open_part(const paging *p, overview *o, size_t i)
 	const char *below = inv_study_below(p->job->study, b->folder);
 	invar_status st;
 
-	if (!(o->href[i] = inv_path(below, INVAR_RUN_REPORT)))
+	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INVAR_RUN_REPORT)))
 		return inv_no_memory(p->session);
 	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
 	    INVAR_OK)
@@ -235,12 +244,13 @@ invar_status inv_study_report(inv_session *s, inv_study_job *j)
 	paging p = {.session = s, .job = j};
 	invar_status st = INVAR_OK;
 
-	if (!j->study->reports || !j->tables)
+	if (!j->study->reports || !j->runs)
 		return INVAR_OK;
 	if (j->study->banks == 1)
 		return add_page(&p, j->study->folder, 0, 1, write_bank_page);
 	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		st = add_page(&p, j->table_bank[i]->folder, i, 1, write_bank_page);
+		if (has_runs(j, j->table_bank[i]))
+			st = add_page(&p, j->table_bank[i]->folder, i, 1, write_bank_page);
 	return st == INVAR_OK ? add_page(&p, j->study->folder, 0, j->tables, write_overview)
 	                      : st;
 }

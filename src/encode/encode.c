@@ -856,6 +856,22 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d, const invar_
 	return st;
 }
 
+invar_status invar_encode_check(invar_encoder *e, const invar_dataset *d,
+                                const invar_options *o, uint32_t *width)
+{
+	inv_encode_settings settings;
+	invar_options *kept;
+	inv_encoding of = {0};
+	invar_status st = inv_encode_read(o, &kept, &settings);
+
+	if (st == INVAR_OK)
+		st = inv_encoding_open(e, d, &settings, &of);
+	*width = (uint32_t)of.width;
+	inv_encoding_close(&of);
+	invar_options_free(kept);
+	return st;
+}
+
 invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
                               const inv_encode_settings *o, const char *bank)
 {

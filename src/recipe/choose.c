@@ -230,25 +230,28 @@ static invar_status refuse(const inv_choice_maker *m)
 			share ? "a gain" : "a reduction of the squared error by a share",
 			scale * m->gain.value, share ? " points" : "",
 			scale * largest_by_chance(&m->gain), share ? " points" : "");
-	return inv_fail(INVAR_E_MISMATCH,
-	                "no adapter %s here, so none is written: %s is %.4g%s for the best "
-	                "of %zu candidates (%s) and %.4g%s for F itself, on %" PRIu32
-	                " held-out images%s; another @index, @metric or @goal may gain, and "
-	                "@even-if-worse writes it anyway",
-	                *chance ? "is certain to help" : "helps", figure, scale * m->own.value,
-	                share ? " %" : "", m->count - 1, words, scale * m->none.value,
-	                share ? " %" : "", judged_images(m), chance);
+	inv_fail(INVAR_E_MISMATCH,
+	         "no adapter %s here, so none is written: %s is %.4g%s for the best "
+	         "of %zu candidates (%s) and %.4g%s for F itself, on %" PRIu32
+	         " held-out images%s; another @index, @metric or @goal may gain, and "
+	         "@even-if-worse writes it anyway",
+	         *chance ? "is certain to help" : "helps", figure, scale * m->own.value,
+	         share ? " %" : "", m->count - 1, words, scale * m->none.value,
+	         share ? " %" : "", judged_images(m), chance);
+	return inv_topic(INVAR_E_MISMATCH, INV_NO_ADAPTER);
 }
 
 static invar_status judge_best(inv_choice_maker *m)
 {
 	invar_status st;
 
-	if (!m->top_at)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "no candidate keeps an R2 of %g on held-out images, so none is "
-		                "written; ask for less with @keep-structure",
-		                m->goal.keep);
+	if (!m->top_at) {
+		inv_fail(INVAR_E_MISMATCH,
+		         "no candidate keeps an R2 of %g on held-out images, so none is "
+		         "written; ask for less with @keep-structure",
+		         m->goal.keep);
+		return inv_topic(INVAR_E_MISMATCH, INV_NO_ADAPTER);
+	}
 	if ((st = compare_with_none(m)) != INVAR_OK)
 		return st;
 	inv_choice_log(m, m->top_at);

@@ -207,9 +207,11 @@ invar_status inv_choice_add_plots(const inv_choice_maker *m, size_t chosen, json
 
 /* ---- The whole ---------------------------------------------------------------------- */
 
+#define INV_NO_ADAPTER "no-adapter"
+
 /*
  * Chooses for a goal that inv_goal_wanted; gives the options of the training to run and
- * what run.json says of the choice. INVAR_E_MISMATCH if no adapter helps.
+ * what run.json says of the choice. INVAR_E_MISMATCH, with this topic, if no adapter helps.
  */
 invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
                                 invar_options **chosen, json_t **about);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_train.c - a run on a bank, as a stage. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "recipe/choose.h"
 #include "recipe/stage.h"
 #include "run/run_contents.h"
 
@@ -38,24 +40,62 @@ static invar_status describe_train(void *own, json_t *inputs)
 	                                                            : no_memory(t->run);
 }
 
+/*
+ * That no adapter helps is a result: a run.json that says so, without an adapter. For
+ * others it is a run that failed before it had anything to lose.
+ */
+static invar_status keep_none(const train_stage *t, const char *at)
+{
+	char *path = inv_join(at, INVAR_RUN_JSON);
+	json_t *json =
+		json_pack("{s:s, s:i, s:s, s:s, s:b}", "format", INV_RUN_FORMAT, "version", 1,
+	              "state", "failed", "error", invar_last_error(), INVAR_RUN_NO_ADAPTER, 1);
+	invar_status st = path && json ? inv_make_folder(at) : no_memory(at);
+
+	if (st == INVAR_OK)
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s",
+		        json_string_value(json_object_get(json, "error")));
+	if (st == INVAR_OK)
+		st = inv_json_save(path, json);
+	json_decref(json);
+	inv_free(path);
+	return st;
+}
+
+/* Is it such a run? */
+static bool is_none(const char *run)
+{
+	inv_run_contents c;
+	bool none = inv_run_look(run, &c) == INVAR_OK &&
+	            json_is_true(json_object_get(c.json, INVAR_RUN_NO_ADAPTER));
+
+	inv_run_forget(&c);
+	return none;
+}
+
 static invar_status run_train(void *own, const char *at)
 {
 	const train_stage *t = own;
 	bool begun = invar_run_is_begun(at, 0);
 	invar_bank *bank;
-	invar_status st = invar_bank_open_with(t->ctx, t->bank, t->options, &bank);
+	invar_status st;
 
+	if (is_none(at))
+		return INVAR_OK;
+	st = invar_bank_open_with(t->ctx, t->bank, t->options, &bank);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(t->options, "resume", begun);
 	if (st == INVAR_OK)
 		st = invar_train(&bank, 1, t->options, at);
+	if (st == INVAR_E_MISMATCH && strcmp(invar_last_error_topic(), INV_NO_ADAPTER) == 0)
+		st = keep_none(t, at);
 	invar_bank_close(bank);
 	return st;
 }
 
 static invar_status list_train(void *own, const char *run, inv_stage_file *each, void *user)
 {
-	char *adapter = inv_join(run, INVAR_RUN_ADAPTER),
+	char *adapter = inv_join(run, is_none(run) ? INVAR_RUN_JSON : INVAR_RUN_ADAPTER),
 		 *decoder = inv_join(run, INVAR_RUN_DECODER);
 	invar_status st = adapter && decoder ? each(user, adapter) : no_memory(run);
 

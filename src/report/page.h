@@ -72,7 +72,7 @@ typedef struct inv_page_gap {
 /* Everything is borrowed. */
 /* Of an overview: a document that has a page of its own. */
 typedef struct inv_page_part {
-	const char *title, *href;          /* href: relative to the overview */
+	const char *title, *href; /* href: relative to the overview; NULL: it has no page */
 	const inv_page_pictures *pictures; /* of which a few searches are shown; or NULL */
 } inv_page_part;
 

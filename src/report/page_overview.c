@@ -32,10 +32,13 @@ void inv_page_overview(inv_html *h)
 		if (part->pictures)
 			inv_page_few_searches(h, part->pictures);
 		inv_page_short_table(h, first_numbers);
-		fputs("<p><a class=\"more\" href=\"", h->out);
-		inv_html_text(h, part->href, 4000);
-		fputs("\">Figures, pictures, all numbers and how to use these adapters</a></p>\n",
-		      h->out);
+		if (part->href) {
+			fputs("<p><a class=\"more\" href=\"", h->out);
+			inv_html_text(h, part->href, 4000);
+			fputs(
+				"\">Figures, pictures, all numbers and how to use these adapters</a></p>\n",
+				h->out);
+		}
 		inv_html_end(h);
 	}
 	h->document = 0;

@@ -221,6 +221,45 @@ $ invar run fails.yaml --keep-going > /dev/null 2>log; echo $?; grep '^\[' log
 $ invar run fails.yaml --set adapters.0.width=0 -q --set adapters.0.epochs=1 | sed -n '6p'
 >                           F                  bad              instant
 
+That no adapter helps is a result: the table says so, F is measured alone, and it is done once.
+$ make-input bank easy 200 8; printf 'bank: easy\ndiagnose: false\neval: {metrics: structure}\nadapters: {name: any, goal: classify}\n' > none.yaml; invar run none.yaml -q | grep 'F \|R²\|seed 0' | sed 's/ is 100 %.*//'; invar run none.yaml 2>&1 > /dev/null | grep 'nothing\|page'; ls none/easy/runs/0/any; invar run none.yaml --set 'adapters=[{name: any, goal: classify}, {preset: instant, hidden: 16}]' 2> log | sed -n '6p'; grep '^\[.*on easy\|page;' log; rm -r easy none none.yaml
+>                      F  any
+> R²              1.0000    –
+> any, seed 0: no adapter helps here, so none is written: nearest neighbour of the same class, old index, L2
+> none: all 9 stages were done before; nothing to do
+> none: has no page, as no adapter was trained
+> run.json
+>                      F  any        instant
+> [3/11] training instant on easy, seed 0
+> [4/11] measuring instant on easy, seed 0
+> none/report.html is the page; open it with a browser
+
+Names: a mark of UTF-8 is skipped, letters of all languages are letters, and names of our files are taken.
+$ printf '\357\273\277bank: {bank: bank, name: 日本}\nreport: false\ndiagnose: false\neval: {metrics: structure}\nadapters: {name: Café №1, preset: instant, hidden: 16}\n' > name.yaml; invar run name.yaml -q | sed -n '3p;6p'; ls name name/日本/runs/0; for name in table.txt Report.html stages.json x.part; do invar run name.yaml -q --set "bank.name=$name"; done; invar run name.yaml --set adapters.name=..; rm -r name name.yaml
+> 日本
+>                      F        Café №1
+> name:
+> stages.json
+> table.csv
+> table.json
+> table.md
+> table.tex
+> table.txt
+> 日本
+>
+> name/日本/runs/0:
+> café-№1
+! invar run: --set bank.name: the name 'table.txt' is the name of a file of the study; choose another name
+! invar run: --set bank.name: the name 'Report.html' is the name of a file of the study; choose another name
+! invar run: --set bank.name: the name 'stages.json' is the name of a file of the study; choose another name
+! invar run: --set bank.name: the name 'x.part' is the name of a file of the study; choose another name
+! invar run: --set adapters.name: the name '..' has no letter or digit; a folder is named after it
+$ mkdir lists; printf 'path\n' > lists/birds.csv; for data in csv:lists/birds.csv tar:lists/a.tar,lists/b.tar npy:lists/x.npy,lists/y.npy folder:lists; do printf 'data: %s\nencoders: pixels\n' $data > name.yaml; invar run name.yaml --dry-run -q | grep -o '^encode [^ ]*'; done; rm -r lists name.yaml
+> encode birds/pixels/rotation
+> encode a/pixels/rotation
+> encode x/pixels/rotation
+> encode lists/pixels/rotation
+
 Mistakes have a line, a column and the nearest right name; nothing is written.
 $ printf 'bank: bank\nadapters:\n  - {preset: paper, epoch: 3}\n' > wrong.yaml; invar run wrong.yaml
 ! invar run: wrong.yaml:3:21: unknown key 'epoch', did you mean epochs?; the options of 'invar train' and name can stand here
@@ -282,12 +321,12 @@ $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencode: {
 > diagnose photos/pixels/noise was left out: made/photos/pixels/noise/bank: 6 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
 
 Finished work stays if new options are wrong or an image is broken, and nothing is left beside it by the next run.
-$ cp -r made kept; for set in encode.size=4000 'encode.copies=[train=1,val=2]' adapters.width=7 eval.split=zzz; do invar run short.yaml -o made -q --set "$set" > /dev/null; done; printf 'no image' > photos/even/z.jpg; invar run short.yaml -o made -q > /dev/null; rm photos/even/z.jpg; diff -r -x stages.json -x '*.part' made kept; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; find made -name '*.part'
+$ cp -r made kept; invar run short.yaml -o wide -q --set adapters.width=7 2> /dev/null; ls -d wide* 2> /dev/null; for set in encode.size=4000 'encode.copies=[train=1,val=2]' adapters.width=7 eval.split=zzz; do invar run short.yaml -o made -q --set "$set" > /dev/null; done; printf 'no image' > photos/even/z.jpg; invar run short.yaml -o made -q > /dev/null; rm photos/even/z.jpg; diff -r -x stages.json -x '*.part' made kept; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; find made -name '*.part'
 > made: all 15 stages were done before; nothing to do
 ! invar run: encode photos/pixels/rotation: folder:photos: features of 48000000 numbers are too wide, at most 2^24 are allowed; use size N
 ! invar run: encode photos/pixels/rotation: copies train=1,val=2: folder:photos has no split 'val'
 ! invar run: train photos/pixels/rotation/robust/0: loss mawa needs codes as wide as the features: width is 7, but the bank has 192
-! invar: eval photos/pixels/rotation/robust/0: made/photos/pixels/rotation/bank: has no split zzz; it has test, train
+! invar run: eval: folder:photos: has no split zzz; it has train, test
 ! invar: encode photos/pixels/rotation: photos/even/z.jpg: is not a JPEG, PNG, TIFF or WebP file; skip-broken skips such images
 
 Outputs that were changed, extended or exchanged are made again, with the numbers of the beginning.

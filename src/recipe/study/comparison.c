@@ -293,6 +293,8 @@ static void merge_notes(merging *m)
 	json_t *notes = json_array(), *note;
 	size_t i;
 
+	json_array_foreach (m->of->notes, i, note)
+		add_note(notes, note);
 	for (size_t a = 0; a < m->of->adapters; a++)
 		for (size_t f = 0; f < m->of->adapter[a].files; f++)
 			json_array_foreach (json_object_get(m->doc[a][f], "notes"), i, note)

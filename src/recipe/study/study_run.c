@@ -204,6 +204,115 @@ static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool 
 	return st;
 }
 
+/* ---- Checks before the first stage
+ * -------------------------------------------------------------- */
+
+/* What is known of a bank before it is made: its feature width and its splits. */
+typedef struct outlook {
+	const char *from; /* the data set or the existing bank */
+	const invar_dataset *dataset;
+	const invar_bank *bank;
+	uint32_t d;
+} outlook;
+
+static invar_status check_split(inv_study_job *j, const outlook *k, const inv_settings *set,
+                                const char *initial)
+{
+	size_t count =
+		k->dataset ? invar_dataset_splits(k->dataset) : invar_bank_splits(k->bank);
+	const char *split = inv_settings_find(set, "split"), *name;
+	char names[200] = "";
+
+	split = split ? split : initial;
+	for (size_t i = 0; i < count; i++) {
+		name =
+			k->dataset ? invar_dataset_split(k->dataset, i) : invar_bank_split(k->bank, i);
+		if (strcmp(name, split) == 0)
+			return INVAR_OK;
+		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+		         name);
+	}
+	snprintf(j->message, sizeof j->message, "%.400s: has no split %.60s; it has %s",
+	         k->from, split, names);
+	return INVAR_E_USE;
+}
+
+/* Options of adapters and measurements against what is known. */
+static invar_status check_trials(inv_study_job *j, const inv_study_bank *b,
+                                 const outlook *k)
+{
+	const inv_study *s = j->study;
+	char *name;
+	invar_status st = INVAR_OK;
+
+	for (size_t a = 0; a < s->adapters && st == INVAR_OK; a++) {
+		invar_options *o = NULL;
+
+		st = inv_study_train_options(&s->adapter[a], k->d, s->seed[0], &o, j->message);
+		if (st == INVAR_OK)
+			st = invar_train_check(o, k->d);
+		if (st == INVAR_OK)
+			st = check_split(j, k, &s->adapter[a].train, "train");
+		invar_options_free(o);
+		if (st == INVAR_OK)
+			continue;
+		name = inv_printed("train %s/%s/%" PRIu64, inv_study_below(s, b->folder),
+		                   s->adapter[a].folder, s->seed[0]);
+		st = name ? settle_failure(j, name, st) : no_memory(j);
+		free(name);
+	}
+	if (st != INVAR_OK)
+		return st;
+	st = check_split(j, k, &s->eval, "test");
+	return st == INVAR_OK ? st : settle_failure(j, "eval", st);
+}
+
+static invar_status check_encoding(inv_study_job *j, const inv_study_bank *b)
+{
+	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
+	outlook k = {.from = b->dataset};
+	encoding e = {0};
+	invar_status st = name ? open_encoding(j, b, &e) : no_memory(j);
+
+	if (st == INVAR_OK)
+		st = invar_encode_check(e.encoder, e.dataset, e.options, &k.d);
+	if (st != INVAR_OK && name)
+		st = settle_failure(j, name, st);
+	k.dataset = e.dataset;
+	if (st == INVAR_OK)
+		st = check_trials(j, b, &k);
+	close_encoding(&e);
+	free(name);
+	return st;
+}
+
+static invar_status check_existing(inv_study_job *j, const inv_study_bank *b)
+{
+	outlook k = {.from = b->path};
+	invar_bank *bank;
+	invar_status st = invar_bank_open(j->ctx, b->path, &bank);
+
+	if (st != INVAR_OK)
+		return settle_failure(j, NULL, st);
+	k.bank = bank;
+	k.d = invar_bank_dim(bank);
+	st = check_trials(j, b, &k);
+	invar_bank_close(bank);
+	return st;
+}
+
+invar_status inv_study_check(inv_study_job *j)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < j->study->banks && !j->keep_going && st == INVAR_OK; i++) {
+		const inv_study_bank *b = &j->study->bank[i];
+
+		st = b->dataset ? check_encoding(j, b) : check_existing(j, b);
+	}
+	return st;
+}
+
 /* ---- Diagnosis
  * ---------------------------------------------------------------------------------- */
 
@@ -259,6 +368,7 @@ typedef struct trial {
 	uint64_t seed;
 	uint32_t d;
 	char *run, *results, *what;
+	char *none; /* why no adapter helps; NULL: there is one */
 } trial;
 
 static bool open_trial(trial *t)
@@ -275,6 +385,22 @@ static void close_trial(trial *t)
 	free(t->run);
 	free(t->results);
 	free(t->what);
+	free(t->none);
+}
+
+/* That no adapter helps is a result of a training, see invar_stages_add_train. */
+static invar_status read_none(inv_study_job *j, trial *t)
+{
+	char *path = inv_printed("%s/" INVAR_RUN_JSON, t->run);
+	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	const char *why = json_string_value(json_object_get(json, "error"));
+	bool none = json_is_true(json_object_get(json, INVAR_RUN_NO_ADAPTER));
+
+	if (none)
+		t->none = strdup(why ? why : "no adapter helps");
+	json_decref(json);
+	free(path);
+	return path && (!none || t->none) ? INVAR_OK : no_memory(j);
 }
 
 static invar_status train_trial(inv_study_job *j, const trial *t, bool *done)
@@ -315,14 +441,15 @@ static invar_status eval_trial(inv_study_job *j, const trial *t, bool *done)
 	                t->adapter->folder, t->seed);
 	char *says = announce(j, "measuring", t->what);
 	const char *const runs[] = {t->run}, *const titles[] = {t->adapter->title};
+	size_t count = t->none ? 0 : 1; /* then F alone is measured */
 	invar_options *o = NULL;
 	invar_status st = name && says ? make_parents(j, t->results) : no_memory(j);
 
 	if (st == INVAR_OK)
 		st = inv_study_eval_options(j->study, t->seed, &o, j->message);
 	if (st == INVAR_OK)
-		st = invar_stages_add_eval(j->stages, name, says, t->bank->path, runs, titles, 1, o,
-		                           t->results);
+		st = invar_stages_add_eval(j->stages, name, says, t->bank->path, runs, titles,
+		                           count, o, t->results);
 	if (name)
 		st = take_stage(j, name, st, done);
 	invar_options_free(o);
@@ -339,6 +466,7 @@ typedef struct tabling {
 	const inv_study_bank *bank;
 	inv_compared *adapter; /* [study->adapters]; those without files are left out */
 	size_t adapters, files;
+	json_t *notes; /* where no adapter helps */
 	char *path;
 } tabling;
 
@@ -351,6 +479,7 @@ static void free_tabling(tabling *t)
 	}
 	free(t->adapter);
 	free(t->path);
+	json_decref(t->notes);
 }
 
 static bool open_tabling(tabling *t)
@@ -358,13 +487,14 @@ static bool open_tabling(tabling *t)
 	const inv_study *s = t->job->study;
 
 	t->path = inv_printed("%s/table.json", t->bank->folder);
+	t->notes = json_array();
 	t->adapter = calloc(s->adapters, sizeof *t->adapter);
 	for (size_t a = 0; t->adapter && a < s->adapters; a++) {
 		t->adapter[a].title = s->adapter[a].title;
 		if (!(t->adapter[a].file = calloc(s->seeds, sizeof(char *))))
 			return false;
 	}
-	return t->path && t->adapter;
+	return t->path && t->adapter && t->notes;
 }
 
 static bool add_file(tabling *t, size_t a, uint64_t seed)
@@ -415,6 +545,7 @@ static invar_status write_table(void *user)
 	inv_comparison c = {.adapter = with,
 	                    .study = j->study->name,
 	                    .title = t->bank->title,
+	                    .notes = t->notes,
 	                    .published = j->published ? find_published : NULL,
 	                    .user = t};
 	char *text = NULL, *lines = NULL;
@@ -451,6 +582,8 @@ static char *describe_table(const tabling *t)
 		if (t->adapter[a].files)
 			json_array_append_new(all, json_pack("[s, I]", t->adapter[a].title,
 			                                     (json_int_t)t->adapter[a].files));
+	if (json_array_size(t->notes))
+		json_array_append(all, t->notes);
 	text = json_dumps(all, JSON_COMPACT);
 	json_decref(all);
 	return text;
@@ -533,6 +666,17 @@ static bool keep_run(inv_study_job *j, const trial *t)
 	return true;
 }
 
+/* "MaWa, seed 0: no adapter helps here, …" */
+static bool add_none(tabling *table, const trial *t)
+{
+	char *note =
+		inv_printed("%s, seed %" PRIu64 ": %s", t->adapter->title, t->seed, t->none);
+	bool added = note && json_array_append_new(table->notes, json_string(note)) == 0;
+
+	free(note);
+	return added;
+}
+
 static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64_t seed,
                               uint32_t d)
 {
@@ -541,10 +685,13 @@ static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64
 	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory(j);
 
 	if (st == INVAR_OK && trained)
+		st = read_none(j, &t);
+	if (st == INVAR_OK && trained)
 		st = eval_trial(j, &t, &measured);
 	else
 		j->number++;
-	if (st == INVAR_OK && measured && (!add_file(table, a, seed) || !keep_run(j, &t)))
+	if (st == INVAR_OK && measured &&
+	    (!add_file(table, a, seed) || (t.none ? !add_none(table, &t) : !keep_run(j, &t))))
 		st = no_memory(j);
 	close_trial(&t);
 	return st;

@@ -39,6 +39,13 @@ typedef struct inv_study_job {
 	char message[INV_MESSAGE];
 } inv_study_job;
 
+/*
+ * Checks the options of all stages as far as it is possible before any of them runs: a
+ * wrong option of the last adapter is reported before the first bank is encoded. Writes
+ * nothing. With keep_going nothing is checked, as each fails in its turn.
+ */
+invar_status inv_study_check(inv_study_job *j);
+
 /* Opens the folder, which must exist, and runs all stages of all banks. `more` is the
  * number of stages that the caller adds with inv_study_add. Clear it whatever the status
  * is. */
