@@ -161,13 +161,14 @@ invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **o
 static invar_status remove_entry(const char *root, const char *entry, inv_ownership kind)
 {
 	char *path = inv_join(root, entry);
-	invar_status st = path ? INVAR_OK : no_memory(root);
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_OK)
-		inv_test_stop("folder:remove %s", path);
-	if (st == INVAR_OK && kind == INV_OWN_FILE && unlink(path) != 0 && errno != ENOENT)
+	if (!path)
+		return no_memory(root);
+	inv_test_stop("folder:remove %s", path);
+	if (kind == INV_OWN_FILE && unlink(path) != 0 && errno != ENOENT)
 		st = inv_fail_errno(path, "cannot remove");
-	if (st == INVAR_OK && kind == INV_OWN_FOLDER && rmdir(path) != 0 && errno != ENOENT &&
+	if (kind == INV_OWN_FOLDER && rmdir(path) != 0 && errno != ENOENT &&
 	    errno != ENOTEMPTY && errno != EEXIST)
 		st = inv_fail_errno(path, "cannot remove");
 	inv_free(path);
