@@ -24,7 +24,14 @@ static _Thread_local unsigned asked = 1, available = 1;
 
 static _Atomic unsigned max = INV_MAX_THREADS; /* of any loop */
 
+static _Atomic uint64_t loops; /* on several threads */
+
 static _Atomic bool without_team; /* in a child of a thread that had one */
+
+uint64_t inv_threads_loops(void)
+{
+	return loops;
+}
 
 void inv_threads_limit(unsigned threads)
 {
@@ -105,6 +112,7 @@ void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, voi
 			fn(user, i, 0);
 		return;
 	}
+	loops++;
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
 	for (size_t i = 0; i < blocks; i++)
 		fn(user, i, (unsigned)omp_get_thread_num());

@@ -25,6 +25,9 @@ typedef invar_status inv_try_fn(void *user, size_t block, unsigned thread);
 invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_fn *fn,
                               void *user);
 
+/* Loops of this process that ran on several threads so far, for tests. */
+uint64_t inv_threads_loops(void);
+
 /* From now on, each loop of this process uses at most this many threads. */
 void inv_threads_limit(unsigned threads);
 

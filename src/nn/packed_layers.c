@@ -4,7 +4,9 @@
  *
  * Many rows are cut into blocks, each of which goes through all layers on one thread. Of a
  * few rows, each layer is cut by its columns: the weights are then read by all threads, and
- * only once.
+ * only once. What takes a few milliseconds is done by the calling thread alone: threads
+ * wait for each other after every layer, and beside another busy process each wait takes as
+ * long as the scheduler lets that process run, 100 times the work of one row.
  */
 #include "nn/packed_layers.h"
 
@@ -15,6 +17,12 @@
 
 /* FEW: rows per thread below which layers are cut by columns. */
 enum { MAX_ROWS = 128, FEW = 32, GROUP = INV_SIDE_PANELS * INV_PANEL_COLS };
+
+/*
+ * Multiplications that the calling thread does alone: one row through 2048 x 4096 x 2048,
+ * 3 ms, or ten through 384 x 4096 x 384, 1 ms; two idle cores would take half of that.
+ */
+static const uint64_t alone = 1 << 25;
 
 struct inv_packed_layers {
 	const invar_context *ctx;
@@ -40,6 +48,15 @@ static void take_panels(inv_packed_layers *p)
 		p->weight[l] = inv_panels_of(
 			k, n, inv_arena_take(&p->arena, inv_panels_floats(k, n), sizeof(float)));
 	}
+}
+
+static uint64_t count_weights(const inv_layers_shape *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t l = 0; l < s->count; l++)
+		sum += (uint64_t)s->width[l] * s->width[l + 1];
+	return sum;
 }
 
 typedef struct fill_job {
@@ -81,8 +98,13 @@ invar_status inv_packed_layers_new(const invar_context *ctx, const inv_layers_sh
 	take_panels(p);
 	for (size_t l = 0; l < s->count; l++) {
 		fill_job j = {p, l};
+		size_t groups = inv_blocks(s->width[l + 1], GROUP);
 
-		inv_parallel(ctx, inv_blocks(s->width[l + 1], GROUP), fill_group, &j);
+		if (count_weights(s) > alone)
+			inv_parallel(ctx, groups, fill_group, &j);
+		else
+			for (size_t i = 0; i < groups; i++)
+				fill_group(&j, i, 0);
 	}
 	*out = p;
 	return INVAR_OK;
@@ -193,8 +215,9 @@ static void apply_few(apply_job *j)
 invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
                                      const float *x, uint64_t rows, float *y)
 {
-	size_t threads = p->ctx->threads;
-	bool few = rows < FEW * threads;
+	bool small = rows <= MAX_ROWS && rows * count_weights(&p->s) <= alone;
+	size_t threads = small ? 1 : p->ctx->threads;
+	bool few = small || rows < FEW * threads;
 	uint64_t even = inv_blocks(inv_blocks(rows, 2 * threads), INV_STRIP_ROWS);
 	apply_job j = {.p = p, .x = x, .y = y, .rows = rows, .residual = residual, .widest = 1};
 	size_t strips = threads * inv_panels_room();
@@ -211,7 +234,9 @@ invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
 	if (!j.strips)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
 	j.hidden = j.strips + strips;
-	if (few)
+	if (small)
+		apply_block(&j, 0, 0);
+	else if (few)
 		apply_few(&j);
 	else
 		inv_parallel(p->ctx, inv_blocks(rows, j.height), apply_block, &j);

@@ -3,7 +3,7 @@
  * packed_layers.h - layers whose weights are rearranged once and applied many times.
  *
  * The result of a row has the same bits whatever rows come with it and on any number of
- * threads. One row is computed on all threads: it takes the time of reading the weights.
+ * threads. A few rows are computed on the calling thread, see packed_layers.c.
  */
 #ifndef INV_PACKED_LAYERS_H
 #define INV_PACKED_LAYERS_H

@@ -8,13 +8,14 @@
 
 #include "adapter/adapter.h"
 #include "base/rng.h"
+#include "base/threads.h"
 #include "golden.h"
+#include "nn/packed_layers.h"
 
 enum { D = 3, H = 5, ROWS = 300 };
 
-static const char *save_adapter(const char *name, const char *residual, size_t w)
+static const char *save_shape(const char *name, const char *residual, inv_mlp_shape s)
 {
-	const inv_mlp_shape s = {D, H, w};
 	float *params = inv_calloc(inv_mlp_floats(s), sizeof *params);
 	inv_metadata metadata[] = {{"invar.residual", residual}, {"invar.loss", "mawa"}};
 	char names[INV_MLP_BLOCKS][32];
@@ -27,6 +28,11 @@ static const char *save_adapter(const char *name, const char *residual, size_t w
 		INVAR_OK);
 	inv_free(params);
 	return test_path("%s", name);
+}
+
+static const char *save_adapter(const char *name, const char *residual, size_t w)
+{
+	return save_shape(name, residual, (inv_mlp_shape){D, H, w});
 }
 
 static void golden_codes(void **state)
@@ -201,6 +207,45 @@ static void codes_do_not_depend_on_the_threads(void **state)
 	inv_free(one);
 }
 
+/* Threads that wait for each other make a row wait for any other busy process. */
+static void a_few_rows_stay_on_the_calling_thread(void **state)
+{
+	enum { WIDTH = 64, MANY = 300 };
+	float *x = inv_calloc(MANY * WIDTH, sizeof *x), *many, *one;
+	inv_stream s = inv_stream_of(4, "x", 0);
+	invar_context *ctx;
+	invar_adapter *e;
+	uint64_t before;
+
+	(void)state;
+	many = inv_calloc(MANY * WIDTH, sizeof *many);
+	one = inv_calloc(MANY * WIDTH, sizeof *one);
+	inv_fill_normal(&s, 0, x, MANY * WIDTH);
+	assert_int_equal(invar_context_new(4, NULL, &ctx), INVAR_OK);
+	if (!inv_packed_layers_usable(ctx))
+		skip(); /* without kernels of our own, bits depend on the rows beside */
+	assert_int_equal(invar_adapter_open(ctx,
+	                                    save_shape("wide.safetensors", "1",
+	                                               (inv_mlp_shape){WIDTH, 4096, WIDTH}),
+	                                    &e),
+	                 INVAR_OK);
+	before = inv_threads_loops();
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(invar_adapter_apply(e, x + i * WIDTH, 1, one + i * WIDTH),
+		                 INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, x + 20 * WIDTH, 20, one + 20 * WIDTH),
+	                 INVAR_OK);
+	assert_int_equal(inv_threads_loops(), before);
+	assert_int_equal(invar_adapter_apply(e, x, MANY, many), INVAR_OK);
+	assert_true(inv_threads_loops() > before);
+	assert_memory_equal(one, many, 40 * WIDTH * sizeof *one);
+	invar_adapter_close(e);
+	invar_context_free(ctx);
+	inv_free(x);
+	inv_free(many);
+	inv_free(one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +256,7 @@ int main(void)
 		cmocka_unit_test(codes_that_are_not_finite_are_refused),
 		cmocka_unit_test(what_is_no_adapter_is_refused),
 		cmocka_unit_test(codes_do_not_depend_on_the_threads),
+		cmocka_unit_test(a_few_rows_stay_on_the_calling_thread),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
