@@ -17,17 +17,12 @@
 
 #include "cli/command_files.h"
 #include "cli/display_text.h"
+#include "cli/report_cost.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
 #include "report/page.h"
 
-enum { MAX_DOCUMENTS = 6, MAX_RUN_JSON = 16 << 20, GAPS = 16, WORDS = 400 };
-
-/*
- * Products that a measurement may take, rows times gallery times width: about a minute of
- * one core for each of the slower ones. Beyond it, fewer rows are measured.
- */
-static const double max_work = 2e12;
+enum { MAX_DOCUMENTS = 6, MAX_RUN_JSON = 16 << 20, GAPS = 16, WORDS = INV_REPORT_WORDS };
 
 typedef struct opened_run {
 	const char *path;
@@ -220,16 +215,15 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 
 /* ---- Measuring ----------------------------------------------------------------------- */
 
-static invar_status make_options(reporter *p, double points, invar_options **out)
+static invar_status make_options(reporter *p, const char *metrics, double points,
+                                 invar_options **out)
 {
-	const inv_report *r = p->r;
 	invar_status st = invar_options_new("eval", out);
 
 	if (st == INVAR_OK)
-		st = invar_options_set(*out, "metrics",
-		                       r->metrics ? r->metrics : INV_REPORT_METRICS);
+		st = invar_options_set(*out, "metrics", metrics);
 	if (st == INVAR_OK)
-		st = invar_options_set(*out, "split", r->split);
+		st = invar_options_set(*out, "split", p->r->split);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(*out, "points", points);
 	return st;
@@ -269,13 +263,13 @@ static void unite(char *list, const char *more)
 
 /* What any of the runs on the bank lacks, "" if nothing. */
 static invar_status find_missing(reporter *p, size_t first, const invar_bank *bank,
-                                 double points, char missing[WORDS])
+                                 const char *metrics, double points, char missing[WORDS])
 {
 	invar_options *o = NULL;
-	invar_status st = make_options(p, points, &o);
+	invar_status st = make_options(p, metrics, points, &o);
 
 	*missing = '\0';
-	for (size_t i = 0; i < p->r->runs && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < p->r->runs && *metrics && st == INVAR_OK; i++) {
 		char *own = NULL;
 
 		if (!shares_bank(p, first, i))
@@ -287,20 +281,6 @@ static invar_status find_missing(reporter *p, size_t first, const invar_bank *ba
 	}
 	invar_options_free(o);
 	return st;
-}
-
-/* 0: all rows can be measured in the time; else how many. */
-static double affordable_points(const reporter *p, const invar_bank *bank)
-{
-	double rows = (double)invar_bank_rows(bank, p->r->split), gallery = 0, work;
-
-	for (size_t i = 0; i < invar_bank_splits(bank); i++)
-		gallery += (double)invar_bank_rows(bank, invar_bank_split(bank, i));
-	work = rows * (1 + invar_bank_copies(bank, p->r->split)) * gallery *
-	       invar_bank_dim(bank) * (double)(p->r->runs + 1);
-	if (p->r->points > 0 || work <= max_work)
-		return p->r->points;
-	return fmax(1000, floor(rows * max_work / work));
 }
 
 /* The adapters and titles of the runs that share a bank. */
@@ -359,10 +339,8 @@ static invar_status measure_group(reporter *p, const group *g, const invar_bank 
 {
 	invar_options *o = NULL;
 	invar_results *results = NULL;
-	invar_status st = make_options(p, points, &o), kept;
+	invar_status st = make_options(p, missing, points, &o), kept;
 
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "metrics", missing);
 	if (st == INVAR_OK)
 		st = invar_eval(bank, g->adapter, g->title, g->count, o, &results);
 	if (is_partial(st, results)) {
@@ -387,26 +365,68 @@ static invar_status check_writable(reporter *p, const group *g)
 	return INVAR_OK;
 }
 
+/*
+ * Where all rows would take too long: on how many, and without what. Rows and measurements
+ * that an option names are measured in any case. The measurements that are left out are
+ * still shown if metrics.json has them.
+ */
+static invar_status thin_out(reporter *p, const group *g, const invar_bank *bank,
+                             char metrics[WORDS], double *points)
+{
+	char left_out[WORDS], why[WORDS];
+	invar_status st;
+
+	if ((st = inv_report_afford(p->s, bank, p->r->split, g->adapter, g->count, metrics,
+	                            left_out, points)) != INVAR_OK)
+		return st;
+	if (!*left_out)
+		return INVAR_OK;
+	if (p->r->metrics) { /* asked for */
+		snprintf(metrics, WORDS, "%s", p->r->metrics);
+		return INVAR_OK;
+	}
+	snprintf(why, sizeof why,
+	         "too many rows or classes to measure it in minutes; --metrics %.100s measures "
+	         "it all the same",
+	         left_out);
+	leave_out(p, left_out, why);
+	return INVAR_OK;
+}
+
 /* Says what it does, as it may take minutes. */
+static invar_status measure_group_missing(reporter *p, const group *g, size_t first,
+                                          const invar_bank *bank)
+{
+	char metrics[WORDS], missing[WORDS];
+	double points = p->r->points;
+	invar_status st;
+
+	snprintf(metrics, sizeof metrics, "%s",
+	         p->r->metrics ? p->r->metrics : INV_REPORT_METRICS);
+	if ((st = find_missing(p, first, bank, metrics, points, missing)) != INVAR_OK)
+		return st;
+	if (*missing && points <= 0) {
+		if ((st = thin_out(p, g, bank, metrics, &points)) != INVAR_OK)
+			return st;
+		if ((st = find_missing(p, first, bank, metrics, points, missing)) != INVAR_OK)
+			return st;
+	}
+	if (!*missing)
+		return INVAR_OK;
+	if ((st = check_writable(p, g)) != INVAR_OK)
+		return st;
+	inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split,
+	             p->run[first].bank_path,
+	             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
+	return measure_group(p, g, bank, missing, points);
+}
+
 static invar_status measure_missing(reporter *p, size_t first, const invar_bank *bank)
 {
-	double points = p->r->points, fewer;
-	char missing[WORDS];
 	group g = {0};
-	invar_status st = find_missing(p, first, bank, points, missing);
+	invar_status st = gather_group(p, first, &g) ? measure_group_missing(p, &g, first, bank)
+	                                             : inv_no_memory(p->s);
 
-	fewer = affordable_points(p, bank);
-	if (st == INVAR_OK && *missing && fewer != points)
-		st = find_missing(p, first, bank, points = fewer, missing);
-	if (st != INVAR_OK || !*missing)
-		return st;
-	st = gather_group(p, first, &g) ? check_writable(p, &g) : inv_no_memory(p->s);
-	if (st == INVAR_OK) {
-		inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split,
-		             p->run[first].bank_path,
-		             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
-		st = measure_group(p, &g, bank, missing, points);
-	}
 	free_group(&g);
 	return st;
 }

@@ -8,9 +8,14 @@
  * How much slower than in a large matrix product an operation is, as measured on a Zen 3
  * (2026-11) by commands that make one measurement each, README.md.
  */
-static const double slow_search = 1.15, slow_rank = 1.7, slow_class_rank = 4;
+static const double slow_search = 1, slow_rank = 1.6, slow_class_rank = 3;
+/* Of a query and a row of the gallery, beside their product: what decides for few columns.
+ */
+static const double per_searched = 150, per_ranked = 100, per_class_ranked = 1000;
 static const double slow_pair = 4; /* computed directly, without a product */
-static const double slow_train = 1.6;
+static const double slow_train = 1.5;
+static const double per_logit = 700; /* of an example and a class, beside products */
+static const double per_example = 1e5;
 static const double svd_cube = 30, svd_square = 2e4; /* of the width */
 static const double per_draw = 800;                  /* of a resample */
 static const double per_parameter = 60;              /* of an optimiser's step */
@@ -24,12 +29,15 @@ enum { ITERATIONS = 1000, BATCH = 256, TRAINED = 3 };
 
 double inv_work_search(double queries, double gallery, double width)
 {
-	return slow_search * 2 * queries * gallery * width;
+	return queries * gallery * (slow_search * 2 * width + per_searched);
 }
 
 double inv_work_rank(double queries, double gallery, double width, bool by_class)
 {
-	return (by_class ? slow_class_rank : slow_rank) * 2 * queries * gallery * width;
+	double slow = by_class ? slow_class_rank : slow_rank;
+
+	return queries * gallery *
+	       (slow * 2 * width + (by_class ? per_class_ranked : per_ranked));
 }
 
 double inv_work_pairs(double n, double d, double w)
@@ -59,8 +67,9 @@ double inv_work_classifier(const inv_work_sizes *s, double examples, double inpu
 	double weights = weights_of(s, inputs, layers);
 	double epochs = (double)inv_option_count(s->options, "probe-epochs");
 
-	return epochs * examples * weights *
-	       (TRAINED * 2 * (layers ? 1 : slow_train) + per_parameter / BATCH);
+	return epochs * examples *
+	       (weights * (TRAINED * 2 * (layers ? 1 : slow_train) + per_parameter / BATCH) +
+	        s->classes * per_logit + per_example);
 }
 
 double inv_work_linear(inv_work_sizes *s)

@@ -97,6 +97,20 @@ static void shared_work_counts_once(void **state)
 	assert_true(seconds_of(&two, "structure") > 1.5 * seconds_of(&sizes, "structure"));
 }
 
+/* A pair of rows and an example of a class take time beside their products. */
+static void few_columns_do_not_make_it_free(void **state)
+{
+	invar_eval_sizes narrow = sizes, many = sizes;
+
+	(void)state;
+	narrow.dim = narrow.width = 8;
+	assert_true(seconds_of(&narrow, "same-class") > 0.2 * seconds_of(&sizes, "same-class"));
+	assert_true(seconds_of(&narrow, "knn") > 0.1 * seconds_of(&sizes, "knn"));
+	many = narrow;
+	many.classes = 10000;
+	assert_true(seconds_of(&many, "lc") > 50 * seconds_of(&narrow, "lc"));
+}
+
 static void means_of_views_are_columns(void **state)
 {
 	invar_options *o = test_options("eval", "metrics", "same-image", "views", "2,3", NULL);
@@ -134,6 +148,7 @@ int main(void)
 		cmocka_unit_test(every_measurement_has_an_estimate),
 		cmocka_unit_test(what_cannot_be_measured_takes_no_time),
 		cmocka_unit_test(shared_work_counts_once),
+		cmocka_unit_test(few_columns_do_not_make_it_free),
 		cmocka_unit_test(means_of_views_are_columns),
 		cmocka_unit_test(a_speed_that_is_not_given_is_measured),
 	};
