@@ -328,7 +328,10 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 	return st;
 }
 
-/* The alternative to an adapter: a query is the mean of several copies. */
+/*
+ * A query is the mean of several copies of the original image. This bounds what averaging
+ * views of a query can reach: a server does not have the original.
+ */
 static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
                                   size_t count, faults *f)
 {
@@ -337,7 +340,8 @@ static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
 
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
 		snprintf(id, sizeof id, "views-%" PRIu32, views[i]);
-		snprintf(title, sizeof title, "F, mean of %" PRIu32 " views", views[i]);
+		snprintf(title, sizeof title, "F, mean of %" PRIu32 " copies of the original",
+		         views[i]);
 		in->views = views[i];
 		st = measure_next(in, id, title, f);
 	}
@@ -345,7 +349,8 @@ static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
 	return st == INVAR_OK && count
 	           ? inv_results_note(
 					 in->results,
-					 "means of views are queries: only retrieval measures them")
+					 "means of copies need the original image, which a search with a query "
+					 "alone does not have; only retrieval measures them")
 	           : st;
 }
 

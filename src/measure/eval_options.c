@@ -202,7 +202,7 @@ invar_status inv_eval_check_views(const invar_options *o)
 	if (!inv_option_text(o, "views") || wants_views(o))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
-	                "@views %s: means of views are measured by retrieval only; add it to "
+	                "@views %s: means of copies are measured by retrieval only; add it to "
 	                "@metrics",
 	                inv_option_text(o, "views"));
 }

@@ -5,13 +5,14 @@
  * Queries are the augmented copies, and the clean rows, which show what an adapter harms;
  * the gallery is the clean rows of all splits, in the order of the bank. In the old index
  * the gallery is F(x) and only queries pass through E; re-indexed, both do; F itself has
- * nothing to re-index. By class the gallery is the rows that have a label, and a clean
- * query leaves out its own row, which it would always find; by image that row is the
- * relevant one. All copies of an image count together in its share and in the bootstrap.
+ * nothing to re-index. By class the gallery is the rows that have a label, and the row of
+ * the query's own image is left out: a clean query would always find it, and a copy that
+ * does finds no other image of its class. By image that row is the relevant one. All copies
+ * of an image count together in its share and in the bootstrap.
  *
- * In a column of views a query is the mean feature of j copies of an image, the usual
- * alternative to an adapter at j times the cost: copies 0 … j-1, then j … 2j-1, and so on
- * while there are j.
+ * In a column of views a query is the mean feature of j copies of an image: copies 0 … j-1,
+ * then j … 2j-1, and so on while there are j. They are made from the original, which
+ * whoever has only the query does not have.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,6 +43,7 @@ typedef struct found {
 typedef struct job {
 	const inv_measure_input *in;
 	inv_sought sought;
+	bool counts_own;  /* by class, the row of a copy's image is a row of its class */
 	inv_choice asked; /* rows of the measured split */
 	uint64_t images, gallery_rows;
 	uint64_t first_row; /* where the measured split begins in the gallery */
@@ -122,14 +124,15 @@ static void add_shares(job *j, uint64_t first, uint64_t count, double weight)
 static invar_status ask_group(job *j, inv_ranks *ranks, int set, uint32_t group)
 {
 	const bool by_class = j->sought == INV_SAME_CLASS;
+	const bool count_own = j->counts_own && set != CLEAN;
 
 	for (uint64_t first = 0; first < j->images; first += BLOCK) {
 		uint64_t count = j->images - first < BLOCK ? j->images - first : BLOCK;
 		const inv_rank_queries q = {.rows = j->queries,
 		                            .count = count,
-		                            .own = by_class && set != CLEAN ? NULL : j->own,
+		                            .own = j->own,
 		                            .classes = by_class ? j->class : NULL,
-		                            .leave_own_out = by_class};
+		                            .leave_own_out = by_class && !count_own};
 		invar_status st = inv_progress(j->in->ctx, name_of(j->sought), j->done, j->total);
 
 		if (st == INVAR_OK)
@@ -256,6 +259,18 @@ static invar_status put_figure(const job *j, int index, int distance, int set, i
 	return inv_results_put(j->in->results, id, j->in->column, &value);
 }
 
+/* Once, for the column F. */
+static invar_status note_own(const job *j)
+{
+	if (j->sought != INV_SAME_CLASS || j->in->adapter || j->in->views)
+		return INVAR_OK;
+	return inv_results_note(
+		j->in->results,
+		j->counts_own ? "same class: the image that a copy was made from counts as one "
+						"of its class (query-image counted)"
+					  : "same class: the image that a query was made from is left out");
+}
+
 static invar_status put_figures(const job *j)
 {
 	invar_status st = INVAR_OK;
@@ -318,11 +333,13 @@ static invar_status search_all(job *j)
 
 static invar_status measure_retrieval(const inv_measure_input *in, inv_sought sought)
 {
-	job j = {.in = in,
-	         .sought = sought,
-	         .asked = inv_choose_points(
-				 in, sought == INV_SAME_CLASS ? inv_choose_labelled(in->split, &in->labels)
-											  : inv_choose_all(in->split))};
+	job j = {
+		.in = in,
+		.sought = sought,
+		.counts_own = strcmp(inv_option_text(in->options, "query-image"), "counted") == 0,
+		.asked = inv_choose_points(in, sought == INV_SAME_CLASS
+	                                       ? inv_choose_labelled(in->split, &in->labels)
+	                                       : inv_choose_all(in->split))};
 	invar_status st = inv_gallery_count(in, &j.gallery_rows, &j.first_row);
 
 	j.images = j.asked.points;
@@ -334,6 +351,8 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 		st = search_all(&j);
 	if (st == INVAR_OK)
 		st = put_figures(&j);
+	if (st == INVAR_OK)
+		st = note_own(&j);
 	inv_arena_free(&j.arena);
 	return st;
 }
@@ -355,9 +374,22 @@ static const invar_option options[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "LIST",
      .group = "Measurements",
-     .help = "retrieval: also query with the mean of this many copies of an image, such as "
-             "2,4,8 (test-time averaging, an alternative to an adapter that costs as many "
-             "times more)"},
+     .help =
+         "retrieval: also query with the mean of this many random copies of the original "
+         "image, such as 2,4,8; only a bound, as copies of a query alone differ from "
+         "these"},
+	{0},
+};
+
+static const invar_option class_options[] = {
+	{.name = "query-image",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "left-out",
+     .choices = "left-out|counted",
+     .meta = "WORD",
+     .group = "Measurements",
+     .help = "same-class: leave out the image that a copy was made from, or count it as "
+             "one of its class; a clean query never finds itself"},
 	{0},
 };
 
@@ -460,12 +492,12 @@ const inv_measurement inv_measurement_same_image = {
 const inv_measurement inv_measurement_same_class = {
 	.name = "same-class",
 	.title = "retrieval by class",
-	.about = "how well rows of the class of a row are found, by labels",
+	.about = "how well other images of the class of a row are found, by labels",
 	.group = "retrieval",
 	.needs = INV_NEEDS_LABELS | INV_TAKES_VIEWS | INV_READS_ALL_SPLITS,
 	.on_request = true,
-	.options = options,
-	.shares = "points|seed",
+	.options = class_options,
+	.shares = "views|points|seed",
 	.metrics = class_metrics,
 	.measure = measure_same_class,
 	.work = work_same_class};

@@ -2,11 +2,11 @@
 /*
  * choose_figures.c - the figures of codes on held-out images.
  *
- *   classify     share of copies whose nearest row of the gallery has their class
- *   same-image   share of copies whose own image is among the first 10; then mean 1 / rank
- *   distances    relative root mean square error of distances (measure/distances.h)
- *   none         share of the squared displacement that is removed, before and after at the
- *                scale that suits each best
+ *   classify     share of copies whose nearest row of the gallery, their own image left
+ * out, has their class same-image   share of copies whose own image is among the first 10;
+ * then mean 1 / rank distances    relative root mean square error of distances
+ * (measure/distances.h) none         share of the squared displacement that is removed,
+ * before and after at the scale that suits each best
  *
  * as `invar eval` reports them for a test split: same-class and same-image recall,
  * distances. Displacement alone rewards codes that shrink toward their mean, with which an
@@ -164,7 +164,7 @@ static void add_ranks(const inv_choice_rows *r, inv_sought sought, const inv_ran
 	*second = sum / (double)r->queries;
 }
 
-/* As in eval: by class the gallery includes the query's own clean row. */
+/* As in eval: by class the row of the query's own image is left out. */
 static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
                                   const float *query, const float *gallery,
                                   inv_choice_shares *s, double *second)
@@ -173,8 +173,9 @@ static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
 	const inv_gallery rows = {gallery, r->gallery, r->d, r->class};
 	const inv_rank_queries q = {.rows = query,
 	                            .count = r->queries,
-	                            .own = by_class ? NULL : r->own,
-	                            .classes = r->own_class};
+	                            .own = r->own,
+	                            .classes = r->own_class,
+	                            .leave_own_out = by_class};
 	inv_rank *ranks = inv_calloc(r->queries, sizeof *ranks);
 	inv_ranks *p = NULL;
 	invar_status st = ranks ? inv_ranks_new(r->ctx, &rows, g->metric, &p)

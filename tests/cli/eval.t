@@ -203,7 +203,7 @@ $ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,struct
 
 Retrieval is measured on request: by image without labels, and by class with them.
 $ cp -r bank found; rm found/train/labels.npy; invar eval found run --metrics retrieval --views 2 -q > found.txt; sed -n '3s/   */, /gp; s/^\([cs][a-z].*\), %.*/\1/p; $p' found.txt
-> , F, F, mean of 2 views, run
+> , F, F, mean of 2 copies of the original, run
 > same image @1 | @10, old index, L2
 > same image @1 | @10, old index, cosine
 > same image @1 | @10, re-indexed, L2
@@ -215,7 +215,7 @@ $ cp -r bank found; rm found/train/labels.npy; invar eval found run --metrics re
 > same class @1 | mAP, re-indexed, cosine
 > clean, same class @1, old index, L2 | cosine
 > clean, same class @1, re-indexed, L2 | cosine
-> means of views are queries: only retrieval measures them
+> means of copies need the original image, which a search with a query alone does not have; only retrieval measures them
 $ rm found/test/labels.npy; invar eval found --metrics retrieval -q | tail -1; invar eval found --metrics same-class -q
 > retrieval by class was not measured: test has no labels.npy
 ! invar: found: same-class cannot be measured: test has no labels.npy
@@ -225,7 +225,7 @@ $ invar eval found --metrics retrieval --views 2,9 -q; invar eval found --metric
 ! invar eval: --views two: must be numbers of at least 2, such as 2,4,8
 ? 2
 $ invar eval found --metrics knn,lc --views 2 -q
-! invar eval: --views 2: means of views are measured by retrieval only; add it to --metrics
+! invar eval: --views 2: means of copies are measured by retrieval only; add it to --metrics
 ? 2
 
 A run keeps the figures of means of views beside those of F, and measures anew where only the rest of the gallery differs.

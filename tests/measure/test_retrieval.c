@@ -137,7 +137,9 @@ static void golden_figures_of_a_bank(void **state)
 		snprintf(path, sizeof path, "%s", test_path("golden%d", bank++));
 		write_split(test_ctx, path, "test", s.gallery, s.queries, 1, s.labels, s.shape[0],
 		            s.shape[1]);
-		r = measure_f(test_ctx, path, test_options("eval", "metrics", "retrieval", NULL));
+		r = measure_f(
+			test_ctx, path,
+			test_options("eval", "metrics", "retrieval", "query-image", "counted", NULL));
 		for (int f = 0; f < INV_FIGURES; f++)
 			golden_check_value(
 				s.g, figure[f],
@@ -229,7 +231,8 @@ static void galleries_are_all_splits_and_views_are_means(void **state)
 		test_ctx, bank_of("views", true),
 		test_options("eval", "metrics", "retrieval,structure", "views", "2,5", NULL));
 	assert_string_equal(invar_results_column(r, 1)->id, "views-2");
-	assert_string_equal(invar_results_column(r, 2)->title, "F, mean of 5 views");
+	assert_string_equal(invar_results_column(r, 2)->title,
+	                    "F, mean of 5 copies of the original");
 	for (int f = 0; f < 2; f++) {
 		const char *id = "same-image.old.l2.augmented";
 		uint32_t reach = f ? 5 : 1;
@@ -244,12 +247,68 @@ static void galleries_are_all_splits_and_views_are_means(void **state)
 	assert_true(number(r, "same-image.old.l2.clean.recall_at_1") == 1);
 	assert_null(invar_results_value(r, "structure.m", "views-2"));
 	assert_null(invar_results_value(r, "same-image.old.l2.clean.recall_at_1", "views-2"));
-	/* The one image of class 99 finds its row as a copy; as a clean query it has none. */
+	/* The one image of class 99 has no other image to find. */
 	assert_int_equal(
 		invar_results_value(r, "same-class.old.l2.augmented.recall_at_1", "F")->count,
-		N - 9);
+		N - 10);
 	assert_int_equal(
 		invar_results_value(r, "same-class.old.l2.clean.recall_at_1", "F")->count, N - 10);
+	invar_results_free(r);
+}
+
+/* By plain loops: how often the nearest labelled row, one row left out or none, fits. */
+static double class_recall(bool leave_out)
+{
+	double right = 0, images = 0;
+
+	for (int i = 0; i < N; i++) {
+		if (labels[i] < 0 || (leave_out && labels[i] == 99))
+			continue;
+		images++;
+		for (int c = 0; c < COPIES; c++) {
+			const float *query = aug + ((size_t)c * N + i) * D;
+			double nearest = INFINITY;
+			int64_t found = -1;
+
+			for (int row = 0; row < N + OTHER; row++) {
+				const float *x = row < OTHER ? other + row * D : clean + (row - OTHER) * D;
+				int64_t label = row < OTHER ? other_labels[row] : labels[row - OTHER];
+				double far = 0;
+
+				for (int k = 0; k < D; k++)
+					far += ((double)x[k] - query[k]) * ((double)x[k] - query[k]);
+				if (label < 0 || (leave_out && row == OTHER + i) || far >= nearest)
+					continue;
+				nearest = far;
+				found = label;
+			}
+			right += found == labels[i];
+		}
+	}
+	return right / (images * COPIES);
+}
+
+static void a_copy_that_finds_its_own_image_has_not_found_its_class(void **state)
+{
+	const char *id = "same-class.old.l2.augmented.recall_at_1";
+	char *text;
+	invar_results *r;
+
+	(void)state;
+	fill();
+	r = measure_f(test_ctx, bank_of("others", true),
+	              test_options("eval", "metrics", "same-class", NULL));
+	assert_true(fabs(number(r, id) - class_recall(true)) < 1e-12);
+	assert_int_equal(invar_results_json(r, &text), INVAR_OK);
+	assert_non_null(strstr(text, "the image that a query was made from is left out"));
+	invar_free(text);
+	invar_results_free(r);
+	r = measure_f(
+		test_ctx, test_path("others"),
+		test_options("eval", "metrics", "same-class", "query-image", "counted", NULL));
+	assert_true(fabs(number(r, id) - class_recall(false)) < 1e-12);
+	assert_true(class_recall(false) > class_recall(true) + 0.1);
+	assert_int_equal(invar_results_value(r, id, "F")->count, N - 9);
 	invar_results_free(r);
 }
 
@@ -337,6 +396,7 @@ int main(void)
 		cmocka_unit_test(golden_figures_by_the_public_call),
 		cmocka_unit_test(golden_figures_of_a_bank),
 		cmocka_unit_test(galleries_are_all_splits_and_views_are_means),
+		cmocka_unit_test(a_copy_that_finds_its_own_image_has_not_found_its_class),
 		cmocka_unit_test(without_labels_images_are_still_found),
 		cmocka_unit_test(views_need_as_many_copies),
 		cmocka_unit_test(displacement_and_spread_by_hand),

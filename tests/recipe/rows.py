@@ -16,7 +16,7 @@ DOCUMENT = """# Results
 | | LC | R² |
 |---|---|---|
 | F | 1.0 (0.0) \\| 2.0 (0.0) | 1.000 (0.000) |
-| F, mean of 2 views, 2 times the cost |  |  |
+| F, mean of 2 copies of the original, 2 times the cost |  |  |
 | MaWa, paper, 30 epochs (1 of 3 seeds) | 3.0 \\| 4.0 | 0.500 |
 | MaWa, paper, PyTorch | 3.1 \\| 4.1 | 0.5 |
 | robust | 5.0 (0.0) \\| 6.0 (0.0) | 0.700 (0.000) |
@@ -31,7 +31,7 @@ EXPECTED = """# Results
 | | LC | R² |
 |---|---|---|
 | F | 1.0 (0.0) \\| 2.0 (0.0) | 1.000 (0.000) |
-| F, mean of 2 views, 2 times the cost |  |  |
+| F, mean of 2 copies of the original, 2 times the cost |  |  |
 | ridge (1 of 3 seeds) | 20.0 \\| 30.0 | 0.250 |
 | MaWa, paper, 30 epochs (2 of 3 seeds) | 15.0 (10.0) \\| 25.0 (10.0) | 0.375 (0.250) |
 | MaWa, paper, PyTorch | 3.1 \\| 4.1 | 0.5 |

@@ -132,7 +132,10 @@ static double plain_distance(const float *a, const float *b, bool cosine)
 	return cosine ? 1 - ab / sqrt(aa * bb) : aa + bb - 2 * ab;
 }
 
-/* Of F: the share of queries with a relevant row among the first `reach`. */
+/*
+ * Of F: the share of queries with a relevant row among the first `reach`; by class the own
+ * image is left out.
+ */
 static double plain_recall(const inv_choice_rows *r, bool cosine, bool by_class, int reach)
 {
 	double hits = 0;
@@ -143,10 +146,12 @@ static double plain_recall(const inv_choice_rows *r, bool cosine, bool by_class,
 		int nearer = 0;
 
 		for (uint64_t g = 0; g < r->gallery; g++)
-			if (by_class ? r->class[g] == r->own_class[q] : g == r->own[q])
+			if (by_class ? r->class[g] == r->own_class[q] && g != r->own[q]
+			             : g == r->own[q])
 				sought = fmin(sought, plain_distance(z, r->clean + g * D, cosine));
 		for (uint64_t g = 0; g < r->gallery; g++)
-			nearer += plain_distance(z, r->clean + g * D, cosine) < sought;
+			nearer += !(by_class && g == r->own[q]) &&
+			          plain_distance(z, r->clean + g * D, cosine) < sought;
 		hits += nearer < reach;
 	}
 	return hits / (double)r->queries;
