@@ -271,7 +271,8 @@ static void put_progress(inv_term *t, const char *line)
 static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
-	double speed = (double)(done - t->first) / (now - t->stage_began);
+	double elapsed = now - t->stage_began;
+	double speed = elapsed > 0 ? (double)(done - t->first) / elapsed : 0;
 
 	if (total)
 		snprintf(share, sizeof share, "%3.0f %%",
@@ -298,8 +299,10 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 	now = seconds_now();
 	if (strncmp(stage, t->stage, sizeof t->stage - 1) != 0 || done < t->first)
 		begin_stage(t, stage, done, now);
-	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) && now > t->stage_began &&
-	    done <= total)
+	/* A stage that has just begun has no rate; a file gets its line all the same, as two
+	 * stages may take turns for hours. */
+	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) &&
+	    (!t->live || now > t->stage_began) && done <= total)
 		draw_progress(t, done, total, now);
 	return inv_interrupted();
 }

@@ -60,6 +60,32 @@ static void a_file_gets_one_line_per_minute(void **state)
 	free(log);
 }
 
+static void stages_that_take_turns_are_not_silent(void **state)
+{
+	const char *path = test_path("turns");
+	int kept = dup(STDERR_FILENO), lines = 0;
+	invar_hooks hooks;
+	inv_term t;
+	char *log;
+
+	(void)state;
+	assert_non_null(freopen(path, "w", stderr));
+	inv_term_start(&t, false, false);
+	hooks = inv_term_hooks(&t);
+	for (uint64_t i = 0; i < 190; i++, clock_shows++)
+		hooks.progress(hooks.user, i % 2 ? "decode" : "encode", i, 190);
+	fflush(stderr);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	log = test_read(test_path("turns"), NULL);
+	for (const char *at = log; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 3);
+	assert_non_null(strstr(log, "encode   31 %"));
+	assert_null(strstr(log, "nan"));
+	free(log);
+}
+
 static void quiet_writes_nothing(void **state)
 {
 	char *log = write_progress(true);
@@ -73,6 +99,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_gets_one_line_per_minute),
+		cmocka_unit_test(stages_that_take_turns_are_not_silent),
 		cmocka_unit_test(quiet_writes_nothing),
 	};
 
