@@ -120,7 +120,7 @@ void inv_signals_catch(void)
 	struct sigaction cut = {.sa_handler = end_without_file, .sa_flags = SA_RESETHAND};
 	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
 	struct sigaction always = {.sa_handler = note_signal};
-	struct sigaction late = {.sa_handler = end_at_once};
+	struct sigaction late = {.sa_handler = end_at_once}, inherited;
 
 #ifdef INV_TEST_STOPS /* base/test_stop.h */
 	if (getenv("INVAR_TEST_PATIENCE"))
@@ -128,7 +128,9 @@ void inv_signals_catch(void)
 #endif
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
-	sigaction(SIGHUP, &once, NULL);
+	sigaction(SIGHUP, NULL, &inherited);
+	if (inherited.sa_handler != SIG_IGN) /* nohup: the user wants it to go on */
+		sigaction(SIGHUP, &once, NULL);
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
 	signal(SIGXFSZ, SIG_IGN); /* file size limit: the write fails with an error instead */
@@ -160,11 +162,13 @@ static void end_without_rank_0(int number)
 void inv_signals_follow(void)
 {
 	struct sigaction wait = {.sa_handler = wait_for_rank_0, .sa_flags = SA_RESTART};
-	struct sigaction late = {.sa_handler = end_without_rank_0};
+	struct sigaction late = {.sa_handler = end_without_rank_0}, inherited;
 
 	sigaction(SIGINT, &wait, NULL);
 	sigaction(SIGTERM, &wait, NULL);
-	sigaction(SIGHUP, &wait, NULL);
+	sigaction(SIGHUP, NULL, &inherited);
+	if (inherited.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &wait, NULL);
 	sigaction(SIGALRM, &late, NULL);
 }
 
@@ -302,8 +306,8 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 	/* A stage that has just begun has no rate; a file gets its line all the same, as two
 	 * stages may take turns for hours. */
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) &&
-	    (!t->live || now > t->stage_began) && done <= total)
-		draw_progress(t, done, total, now);
+	    (!t->live || now > t->stage_began))
+		draw_progress(t, done < total ? done : total, total, now);
 	return inv_interrupted();
 }
 

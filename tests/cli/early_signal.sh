@@ -31,6 +31,10 @@ for signal in SIGTERM SIGINT SIGHUP; do
 	ended "pending $signal, no exec" env OMP_WAIT_POLICY=passive python3 -c "$pending" $signal "$invar" models list
 done
 
+# nohup: who ignores SIGHUP goes on.
+[ "$(trap '' HUP; python3 -c "$pending" SIGHUP "$invar" --version 2>&1)" = "$("$invar" --version)" ] ||
+	{ echo "SIGHUP ends a program that was started with nohup"; failed=1; }
+
 # It comes between the first and the second start of the program.
 ended "while it begins again" env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT LD_PRELOAD="$library" \
 	ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" "$invar" --version
