@@ -111,6 +111,19 @@ static void add_word(char *list, const char *word)
 	strncat(list, word, INV_REPORT_WORDS - strlen(list) - 1);
 }
 
+/* Copies the first word of a list separated by commas; returns where the next one begins.
+ */
+static const char *take_word(const char *list, char word[INV_REPORT_WORDS])
+{
+	size_t length = strcspn(list, ","), kept = length;
+
+	if (kept > INV_REPORT_WORDS - 1)
+		kept = INV_REPORT_WORDS - 1;
+	memcpy(word, list, kept);
+	word[kept] = '\0';
+	return list + length + (list[length] == ',');
+}
+
 /* Moves the word of `metrics` that takes longest alone to the end of `left_out`. */
 static invar_status drop_longest(const estimate *e, double points, char *metrics,
                                  char *left_out)
@@ -120,8 +133,8 @@ static invar_status drop_longest(const estimate *e, double points, char *metrics
 	double most = -1, seconds;
 	invar_status st;
 
-	for (const char *at = metrics; *at; at += strcspn(at, ","), at += *at == ',') {
-		snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+	for (const char *at = metrics; *at;) {
+		at = take_word(at, word);
 		if ((st = find_seconds(e, word, points, &seconds)) != INVAR_OK)
 			return st;
 		if (seconds > most) {
@@ -129,8 +142,8 @@ static invar_status drop_longest(const estimate *e, double points, char *metrics
 			strcpy(longest, word);
 		}
 	}
-	for (const char *at = metrics; *at; at += strcspn(at, ","), at += *at == ',') {
-		snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+	for (const char *at = metrics; *at;) {
+		at = take_word(at, word);
 		if (strcmp(word, longest) != 0)
 			add_word(rest, word);
 	}
