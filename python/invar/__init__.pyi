@@ -220,6 +220,7 @@ def eval(
     index: Literal["adapted", "clean"] | None = 'adapted',
     leave_one_out: bool | None = False,
     views: OptionText = None,
+    query_image: Literal["left-out", "counted"] | None = 'left-out',
     bins: int | None = 12,
     graph: Literal["published", "plain"] | None = 'published',
 ) -> Results: ...
@@ -413,6 +414,7 @@ class Run:
         index: Literal["adapted", "clean"] | None = 'adapted',
         leave_one_out: bool | None = False,
         views: OptionText = None,
+        query_image: Literal["left-out", "counted"] | None = 'left-out',
         bins: int | None = 12,
         graph: Literal["published", "plain"] | None = 'published',
     ) -> Results: ...
