@@ -14,16 +14,16 @@ enum { N = 60, D = 5, COPIES = 2, HIDDEN = 10, FLOATS = 400 };
 
 static uint64_t applied; /* rows, by any adapter */
 
-invar_status __real_invar_adapter_apply(const invar_adapter *e, const float *z,
-                                        uint64_t rows, float *out);
-invar_status __wrap_invar_adapter_apply(const invar_adapter *e, const float *z,
-                                        uint64_t rows, float *out);
+invar_status __real_inv_adapter_apply_finite(const invar_adapter *e, const float *z,
+                                             uint64_t rows, float *out);
+invar_status __wrap_inv_adapter_apply_finite(const invar_adapter *e, const float *z,
+                                             uint64_t rows, float *out);
 
-invar_status __wrap_invar_adapter_apply(const invar_adapter *e, const float *z,
-                                        uint64_t rows, float *out)
+invar_status __wrap_inv_adapter_apply_finite(const invar_adapter *e, const float *z,
+                                             uint64_t rows, float *out)
 {
 	applied += rows;
-	return __real_invar_adapter_apply(e, z, rows, out);
+	return __real_inv_adapter_apply_finite(e, z, rows, out);
 }
 
 /* ---- A bank and adapters --------------------------------------------------------- */
