@@ -473,8 +473,7 @@ static invar_status look_at(const invar_stages *s, const stage *g, const json_t 
 	return st;
 }
 
-/* ---- Folders that are replaced -------------------------------------------------------
- */
+/* ---- Folders that are replaced --------------------------------------------- */
 
 /* Where folders cannot be exchanged at once, the old one has a third name for a moment. */
 static invar_status put_back(const stage *g)

@@ -15,8 +15,7 @@ static invar_status no_memory(const char *path)
 	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to check its files", path);
 }
 
-/* ---- Lists of files --------------------------------------------------------------------
- */
+/* ---- Lists of files -------------------------------------------------------- */
 
 typedef struct file_list {
 	const char *root;
@@ -111,8 +110,7 @@ static invar_status list_files(const char *path, inv_stage_list *list, void *own
 	return st == INVAR_OK ? hash_json(path, l->about, about) : st;
 }
 
-/* ---- Contents --------------------------------------------------------------------------
- */
+/* ---- Contents -------------------------------------------------------------- */
 
 static invar_status hash_files(const invar_context *ctx, const file_list *l,
                                char hex[INV_SHA256_HEX])
@@ -199,8 +197,7 @@ invar_status inv_stamp_check(const invar_context *ctx, const char *path,
 	return st == INVAR_E_NOMEM || st == INVAR_E_CANCELLED ? st : INVAR_OK;
 }
 
-/* ---- Banks ----------------------------------------------------------------------------
- */
+/* ---- Banks ----------------------------------------------------------------- */
 
 /* A file that a bank may do without. */
 static invar_status list_if_there(const char *folder, const char *name,

@@ -204,8 +204,7 @@ static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool 
 	return st;
 }
 
-/* ---- Checks before the first stage
- * -------------------------------------------------------------- */
+/* ---- Checks before the first stage ----------------------------------------- */
 
 /* What is known of a bank before it is made: its feature width and its splits. */
 typedef struct outlook {
