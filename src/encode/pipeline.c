@@ -423,6 +423,9 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	k->all_gathered = !plan->count;
 	for (size_t i = 0; i < k->places; i++)
 		k->place[i].taken = k->place[i].ready = false;
+	/* Here, as the other threads may take all jobs of a short pass. */
+	if (plan->tick && (st = plan->tick(plan->user)) != INVAR_OK)
+		return st;
 	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
 	                      plan->count, prepare, k,
 	                      inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead);

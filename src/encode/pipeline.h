@@ -39,8 +39,8 @@ typedef struct inv_pipeline_plan {
 	/* Receives rows of features and of parameters; from any thread. */
 	invar_status (*put)(void *user, size_t array, uint64_t row, size_t rows,
 	                    const float *out, const float *params);
-	/* Called now and then on the caller's thread; a status other than INVAR_OK ends the
-	 * pass. NULL: nothing. */
+	/* Called on the caller's thread, once before the first image and then now and then; a
+	 * status other than INVAR_OK ends the pass. NULL: nothing. */
 	invar_status (*tick)(void *user);
 } inv_pipeline_plan;
 

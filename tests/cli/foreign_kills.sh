@@ -31,10 +31,8 @@ plant()
 	echo "not for all: $1" >"$1/private" && chmod 600 "$1/private"
 	ln -s notes.txt "$1/link"
 	written+=("$1"/{notes.txt,movie.mkv.part,report.html,private,link})
-	if [ ! -e "$1/clean" ]; then
-		mkdir "$1/clean" && echo "a thesis on $1" >"$1/clean/thesis.txt"
-		written+=("$1/clean/thesis.txt")
-	fi
+	mkdir -p "$1/clean" && echo "a thesis on $1" >"$1/clean/thesis.txt"
+	written+=("$1/clean/thesis.txt")
 	record >../recorded
 }
 
@@ -104,12 +102,14 @@ run_encode() { exec "$invar" encode "${encode[@]}" -o "$1"; }
 run_eval() { exec "$invar" eval bank "$1" "${measure[@]}" >/dev/null; }
 
 # The folder of a run, or of a bank, gets notes as soon as it has begun. A run that --force is
-# to replace gets them only once the new one has begun, for it is refused with them.
+# to replace gets them only once the new one has begun, for it is refused with them; a run on
+# images once its bank has begun, for a folder of others in its place is refused.
 plant_into()
 {
 	case $1 in
 	force) [ ! -e "$2.part/checkpoint.safetensors" ] || plant "$2" ;;
 	encode) [ ! -e "$2/bank.json" ] || plant "$2" ;;
+	images) [ ! -e "$2/clean/bank.json" ] || plant "$2" ;;
 	*) [ ! -e "$2/run.json" ] || plant "$2" ;;
 	esac
 }

@@ -184,9 +184,36 @@ static void a_split_without_a_readable_image_is_refused(void **state)
 	encode("none", "1", true, 0, INVAR_E_FORMAT);
 }
 
+static int stop_at_once(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	unsigned *at = user;
+
+	(void)stage;
+	(void)done;
+	(void)total;
+	*at = decoded;
+	return 1;
+}
+
+/* A pass whose jobs were all taken by other threads reported nothing and could not stop. */
+static void progress_is_reported_before_the_first_image(void **state)
+{
+	unsigned at = N;
+	const invar_hooks hooks = {.size = sizeof hooks, .user = &at, .progress = stop_at_once};
+	invar_context *before = test_ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(2, &hooks, &test_ctx), INVAR_OK);
+	encode("stopped", "1", false, 0, INVAR_E_CANCELLED);
+	assert_int_equal(at, 0);
+	invar_context_free(test_ctx);
+	test_ctx = before;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress_is_reported_before_the_first_image),
 		cmocka_unit_test(rows_are_those_of_all_images_without_the_broken),
 		cmocka_unit_test(an_interrupted_encoding_resumes),
 		cmocka_unit_test(copies_are_added),
