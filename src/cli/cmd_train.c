@@ -16,7 +16,7 @@ static const inv_example examples[] = {
      "preset robust: MaWa on a residual scaled by the spread of the features; needs no "
      "tuning"},
 	{"invar train bank -o run --preset paper", "MaWa with the paper's settings"},
-	{"invar train bank -o run --preset search --similarity cosine",
+	{"invar train bank -o run --contrast 3",
      "AnCo: trains copies to find their own image in an index of old features, here by "
      "cosine"},
 	{"invar train bank -o run --goal same-image --metric cosine",

@@ -203,7 +203,7 @@ static void judge_useful(const inv_diagnosis_facts *f, inv_verdict *out)
 		"copies as they are %.1f %%; with random features, %s",
 		map_name[best], 100 * f->explained[best], 100 * f->explained[INV_DIAGNOSIS_F],
 		figures);
-	set_verdict(out, instant ? "instant" : "robust", finding, advice);
+	set_verdict(out, instant ? "instant" : "keep", finding, advice);
 }
 
 void inv_diagnosis_judge(const inv_diagnosis_facts *f, inv_verdict *out)

@@ -209,7 +209,7 @@ static void it_is_the_residual_on_a_bank_in_its_own_units(void **state)
 /* Features that are 1000 times as large and translated give the corresponding E. */
 static void every_encoder_has_the_same_scale(void **state)
 {
-	static const char *const losses[] = {"mawa", "waco", "hsic", "anco"};
+	static const char *const losses[] = {"mawa", "waco", "hsic", "keep"};
 	const double away[DIM] = {-1, 2, 0.5, 0, 3, -2, 1, 1}, by = 1000;
 	invar_bank *far = move_bank("far", away, by);
 	float x[ROWS * DIM], y[ROWS * DIM], fx[ROWS * DIM], fy[ROWS * DIM];

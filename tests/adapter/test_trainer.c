@@ -223,8 +223,8 @@ static void every_loss_resumes_in_the_same_bytes(void **state)
 			invar_options *o;
 			char name[64];
 
-			if ((several && !loss->several) || (decoder && loss->owns_alpha) ||
-			    (scaled && (without || several || (!decoder && !loss->owns_alpha))) ||
+			if ((several && !loss->several) || (decoder && loss->no_decoder) ||
+			    (scaled && (without || several || !decoder)) ||
 			    (without && !has_option(loss, "no-identity")))
 				continue;
 			o = test_set(options(), "loss", loss->name, NULL);
@@ -482,7 +482,7 @@ static void options_of_another_loss_are_refused_where_set(void **state)
 {
 	(void)state;
 	refuse(test_set(options(), "alpha", "1", NULL),
-	       "alpha needs decoder or loss anco, and neither is set");
+	       "alpha needs decoder, which is not set");
 	for (size_t i = 0; inv_loss_at(i); i++)
 		if (has_option(inv_loss_at(i), "temperature"))
 			refuse(test_set(options(), "temperature", "0.5", NULL),
