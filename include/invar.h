@@ -92,8 +92,8 @@ INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, si
 
 /*
  * The topic of the last error, for programs that can point to more information: "encoders"
- * (the list of names), "weights" (the contents of a file), "no-adapter" (a goal for which no
- * adapter is better than none). "" for most errors.
+ * (the list of names), "weights" (the contents of a file), "no-adapter" (a goal for which
+ * no adapter is better than none). "" for most errors.
  */
 INVAR_API const char *invar_last_error_topic(void);
 
@@ -509,8 +509,8 @@ INVAR_API invar_status invar_train_check(const invar_options *o, uint32_t d);
 #define INVAR_RUN_REPORT "report.html"
 #define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
-/* In the run.json that a stage writes where no adapter is better than none: true; "error" says
- * why. */
+/* In the run.json that a stage writes where no adapter is better than none: true; "error"
+ * says why. */
 #define INVAR_RUN_NO_ADAPTER "no_adapter"
 
 /*
@@ -579,6 +579,12 @@ INVAR_API invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter
 INVAR_API invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
                                             const float *directions, const uint32_t *first,
                                             const uint32_t *second);
+/*
+ * For keep, whose rows are in units u = (z - mean) / sigma: the vicinal rows [images, d],
+ * which it would otherwise draw, and mean / sigma [d], otherwise zeros.
+ */
+INVAR_API invar_status invar_loss_set_vicinal(invar_loss *l, const float *vicinal);
+INVAR_API invar_status invar_loss_set_origin(invar_loss *l, const float *origin);
 INVAR_API invar_status invar_loss_compute(invar_loss *l);
 /* Results of the call above; terms have the names in log.jsonl, NaN past the last. name may
  * be NULL. */
@@ -587,7 +593,8 @@ INVAR_API size_t invar_loss_terms(const invar_loss *l);
 INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **name);
 /*
  * Gradients for the parameters of the adapter ("0_weight" …), of a decoder
- * ("dec_0_weight" …) and for the codes, row k N + i for sample k of image i: "codes", or
+ * ("dec_0_weight" …) and for the codes, row k N + i for sample k of image i (with keep,
+ * k = s + 1 is the vicinal row): "codes", or
  * with several augmentations "codes_1", "codes_2" …, each with its own clean rows and only
  * its share of the loss. Views; NULL past the last. name, rank and shape may be NULL.
  */
@@ -935,7 +942,7 @@ INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_op
  * What an adapter can be expected to do on a bank, before any training. A fifth of the
  * images of one split is held out; closed forms are fitted to the others and measured on
  * copies of the held-out ones. o is made for "diagnose". Gives results with the columns
- * "F", "rigid", "ridge" and "features"; invar_results_about has a "verdict" ("robust" or
+ * "F", "rigid", "ridge" and "features"; invar_results_about has a "verdict" ("keep" or
  * "instant", the preset to use, or "none") and "why", the reason in two sentences. Figures
  * that need labels are skipped if there are none.
  */

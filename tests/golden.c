@@ -129,6 +129,40 @@ golden *golden_open(const char *root, const char *case_name)
 	return g;
 }
 
+golden *golden_open_folder(const char *folder)
+{
+	golden *g = calloc(1, sizeof *g);
+	const json_t *value;
+	const char *name;
+	char full[64];
+
+	if (!g)
+		fail_msg("not enough memory for a golden case");
+	snprintf(g->root, sizeof g->root, "%s", folder);
+	g->folder = ".";
+	g->entry = g->manifest = json_pack("{s:{s:f}}", "tolerance", "rel", 1e-4);
+	g->values = load(golden_path(g, "values.json"));
+	json_object_foreach (json_object_get(g->values, "terms"), name, value) {
+		snprintf(full, sizeof full, "term_%s", name);
+		json_object_set(g->values, full, (json_t *)(uintptr_t)value);
+	}
+	return g;
+}
+
+const char *const *golden_keep_folders(void)
+{
+	static char own[PATH_SIZE / 2], shared[PATH_SIZE / 2];
+	static const char *folders[3];
+
+	snprintf(own, sizeof own, "%s/tests/golden/losses/keep", golden_source());
+	snprintf(shared, sizeof shared, "%s/golden/keep", golden_shared());
+	folders[0] = own;
+	folders[1] = access(shared, R_OK) == 0 ? shared : NULL;
+	if (!folders[1])
+		print_message("%s is not there and is skipped\n", shared);
+	return folders;
+}
+
 void golden_close(golden *g)
 {
 	if (!g)

@@ -36,6 +36,13 @@ const char *golden_source(void);
 const char *golden_shared(void);
 
 golden *golden_open(const char *root, const char *case_name);
+/*
+ * A folder without a manifest, as losses/keep/make_keep.py writes it; relative tolerance
+ * 1e-4. The terms in its values.json are the values term_NAME.
+ */
+golden *golden_open_folder(const char *folder);
+/* Folders of KEEP that exist, ended by NULL: our own, then the shared one. */
+const char *const *golden_keep_folders(void);
 void golden_close(golden *g); /* accepts NULL */
 
 /*

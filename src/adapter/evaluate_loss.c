@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "adapter/loss_result.h"
-#include "bank/clean_statistics.h"
 #include "base/text.h"
 
 static const invar_option own_rows[] = {
@@ -36,8 +35,7 @@ static const invar_option own_rows[] = {
      .max = 1e9,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the decoder's squared error; with anco, weight of the contrast, "
-             "default 0.3"},
+     .help = "weight of the decoder's squared error"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -49,22 +47,15 @@ static const invar_option own_rows[] = {
 	{0},
 };
 
-/* The frame (loss.h), which a training measures on its clean features. */
+/* Of the frame (loss.h), which a training measures on its clean features. */
 static const invar_option frame_rows[] = {
-	{.name = "sigma",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1e30,
-     .meta = "F",
-     .group = "Loss",
-     .help = "anco: root mean square spread of clean features; 0: that of the given rows"},
 	{.name = "distance",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
      .max = 1e30,
      .meta = "F",
      .group = "Loss",
-     .help = "anco: mean squared distance of two clean features; 0: 2 d sigma^2"},
+     .help = "keep: mean squared distance of two clean rows; 0: 2 d N / (N - 1)"},
 	{0},
 };
 
@@ -76,7 +67,7 @@ invar_status inv_loss_options_declare(invar_options *o)
 	if (st == INVAR_OK)
 		st = inv_loss_declare(o, "kind");
 	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
-		if (loss->needs_frame)
+		if (loss->needs_scaled)
 			st = inv_options_add_part(o, "kind", loss->name, frame_rows);
 	return st == INVAR_OK ? inv_loss_declare_defaults(o, "kind") : st;
 }
@@ -100,11 +91,8 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: cannot be residual, because it maps %zu to %zu", e->path,
 		                e->s.d, e->s.w);
-	if (d && loss->owns_alpha)
-		return inv_fail(INVAR_E_USE,
-		                "%s takes no decoder: @alpha would weigh both its own term and the "
-		                "decoder's",
-		                loss->name);
+	if (d && loss->no_decoder)
+		return inv_fail(INVAR_E_USE, "%s takes no decoder; leave it out", loss->name);
 	if (d && (d->s.d != e->s.w || d->s.w != e->s.d))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: maps %zu to %zu, but a decoder of %s maps %zu to %zu", d->path,
@@ -142,6 +130,8 @@ static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
 	if (in->groups > 1 && (!loss->several || !in->samples))
 		return inv_fail(INVAR_E_USE, "%s takes one augmentation, but there are %" PRIu32,
 		                loss->name, in->groups);
+	if ((in->vicinal || in->origin) && !loss->needs_scaled)
+		return inv_fail(INVAR_E_USE, "%s uses no vicinal rows and no origin", loss->name);
 	if (in->groups > INV_MAX_LOSS_GROUPS)
 		return inv_fail(INVAR_E_USE,
 		                "there are %" PRIu32 " augmentations, but at most %d are supported",
@@ -238,28 +228,14 @@ static void load_params(const inv_loss_input *in, inv_step *p)
 		       (p->floats - p->adapter_floats) * sizeof(float));
 }
 
-/* As given, else as a training on these clean features would measure it. */
-static invar_status find_frame(const inv_loss_input *in, const invar_options *o,
-                               inv_step_spec *spec)
+/* The rows are in units: N of them have this distance if their mean is 0 and sigma is 1. */
+static inv_loss_frame find_frame(const inv_loss_input *in, const invar_options *o)
 {
-	double d = in->dim;
-	inv_clean_statistics c;
-	invar_status st = INVAR_OK;
+	double N = (double)in->images, distance = inv_option_number(o, "distance");
 
-	if (!spec->loss->needs_frame)
-		return INVAR_OK;
-	spec->frame = (inv_loss_frame){.sigma = inv_option_number(o, "sigma"),
-	                               .distance = inv_option_number(o, "distance")};
-	if (!(spec->frame.sigma > 0)) {
-		st = inv_clean_statistics_of_rows(in->clean, in->images, in->dim, &c);
-		if (st != INVAR_OK)
-			return inv_context(st, "@sigma is needed");
-		spec->frame.sigma = c.sigma;
-		inv_clean_statistics_clear(&c);
-	}
-	if (!(spec->frame.distance > 0))
-		spec->frame.distance = 2 * d * spec->frame.sigma * spec->frame.sigma;
-	return INVAR_OK;
+	if (!(distance > 0))
+		distance = 2 * in->dim * (N > 1 ? N / (N - 1) : 1);
+	return (inv_loss_frame){.distance = distance, .origin = in->origin};
 }
 
 static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
@@ -274,6 +250,7 @@ static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
 	if (st == INVAR_OK) {
 		load_params(in, p);
 		p->draws = in->draws;
+		p->vicinal = in->vicinal;
 		st = inv_step_gradients(p, rows, &value);
 	}
 	if (st == INVAR_OK)
@@ -312,7 +289,7 @@ invar_status inv_loss_evaluate(const invar_context *ctx, const inv_loss_input *i
 	spec.beta = input.decoder ? inv_option_number(o, "beta") : 1;
 	if (input.decoder)
 		spec.decoder = input.decoder->s;
-	if ((st = find_frame(&input, o, &spec)) != INVAR_OK)
-		return st;
+	if (spec.loss->needs_scaled)
+		spec.frame = find_frame(&input, o);
 	return evaluate(ctx, &input, &spec, out);
 }

@@ -17,6 +17,8 @@ typedef struct inv_loss_input {
 	const float *views;           /* SimCLR: [2 images, dim] instead of aug and clean */
 	const invar_adapter *decoder; /* from codes to features; NULL: none */
 	const inv_loss_draws *draws;  /* [groups]; NULL: drawn by the seed */
+	const float *vicinal;         /* keep: [images, dim]; NULL: drawn by the seed */
+	const float *origin;          /* keep: [dim]; NULL: zeros */
 } inv_loss_input;
 
 typedef struct inv_named_value {

@@ -93,6 +93,18 @@ invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder)
 	return INVAR_OK;
 }
 
+invar_status invar_loss_set_vicinal(invar_loss *l, const float *vicinal)
+{
+	l->in.vicinal = vicinal;
+	return INVAR_OK;
+}
+
+invar_status invar_loss_set_origin(invar_loss *l, const float *origin)
+{
+	l->in.origin = origin;
+	return INVAR_OK;
+}
+
 invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
                                   const float *directions, const uint32_t *first,
                                   const uint32_t *second)

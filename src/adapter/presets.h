@@ -14,7 +14,7 @@
 #include "base/options.h"
 
 /* The preset of trainings that do not name one, if it fits what was set. */
-#define INV_DEFAULT_PRESET "robust"
+#define INV_DEFAULT_PRESET "keep"
 /* The preset if none fits, and for runs from before presets existed. */
 #define INV_FIRST_PRESET "paper"
 

@@ -39,6 +39,8 @@ static void plan_memory(inv_step *p)
 
 	p->codes = inv_arena_take(&p->arena, codes, sizeof(float));
 	p->d_codes = inv_arena_take(&p->arena, codes, sizeof(float));
+	if (s->loss->draw_vicinal && !s->N_all)
+		p->inputs = inv_arena_take(&p->arena, coded_rows(p) * s->shape.d, sizeof(float));
 	if (!s->update)
 		return;
 	p->params = inv_arena_take(&p->arena, p->floats, sizeof(float));
@@ -154,11 +156,13 @@ void inv_step_free(inv_step *p)
 	inv_free(p);
 }
 
-/* The input rows of E: all of a batch, or only the copies. */
+/* The input rows of E: all of a batch, with vicinal rows if any, or only the copies. */
 static const float *inputs(const inv_step *p, const float *rows)
 {
 	const inv_step_spec *s = &p->spec;
 
+	if (p->inputs)
+		return p->inputs;
 	return p->front || s->loss->codes_clean(s->options) ? rows : rows + s->N * s->shape.d;
 }
 
@@ -195,6 +199,17 @@ invar_status inv_step_check_loss(const inv_loss_value *value)
 	                isnan(value->value) ? "NaN" : "infinite");
 }
 
+void inv_step_draw_vicinal(inv_step *p, const inv_loss_batch *b, float *inputs)
+{
+	const inv_loss_shape *s = &p->loss_shape;
+	float *out = inputs + (s->groups * s->s + 1) * s->N * s->d;
+
+	if (p->vicinal)
+		memcpy(out, p->vicinal, s->N * s->d * sizeof *out);
+	else
+		p->spec.loss->draw_vicinal(s, p->loss_work.state, b, out);
+}
+
 static invar_status forward(inv_step *p, const float *params, const float *rows,
                             uint64_t key, inv_loss_value *out)
 {
@@ -205,10 +220,17 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 	                        .seed = s->seed,
 	                        .step = key,
 	                        .draws = p->draws};
-	invar_status st =
-		inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
+	size_t given = (s->groups * s->s + 1) * s->N * s->shape.d;
+	invar_status st;
 
 	*out = (inv_loss_value){0};
+	if (p->inputs) {
+		/* The products of E need all rows in one place; copying them is 0.2 % of a step. */
+		memcpy(p->inputs, rows, given * sizeof *rows);
+		inv_step_draw_vicinal(p, &batch, p->inputs);
+		batch.vicinal = p->inputs + given;
+	}
+	st = inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 	inv_test_stop("train:forward %" PRIu64, p->t + 1);
 	if (st == INVAR_OK)
 		st = check_cancel(p);

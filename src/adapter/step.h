@@ -44,10 +44,12 @@ typedef struct inv_step {
 	float *params, *grads, *m, *v; /* with several processes: see step_ranks.h */
 	size_t front;           /* rows of codes for the decoder only, not for the loss */
 	float *codes, *d_codes; /* [front + R, w] */
-	inv_decoder *decoder;   /* NULL: none */
+	float *inputs; /* [R, d] the rows of a batch and vicinal rows; NULL without those */
+	inv_decoder *decoder; /* NULL: none */
 	inv_loss_shape loss_shape;
 	inv_loss_work loss_work;
 	const inv_loss_draws *draws; /* set by invar_loss; NULL: by seed and step */
+	const float *vicinal;        /* the same for vicinal rows */
 	char terms[INV_VALUE_TERMS][INV_TERM_NAME];
 	size_t term_count;
 	uint64_t t;     /* steps done */
@@ -71,6 +73,8 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out);
 /* Fails if it is not finite. */
 invar_status inv_step_check_loss(const inv_loss_value *value);
+/* Fills the last N of R input rows, after the clean rows and copies in `inputs`. */
+void inv_step_draw_vicinal(inv_step *p, const inv_loss_batch *b, float *inputs);
 void inv_step_free(inv_step *p);
 
 #endif

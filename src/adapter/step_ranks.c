@@ -12,7 +12,7 @@
 struct inv_step_ranks {
 	inv_shares images;
 	size_t kinds;   /* samples of an image in a batch: s + 1 */
-	float *rows;    /* [kinds N, d] of all ranks */
+	float *rows;    /* [kinds N, d] of all ranks, then vicinal rows, if any */
 	int32_t *state; /* [ranks] how reading went on each */
 	inv_mlp_ranks *mlp;
 };
@@ -26,7 +26,8 @@ invar_status inv_step_ranks_new(inv_step *p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for training with ranks");
 	r->images = inv_shares_of(p->ctx, s->N_all, 1);
 	r->kinds = s->groups * s->s + 1;
-	r->rows = inv_alloc(r->kinds * s->N_all * s->shape.d * sizeof *r->rows);
+	r->rows = inv_alloc((r->kinds + (s->loss->draw_vicinal != NULL)) * s->N_all *
+	                    s->shape.d * sizeof *r->rows);
 	r->state = inv_calloc(r->images.ranks, sizeof *r->state);
 	if (!r->rows || !r->state)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for training with ranks");
@@ -97,9 +98,14 @@ static invar_status evaluate(inv_step *p, const float *x, inv_loss_value *out)
 	inv_shares rows = inv_mlp_ranks_rows(p->ranks->mlp);
 	inv_loss_batch batch = {
 		.clean = p->ranks->rows, .codes = p->codes, .seed = s->seed, .step = p->t};
-	invar_status st = inv_mlp_ranks_forward(p->ranks->mlp, x, s->residual, p->codes);
+	invar_status st;
 
 	*out = (inv_loss_value){0};
+	if (s->loss->draw_vicinal) {
+		inv_step_draw_vicinal(p, &batch, p->ranks->rows);
+		batch.vicinal = p->ranks->rows + p->ranks->kinds * s->N_all * s->shape.d;
+	}
+	st = inv_mlp_ranks_forward(p->ranks->mlp, x, s->residual, p->codes);
 	if (st == INVAR_OK)
 		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out, p->d_codes);
 	if (st == INVAR_OK)

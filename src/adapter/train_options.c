@@ -111,7 +111,7 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help = "width of the codes; 0: the feature width, the only choice for mawa and anco"},
+     .help = "width of the codes; 0: the feature width, the only choice for mawa and keep"},
 	{0},
 };
 
@@ -227,8 +227,7 @@ static const invar_option decoder_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the decoder's squared error; with anco, weight of the contrast, "
-             "default 0.3"},
+     .help = "weight of the decoder's squared error"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -265,12 +264,21 @@ invar_status inv_train_declare(invar_options *o)
 	return st == INVAR_OK ? inv_encode_declare_part(o, "images") : st;
 }
 
-/* So that residual has the value in force, which is recorded; add it after the presets. */
-static invar_status declare_residual(invar_options *o)
+/* So that both have the values in force, which are recorded; add it after the presets. */
+static invar_status declare_scaled_and_residual(invar_options *o)
 {
-	inv_option_default rule = {"scaled", "true", "residual", "true", NULL};
-	invar_status st = inv_options_add_default(o, &rule);
+	inv_option_default rule = {"loss", NULL, "scaled", "true", NULL};
+	invar_status st = INVAR_OK;
+	const inv_loss *loss;
 
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++) {
+		rule.value = loss->name;
+		if (loss->needs_scaled)
+			st = inv_options_add_default(o, &rule);
+	}
+	rule = (inv_option_default){"scaled", "true", "residual", "true", NULL};
+	if (st == INVAR_OK)
+		st = inv_options_add_default(o, &rule);
 	rule.selector = "init";
 	for (size_t i = 0; (rule.value = inv_closed_form_name_at(i)) && st == INVAR_OK; i++)
 		if (inv_closed_form_find(rule.value)->residual)
@@ -280,7 +288,6 @@ static invar_status declare_residual(invar_options *o)
 
 invar_status inv_train_declare_method(invar_options *o)
 {
-	const inv_loss *loss;
 	invar_status st = inv_goal_declare(o);
 
 	if (st == INVAR_OK)
@@ -301,13 +308,10 @@ invar_status inv_train_declare_method(invar_options *o)
 		st = inv_options_idle(o, "loss", "none", of_steps);
 	if (st == INVAR_OK)
 		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
-	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
-		if (loss->owns_alpha)
-			st = inv_options_share(o, "loss", loss->name, "alpha");
 	if (st == INVAR_OK)
 		st = inv_preset_declare(o, "preset");
 	if (st == INVAR_OK)
-		st = declare_residual(o);
+		st = declare_scaled_and_residual(o);
 	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
 }
 
@@ -477,6 +481,12 @@ static invar_status check_residual(const inv_train_settings *o, const inv_train_
 	if (!p->residual || !inv_option_is_set(o->options, "residual") ||
 	    inv_option_flag(o->options, "residual"))
 		return INVAR_OK;
+	if (p->loss && p->loss->needs_scaled)
+		return inv_fail(
+			INVAR_E_USE,
+			"@loss %s trains a residual, so @residual cannot be false; leave it "
+			"out",
+			o->loss);
 	return o->scaled
 	           ? inv_fail(INVAR_E_USE, "@scaled trains a residual, so @residual cannot "
 	                                   "be false; set @scaled to false too")
@@ -484,6 +494,17 @@ static invar_status check_residual(const inv_train_settings *o, const inv_train_
 	                      "@init %s is residual, so @residual cannot be false; leave "
 	                      "it out",
 	                      o->init);
+}
+
+static invar_status check_scaled(const inv_train_settings *o, const inv_train_plan *p)
+{
+	if (!p->loss || !p->loss->needs_scaled || o->scaled)
+		return INVAR_OK;
+	return inv_fail(
+		INVAR_E_USE,
+		"@loss %s is computed in units of the scaled residual, so @scaled cannot "
+		"be false; leave it out",
+		o->loss);
 }
 
 static invar_status check_width(const inv_train_settings *o, const inv_train_plan *p)
@@ -558,11 +579,9 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	if (o->decoder && !p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
 		                             "train a @decoder");
-	if (o->decoder && p->loss->owns_alpha)
+	if (o->decoder && p->loss->no_decoder)
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s cannot train a @decoder: @alpha would weigh both its own "
-		                "term and the decoder's",
-		                o->loss);
+		                "@loss %s cannot train a @decoder; choose another @loss", o->loss);
 	if (o->decoder)
 		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
 	return INVAR_OK;
@@ -616,9 +635,10 @@ static invar_status check_shape(const inv_train_settings *o, inv_train_plan *p)
 {
 	invar_status st;
 
-	if ((st = check_closed(o, p)) != INVAR_OK || (st = check_residual(o, p)) != INVAR_OK ||
-	    (st = check_width(o, p)) != INVAR_OK || (st = check_spread(o, p)) != INVAR_OK ||
-	    (st = check_strength(o, p)) != INVAR_OK || (st = check_decoder(o, p)) != INVAR_OK)
+	if ((st = check_closed(o, p)) != INVAR_OK || (st = check_scaled(o, p)) != INVAR_OK ||
+	    (st = check_residual(o, p)) != INVAR_OK || (st = check_width(o, p)) != INVAR_OK ||
+	    (st = check_spread(o, p)) != INVAR_OK || (st = check_strength(o, p)) != INVAR_OK ||
+	    (st = check_decoder(o, p)) != INVAR_OK)
 		return st;
 	return check_rates(o);
 }

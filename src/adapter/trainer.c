@@ -60,10 +60,10 @@ static invar_status measure_clean(inv_trainer *t)
 	inv_clean_statistics *c = &t->plan.statistics;
 	invar_status st;
 
-	if (!t->o.scaled && !(t->plan.loss && t->plan.loss->needs_frame))
+	if (!t->o.scaled)
 		return INVAR_OK;
 	st = inv_clean_statistics_of(from->bank, from->stored, t->images, t->plan.images, c);
-	if (st != INVAR_OK || !t->o.scaled)
+	if (st != INVAR_OK)
 		return st;
 	if (!(t->origin = inv_alloc(from->dim * sizeof *t->origin)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the mean of the features");
@@ -77,9 +77,9 @@ static inv_loss_frame frame_of(const inv_trainer *t)
 	const inv_clean_statistics *c = &t->plan.statistics;
 
 	if (!t->o.scaled)
-		return (inv_loss_frame){.sigma = c->sigma, .distance = c->distance};
-	return (inv_loss_frame){
-		.sigma = 1, .distance = 2 * (double)t->plan.shape.d, .origin = t->origin};
+		return (inv_loss_frame){0};
+	return (inv_loss_frame){.distance = c->distance / (c->sigma * c->sigma),
+	                        .origin = t->origin};
 }
 
 static inv_step_spec step_spec(const inv_trainer *t, bool update)

@@ -11,20 +11,18 @@
 
 #include "base/memory.h"
 
-/* Rows of a bank, or of an array if b is NULL. */
 typedef struct clean_rows {
 	const invar_bank *b;
 	const inv_split *s;
 	const uint32_t *images;
-	const float *x; /* [count, d] */
 	size_t count, d;
-	float *row; /* [d] of a bank's row */
+	float *row; /* [d] */
 } clean_rows;
 
 static invar_status read_row(const clean_rows *c, size_t i, const float **out)
 {
-	*out = c->b ? c->row : c->x + i * c->d;
-	return c->b ? inv_bank_row(c->b, c->s, INVAR_CLEAN, c->images[i], c->row) : INVAR_OK;
+	*out = c->row;
+	return inv_bank_row(c->b, c->s, INVAR_CLEAN, c->images[i], c->row);
 }
 
 static invar_status add_rows(const clean_rows *c, double *sum)
@@ -61,9 +59,6 @@ static invar_status add_squares(const clean_rows *c, const double *mean, double 
 
 static invar_status refuse_equal_rows(const clean_rows *c)
 {
-	if (!c->b)
-		return inv_fail(INVAR_E_NUMERIC,
-		                "the clean features are all equal, so they have no scale");
 	return inv_fail(INVAR_E_NUMERIC,
 	                "%s: the clean features of all images in %s are equal, so they "
 	                "have no scale",
@@ -82,7 +77,7 @@ static invar_status measure_rows(const clean_rows *c, inv_clean_statistics *out)
 	if ((st = add_squares(c, out->mean, &squares)) != INVAR_OK)
 		return st;
 	out->sigma = sqrt(squares / ((double)c->count * (double)c->d));
-	out->distance = 2 * squares / (double)c->count;
+	out->distance = 2 * squares / ((double)c->count - 1);
 	return out->sigma > 0 ? INVAR_OK : refuse_equal_rows(c);
 }
 
@@ -112,14 +107,6 @@ invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
 	st = measure_spread(&c, out);
 	inv_free(c.row);
 	return st;
-}
-
-invar_status inv_clean_statistics_of_rows(const float *x, size_t rows, size_t d,
-                                          inv_clean_statistics *out)
-{
-	const clean_rows c = {.x = x, .count = rows, .d = d};
-
-	return measure_spread(&c, out);
 }
 
 void inv_clean_statistics_clear(inv_clean_statistics *c)

@@ -3,7 +3,7 @@
  * clean_statistics.h - mean and spread of the clean features of a bank.
  *
  * These numbers make a training free of the encoder's scale: mu and sigma of the scale-free
- * residual and of random features, and the distance that anchored contrast divides by.
+ * residual and of random features, and the distance by which the loss keep divides.
  */
 #ifndef INV_CLEAN_STATISTICS_H
 #define INV_CLEAN_STATISTICS_H
@@ -12,11 +12,10 @@
 
 /* Free with inv_clean_statistics_clear. */
 typedef struct inv_clean_statistics {
-	double *mean; /* [d] */
-	double sigma; /* root mean square of the centred values, over all dimensions */
-	double
-		distance; /* mean squared distance of two rows drawn with replacement: 2 d sigma^2
-	               */
+	double *mean;    /* [d] */
+	double sigma;    /* root mean square of the centred values, over all dimensions */
+	double distance; /* mean squared distance of two different rows of n:
+	                    2 d sigma^2 n / (n - 1) */
 } inv_clean_statistics;
 
 /*
@@ -26,9 +25,6 @@ typedef struct inv_clean_statistics {
 invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
                                      const uint32_t *images, uint32_t count,
                                      inv_clean_statistics *out);
-/* The same of an array x [rows, d]. */
-invar_status inv_clean_statistics_of_rows(const float *x, size_t rows, size_t d,
-                                          inv_clean_statistics *out);
 void inv_clean_statistics_clear(inv_clean_statistics *c);
 
 #endif

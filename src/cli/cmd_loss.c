@@ -19,7 +19,7 @@
 #include "cli/term.h"
 
 typedef struct loss_values {
-	const char *adapter, *clean, *views, *decoder;
+	const char *adapter, *clean, *views, *decoder, *vicinal, *origin;
 	inv_grad_folder grad;
 	const char *const *aug;
 	inv_draw_files draws;
@@ -33,6 +33,8 @@ static const inv_example examples[] = {
      "as JSON, with gradients in g/0_weight.npy, g/codes.npy …"},
 	{"invar loss waco --adapter run --clean x.npy --aug a.npy --aug b.npy --seed 3",
      "two augmentations, with directions and permutations drawn from this seed"},
+	{"invar loss keep --adapter run --residual --clean u.npy --aug a.npy --origin m.npy",
+     "KEEP; rows, adapter and origin are in units of the spread of the features"},
 	{"invar loss sw --a a.npy --b b.npy --p 1",
      "the sliced Wasserstein distance of two sets of rows"},
 	{0},
@@ -77,6 +79,16 @@ static const invar_option own[] = {
      .group = "Arrays",
      .help =
          "a decoder; its reconstruction error is added, weighted by --alpha and --beta"},
+	{.name = "vicinal",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "V.npy",
+     .group = "Arrays",
+     .help = "keep: vicinal rows [N, d]; default: drawn from the clean rows"},
+	{.name = "origin",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "M.npy",
+     .group = "Arrays",
+     .help = "keep: mean of the features in units of their spread [d]; default: zeros"},
 	{.name = "grad",
      .type = INVAR_OPTION_TEXT,
      .meta = "DIR",
@@ -166,6 +178,8 @@ static invar_status take_values(inv_session *s, loss_values *v)
 	                   .clean = inv_text(s, "clean"),
 	                   .views = inv_text(s, "views"),
 	                   .decoder = inv_text(s, "decoder"),
+	                   .vicinal = inv_text(s, "vicinal"),
+	                   .origin = inv_text(s, "origin"),
 	                   .grad = {.path = inv_text(s, "grad"), .force = inv_flag(s, "force")},
 	                   .sw = {.a = inv_text(s, "a"),
 	                          .b = inv_text(s, "b"),
@@ -192,6 +206,8 @@ static const struct {
 	const char *option, *kind; /* of that kind alone */
 } only[] = {
 	{"views", "simclr"},
+	{"vicinal", "keep"},
+	{"origin", "keep"},
 	{"directions-xz", "waco"},
 	{"directions-xx", "waco"},
 	{"directions-zz", "waco"},
@@ -267,13 +283,12 @@ static invar_status check_given(inv_session *s, const char *kind)
 	return st;
 }
 
-/* Weights beside a decoder; anco has an alpha of its own. */
+/* Weights beside a decoder. */
 static invar_status check_weights(inv_session *s, const loss_values *v)
 {
-	bool anchored = strcmp(s->argument[0], "anco") == 0;
-	const char *name = invar_options_is_set(s->options, "alpha") && !anchored ? "alpha"
-	                   : invar_options_is_set(s->options, "beta")             ? "beta"
-	                                                                          : NULL;
+	const char *name = invar_options_is_set(s->options, "alpha")  ? "alpha"
+	                   : invar_options_is_set(s->options, "beta") ? "beta"
+	                                                              : NULL;
 
 	if (!name || v->decoder)
 		return INVAR_OK;
@@ -284,7 +299,7 @@ static invar_status check_weights(inv_session *s, const loss_values *v)
 
 typedef struct loss_inputs {
 	invar_adapter *adapter, *decoder;
-	inv_given_array clean, views;
+	inv_given_array clean, views, vicinal, origin;
 	inv_given_augs augs;
 	inv_given_draws draws;
 } loss_inputs;
@@ -295,6 +310,8 @@ static void close_inputs(loss_inputs *in)
 	invar_adapter_close(in->decoder);
 	inv_array_drop(&in->clean);
 	inv_array_drop(&in->views);
+	inv_array_drop(&in->vicinal);
+	inv_array_drop(&in->origin);
 	inv_augs_free(&in->augs);
 	inv_draws_free(&in->draws);
 }
@@ -339,6 +356,37 @@ static invar_status check_views(inv_session *s, const loss_inputs *in)
 	return INVAR_OK;
 }
 
+/* Vicinal rows have the shape of the clean ones, the origin that of one row. */
+static invar_status check_keep(inv_session *s, const loss_inputs *in)
+{
+	const uint64_t *clean = invar_array_shape(in->clean.array);
+	const inv_given_array *v = &in->vicinal, *m = &in->origin;
+
+	if (v->array && (invar_array_rank(v->array) != 2 ||
+	                 memcmp(invar_array_shape(v->array), clean, 2 * sizeof *clean) != 0))
+		return inv_fault(s, INVAR_E_MISMATCH,
+		                 "%s has shape %s, but must have that of %s, %s", v->path, v->shape,
+		                 in->clean.path, in->clean.shape);
+	if (m->array &&
+	    (invar_array_rank(m->array) != 1 || invar_array_shape(m->array)[0] != clean[1]))
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]",
+		                 m->path, m->shape, (unsigned long long)clean[1]);
+	return INVAR_OK;
+}
+
+static invar_status load_keep(inv_session *s, const loss_values *v, loss_inputs *in)
+{
+	invar_status st = inv_array_look(s, v->vicinal, &in->vicinal);
+
+	if (st == INVAR_OK)
+		st = inv_array_look(s, v->origin, &in->origin);
+	if (st == INVAR_OK && in->clean.array)
+		st = check_keep(s, in);
+	if (st == INVAR_OK)
+		st = inv_array_take(s, &in->vicinal);
+	return st == INVAR_OK ? inv_array_take(s, &in->origin) : st;
+}
+
 static invar_status load_arrays(inv_session *s, const loss_values *v, loss_inputs *in)
 {
 	invar_status st = inv_array_look(s, v->clean, &in->clean);
@@ -351,6 +399,8 @@ static invar_status load_arrays(inv_session *s, const loss_values *v, loss_input
 		st = check_views(s, in);
 	if (st == INVAR_OK && in->clean.array)
 		st = inv_augs_load(s, v->aug, &in->clean, &in->augs);
+	if (st == INVAR_OK)
+		st = load_keep(s, v, in);
 	if (st == INVAR_OK)
 		st = inv_array_take(s, &in->clean);
 	return st == INVAR_OK ? inv_array_take(s, &in->views) : st;
@@ -400,6 +450,10 @@ static invar_status set_arrays(const loss_inputs *given, invar_loss *l)
 	if (st == INVAR_OK && given->augs.data)
 		st = invar_loss_set_copies(l, given->augs.data, (uint32_t)given->augs.groups,
 		                           (uint32_t)given->augs.samples);
+	if (st == INVAR_OK && given->vicinal.data)
+		st = invar_loss_set_vicinal(l, given->vicinal.data);
+	if (st == INVAR_OK && given->origin.data)
+		st = invar_loss_set_origin(l, given->origin.data);
 	if (st == INVAR_OK && given->decoder)
 		st = invar_loss_set_decoder(l, given->decoder);
 	return st == INVAR_OK ? set_draws(&given->draws, l) : st;
@@ -486,7 +540,8 @@ static void read_pairs(inv_session *s, const char *const *list)
 
 static invar_status check_output(inv_session *s, const loss_values *v)
 {
-	const char *const single[] = {v->clean, v->views, v->sw.a, v->sw.b, v->sw.directions};
+	const char *const single[] = {v->clean, v->views, v->vicinal,      v->origin,
+	                              v->sw.a,  v->sw.b,  v->sw.directions};
 
 	inv_reads(s, v->adapter, "the adapter");
 	inv_reads(s, v->decoder, "the decoder");
@@ -547,7 +602,9 @@ const inv_command inv_cmd_loss = {
 		"…, \"terms\": {…}}. --grad writes the gradients of the adapter's parameters "
 		"(0_weight, 0_bias, 2_weight, 2_bias), of the decoder's (dec_0_weight …) and of "
 		"the codes (codes, or codes_1, codes_2 … with several augmentations); for sw, the "
-		"gradient of the first set (a). The random directions and permutations of waco and "
+		"gradient of the first set (a). Rows of keep are in units of the spread of clean "
+		"features about their mean, and its codes are those of clean rows, copies and "
+		"vicinal rows. The random directions and permutations of waco and "
 		"sw can be given as arrays; otherwise --seed determines them.",
 	.examples = examples,
 	.arguments = arguments,

@@ -108,7 +108,7 @@ typedef struct inv_diagnosis_facts {
 } inv_diagnosis_facts;
 
 typedef struct inv_verdict {
-	const char *word; /* "robust", "instant" or "none" */
+	const char *word; /* "keep", "instant" or "none" */
 	char why[INV_VERDICT_WHY];
 } inv_verdict;
 

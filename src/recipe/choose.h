@@ -112,7 +112,7 @@ typedef struct inv_base {
 	inv_base_kind kind;
 	double lambda, anchor; /* 0: none */
 	const char *preset;    /* of trained ones */
-	double alpha;          /* of a contrast; 0: none */
+	double contrast;       /* of the loss keep; 0: its default */
 	uint64_t epochs;       /* 0: as the options say */
 } inv_base;
 

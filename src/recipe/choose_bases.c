@@ -49,15 +49,13 @@ invar_status inv_base_options(const inv_choice_maker *m, const inv_base *b,
                               invar_options **out)
 {
 	const char *init = init_of(b->kind);
-	bool cosine = m->goal.metric == INV_COSINE;
 	const setting settings[] = {
 		{b->preset ? "preset" : NULL, b->preset, 0},
 		{init ? "loss" : NULL, "none", 0},
 		{init ? "init" : NULL, init, 0},
 		{b->lambda > 0 ? "ridge" : NULL, NULL, b->lambda},
 		{b->anchor > 0 ? "anchor" : NULL, NULL, b->anchor},
-		{b->alpha > 0 ? "similarity" : NULL, cosine ? "cosine" : "l2", 0},
-		{b->alpha > 0 ? "alpha" : NULL, NULL, b->alpha},
+		{b->contrast > 0 ? "contrast" : NULL, NULL, b->contrast},
 		{b->epochs ? "epochs" : NULL, NULL, (double)b->epochs},
 	};
 	invar_status st = inv_options_copy(m->options, out);
@@ -211,7 +209,7 @@ invar_status inv_base_fit(inv_choice_maker *m, const inv_base *b, inv_mlp_form *
 bool inv_base_same(const inv_base *a, const inv_base *b)
 {
 	return a->kind == b->kind && a->lambda == b->lambda && a->anchor == b->anchor &&
-	       a->preset == b->preset && a->alpha == b->alpha;
+	       a->preset == b->preset && a->contrast == b->contrast;
 }
 
 void inv_base_clear(inv_choice_maker *m)

@@ -407,21 +407,16 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	return try_base(m, &b, ALL_SPREADS, 0, 2);
 }
 
-/*
- * If the goal is what contrast is about, it comes first and with two weights: a budget that
- * is too small leaves out the last ones.
- */
+/* If the goal is what contrast is about, it is also tried with a larger weight. */
 static invar_status try_trainings(inv_choice_maker *m)
 {
-	const inv_base bases[] = {{.kind = INV_BASE_TRAINED, .preset = "robust"},
-	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 0.3},
-	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 1}};
-	bool contrast = m->goal.kind == INV_GOAL_SAME_IMAGE;
-	int count = contrast ? 3 : 2;
+	const inv_base bases[] = {{.kind = INV_BASE_TRAINED, .preset = "keep"},
+	                          {.kind = INV_BASE_TRAINED, .preset = "keep", .contrast = 3}};
+	int count = m->goal.kind == INV_GOAL_SAME_IMAGE ? 2 : 1;
 	invar_status st = INVAR_OK;
 
 	for (int i = 0; i < count && st == INVAR_OK; i++)
-		st = try_within_budget(m, bases[contrast ? (i + 1) % 3 : i], count - i);
+		st = try_within_budget(m, bases[i], count - i);
 	return st;
 }
 

@@ -21,8 +21,8 @@ void inv_candidate_describe(const inv_candidate *c, char *out, size_t size)
 	const inv_base *b = &c->base;
 	size_t fill = (size_t)snprintf(out, size, "%s", b->preset ? b->preset : names[b->kind]);
 
-	if (b->alpha > 0 && fill < size)
-		fill += (size_t)snprintf(out + fill, size - fill, ", alpha %g", b->alpha);
+	if (b->contrast > 0 && fill < size)
+		fill += (size_t)snprintf(out + fill, size - fill, ", contrast %g", b->contrast);
 	if (b->lambda > 0 && fill < size)
 		fill += (size_t)snprintf(out + fill, size - fill, ", ridge %g", b->lambda);
 	if (b->anchor > 0 && fill < size)
@@ -150,8 +150,8 @@ static json_t *candidate_json(const inv_candidate *c)
 		json_object_set_new(out, "ridge", json_real(b->lambda));
 	if (b->anchor > 0)
 		json_object_set_new(out, "anchor", json_real(b->anchor));
-	if (b->alpha > 0)
-		json_object_set_new(out, "alpha", json_real(b->alpha));
+	if (b->contrast > 0)
+		json_object_set_new(out, "contrast", json_real(b->contrast));
 	if (b->epochs)
 		json_object_set_new(out, "epochs", json_integer((json_int_t)b->epochs));
 	return out;

@@ -70,7 +70,7 @@ static void train(invar_bank *bank, const inv_loss *loss, bool more, watch *w)
 {
 	invar_bank *const banks[] = {bank, bank};
 	invar_options *o = test_options(
-		"train", "loss", loss->name, "decoder", more && !loss->owns_alpha ? "1" : "0",
+		"train", "loss", loss->name, "decoder", more && !loss->no_decoder ? "1" : "0",
 		"batch-size", "16", "samples", "2", "hidden", "64", "epochs", "3", NULL);
 
 	*w = (watch){0};

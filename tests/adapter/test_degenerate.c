@@ -64,19 +64,16 @@ static void fill_zero(float *rows, size_t count)
 
 typedef void fill_fn(float *rows, size_t count);
 
-static void train(const inv_loss *loss, fill_fn *fill, size_t groups,
-                  const char *similarity, const char *what)
+static void train(const inv_loss *loss, fill_fn *fill, size_t groups, const char *what)
 {
-	invar_options *o = test_options("loss", "projections", test_text("%d", SLICES),
-	                                "similarity", similarity, NULL);
+	invar_options *o = test_options("loss", "projections", test_text("%d", SLICES), NULL);
 	inv_step_spec spec = {.shape = {D, H, D},
 	                      .loss = loss,
 	                      .options = o,
 	                      .N = N,
 	                      .s = S,
 	                      .groups = groups,
-	                      .frame = {.sigma = 1, .distance = 2 * D},
-	                      .decoder = {D, H, D},
+	                      .frame = {.distance = 2 * D},
 	                      .alpha = 1,
 	                      .beta = 1,
 	                      .update = true,
@@ -88,9 +85,12 @@ static void train(const inv_loss *loss, fill_fn *fill, size_t groups,
 
 	assert_non_null(rows);
 	fill(rows, count);
+	if (!loss->no_decoder)
+		spec.decoder = (inv_mlp_shape){D, H, D};
 	assert_int_equal(inv_step_new(ctx, &spec, &p), INVAR_OK);
 	inv_mlp_init(spec.shape, 0, false, p->params);
-	inv_decoder_init(spec.decoder, 0, p->params + p->adapter_floats);
+	if (spec.decoder.h)
+		inv_decoder_init(spec.decoder, 0, p->params + p->adapter_floats);
 	for (int t = 0; t < (test_is_emulated() ? STEPS / 25 : STEPS); t++) {
 		if (inv_step_run(p, rows, 1e-3, &value) != INVAR_OK)
 			fail_msg("%s on %s, step %d: %s", loss->name, what, t, invar_last_error());
@@ -116,10 +116,7 @@ static void every_loss_stays_finite(void **state)
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
 		for (size_t k = 0; k < sizeof data / sizeof *data; k++)
 			for (size_t groups = 1; groups <= (loss->several && !k ? GROUPS : 1); groups++)
-				train(loss, data[k].fill, groups, "l2", data[k].what);
-	loss = inv_loss_find("anco");
-	for (size_t k = 0; loss && k < sizeof data / sizeof *data; k++)
-		train(loss, data[k].fill, 1, "cosine", data[k].what);
+				train(loss, data[k].fill, groups, data[k].what);
 }
 
 int main(void)

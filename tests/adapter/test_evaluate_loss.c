@@ -105,7 +105,7 @@ static void every_kind_with_and_without_a_decoder(void **state)
 
 	(void)state;
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
-		for (int decoder = 0; decoder < 2 - loss->owns_alpha; decoder++) {
+		for (int decoder = 0; decoder < 2 - loss->no_decoder; decoder++) {
 			inv_loss_input in = input(S, 1);
 			invar_options *o = options(loss->name);
 			inv_loss_result r, plain;
@@ -249,7 +249,7 @@ static void options_that_do_not_fit_are_refused(void **state)
 	refuse(&in, test_set(options("waco"), "sigma-x", "1", NULL),
 	       "sigma-x needs kind hsic, but kind is waco");
 	assert_int_equal(invar_options_set(o, "kind", "nothing"), INVAR_E_USE);
-	test_assert_error("kind must be mawa, waco, simclr, hsic or anco, not 'nothing'");
+	test_assert_error("kind must be mawa, waco, simclr, hsic or keep, not 'nothing'");
 	invar_options_free(o);
 }
 

@@ -115,7 +115,7 @@ static void it_gives_what_the_evaluation_gives(void **state)
 	(void)state;
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
 		for (uint32_t groups = 1; groups <= (loss->several ? GROUPS : 1); groups++)
-			for (int decoder = 0; decoder < 2 - loss->owns_alpha; decoder++) {
+			for (int decoder = 0; decoder < 2 - loss->no_decoder; decoder++) {
 				inv_loss_input in = {.adapter = &E,
 				                     .clean = clean,
 				                     .aug = aug,

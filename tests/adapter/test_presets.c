@@ -60,7 +60,7 @@ static void the_default_preset_is_what_the_options_say(void **state)
 			assert_true(invar_options_number(o, row->name) == strtod(row->initial, NULL));
 	}
 	assert_string_equal(invar_options_find(o, "preset")->initial, INV_DEFAULT_PRESET);
-	assert_string_equal(invar_options_find(o, "lr")->initial, "5e-4");
+	assert_string_equal(invar_options_find(o, "hidden")->initial, "1024");
 	assert_true(inv_option_flag(o, "scaled"));
 	invar_options_free(o);
 }
@@ -87,12 +87,14 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 	static const struct {
 		const char *option[2], *value[2], *preset;
 	} given[] = {
-		{{"loss"}, {"mawa"}, "robust"},
-		{{"loss", "init"}, {"mawa", "random"}, "robust"},
-		{{"epochs", "lr"}, {"3", "1e-4"}, "robust"},
-		{{"hidden", "scaled"}, {"64", "true"}, "robust"},
-		{{"loss"}, {"anco"}, "search"},
-		{{"loss", "scaled"}, {"anco", "false"}, "paper"},
+		{{"loss"}, {"keep"}, "keep"},
+		{{"loss", "init"}, {"keep", "random"}, "keep"},
+		{{"epochs", "lr"}, {"3", "1e-4"}, "keep"},
+		{{"hidden", "scaled"}, {"64", "true"}, "keep"},
+		{{"loss", "contrast"}, {"keep", "3"}, "keep"},
+		{{"loss", "scaled"}, {"keep", "false"}, "paper"},
+		{{"loss"}, {"mawa"}, "paper"},
+		{{"loss", "scaled"}, {"mawa", "true"}, "paper"},
 		{{"loss"}, {"none"}, "instant"},
 		{{"loss", "init"}, {"none", "features"}, "instant"},
 		{{"loss", "init"}, {"none", "ridge"}, "paper"},
@@ -101,16 +103,16 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 		{{"loss"}, {"simclr"}, "paper"},
 		{{"loss"}, {"hsic"}, "paper"},
 		{{"width"}, {"4"}, "paper"},
-		{{"width"}, {"0"}, "robust"},
-		{{"loss", "width"}, {"anco", "0"}, "search"},
+		{{"width"}, {"0"}, "keep"},
+		{{"loss", "width"}, {"keep", "0"}, "keep"},
 		{{"loss", "scaled"}, {"none", "false"}, "instant"},
-		{{"residual"}, {"true"}, "robust"},
-		{{"residual", "loss"}, {"true", "anco"}, "search"},
+		{{"residual"}, {"true"}, "keep"},
+		{{"residual", "loss"}, {"true", "keep"}, "keep"},
 		{{"residual", "loss"}, {"true", "none"}, "instant"},
 		{{"residual", "scaled"}, {"true", "false"}, "paper"},
 		{{"residual", "loss"}, {"false", "mawa"}, "paper"},
 		{{"scaled"}, {"false"}, "paper"},
-		{{"loss", "preset"}, {"waco", "robust"}, "robust"},
+		{{"loss", "preset"}, {"waco", "keep"}, "keep"},
 	};
 
 	(void)state;
@@ -128,7 +130,7 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 			for (size_t k = 0; k < count; k++)
 				assert_int_equal(invar_options_unset(o, given[i].option[k]), INVAR_OK);
 			assert_string_equal(inv_option_text(o, "preset"), INV_DEFAULT_PRESET);
-			assert_true(inv_option_is(o, "loss", "mawa") && inv_option_flag(o, "scaled"));
+			assert_true(inv_option_is(o, "loss", "keep") && inv_option_flag(o, "scaled"));
 		}
 		invar_options_free(o);
 	}
@@ -171,10 +173,10 @@ static void residual_has_the_value_in_force(void **state)
 		const char *preset, *option, *value;
 		bool residual;
 	} given[] = {
-		{"robust", "epochs", "1", true},   {"search", "epochs", "1", true},
+		{"keep", "epochs", "1", true},     {"paper", "loss", "keep", true},
 		{"instant", "hidden", "8", true},  {"paper", "epochs", "1", false},
 		{"paper", "scaled", "true", true}, {"paper", "init", "features", true},
-		{"paper", "init", "ridge", false}, {"robust", "scaled", "false", false},
+		{"paper", "init", "ridge", false}, {"keep", "scaled", "false", false},
 	};
 
 	(void)state;
@@ -224,21 +226,20 @@ static void every_preset_can_be_chosen_and_says_what_it_is(void **state)
 
 static void explicit_options_override_in_any_order(void **state)
 {
-	invar_options *a = test_options("train", "preset", "robust", "lr", "7e-4", NULL);
-	invar_options *b = test_options("train", "lr", "7e-4", "preset", "robust", NULL);
+	invar_options *a = test_options("train", "preset", "keep", "lr", "7e-4", NULL);
+	invar_options *b = test_options("train", "lr", "7e-4", "preset", "keep", NULL);
 	json_t *x = inv_options_json(a, 0), *y = inv_options_json(b, 0);
 
 	(void)state;
 	assert_true(json_equal(x, y));
 	assert_true(inv_option_number(a, "lr") == 7e-4 && inv_option_is_set(a, "lr"));
-	assert_true(inv_option_number(a, "lr-min") == 2e-4 && !inv_option_is_set(a, "lr-min"));
+	assert_true(inv_option_count(a, "epochs") == 30 && !inv_option_is_set(a, "epochs"));
 	assert_true(inv_option_flag(a, "scaled"));
-	test_set(a, "scaled", "false", "preset", "search", NULL);
+	test_set(a, "scaled", "false", "preset", "keep", NULL);
 	assert_false(inv_option_flag(a, "scaled"));
-	assert_true(inv_option_is(a, "loss", "anco"));
-	assert_true(inv_option_number(a, "alpha") == 0.3 && inv_option_number(a, "tau") == 0.1);
+	assert_true(inv_option_is(a, "loss", "keep"));
 	test_set(a, "preset", "paper", NULL);
-	assert_true(inv_option_is(a, "loss", "mawa") && inv_option_number(a, "alpha") == 1);
+	assert_true(inv_option_is(a, "loss", "mawa") && inv_option_count(a, "hidden") == 4096);
 	json_decref(x);
 	json_decref(y);
 	invar_options_free(a);
@@ -253,9 +254,9 @@ static invar_status train(invar_options *o, const char *run)
 	return st;
 }
 
-static invar_options *short_search(void)
+static invar_options *short_keep(void)
 {
-	return test_options("train", "preset", "search", "epochs", "4", "hidden", "24",
+	return test_options("train", "preset", "keep", "epochs", "4", "hidden", "24",
 	                    "batch-size", "16", NULL);
 }
 
@@ -280,24 +281,23 @@ static void a_run_records_its_preset_and_resumes_with_it(void **state)
 
 	(void)state;
 	stop_at = 0;
-	assert_int_equal(train(short_search(), "whole"), INVAR_OK);
+	assert_int_equal(train(short_keep(), "whole"), INVAR_OK);
 	stop_at = 3;
-	assert_int_equal(train(short_search(), "again"), INVAR_E_CANCELLED);
+	assert_int_equal(train(short_keep(), "again"), INVAR_E_CANCELLED);
 	stop_at = 0;
 	assert_int_equal(
-		train(test_options("train", "resume", "1", "preset", "robust", NULL), "again"),
+		train(test_options("train", "resume", "1", "preset", "paper", NULL), "again"),
 		INVAR_E_MISMATCH);
-	test_assert_error(
-		"was started with preset search, so it cannot be resumed with robust");
+	test_assert_error("was started with preset keep, so it cannot be resumed with paper");
 	assert_int_equal(train(test_options("train", "resume", "1", NULL), "again"), INVAR_OK);
 	assert_same_adapter("whole", "again");
 	run = json_load_file(test_path("again/run.json"), 0, NULL);
 	options = json_object_get(run, "options");
-	assert_string_equal(json_string_value(json_object_get(options, "preset")), "search");
-	assert_string_equal(json_string_value(json_object_get(options, "loss")), "anco");
+	assert_string_equal(json_string_value(json_object_get(options, "preset")), "keep");
+	assert_string_equal(json_string_value(json_object_get(options, "loss")), "keep");
 	json_decref(run);
 	assert_int_equal(invar_adapter_open(ctx, test_path("whole"), &e), INVAR_OK);
-	assert_string_equal(invar_adapter_metadata(e, "invar.preset"), "search");
+	assert_string_equal(invar_adapter_metadata(e, "invar.preset"), "keep");
 	assert_string_equal(invar_adapter_metadata(e, "invar.residual"), "1");
 	invar_adapter_close(e);
 }
@@ -334,11 +334,11 @@ static void what_a_preset_cannot_do_names_it(void **state)
 
 	(void)state;
 	assert_int_equal(
-		train(test_options("train", "preset", "robust", "loss", "waco", "width", "4", NULL),
+		train(test_options("train", "preset", "keep", "loss", "waco", "width", "4", NULL),
 	          "none"),
 		INVAR_E_USE);
-	test_assert_error("preset robust needs codes as wide as the features: width is 4");
-	assert_int_equal(train(test_options("train", "preset", "robust", "lr", "1e-4", "epochs",
+	test_assert_error("preset keep needs codes as wide as the features: width is 4");
+	assert_int_equal(train(test_options("train", "preset", "keep", "lr", "1e-4", "epochs",
 	                                    "1", "hidden", "24", NULL),
 	                       "slow"),
 	                 INVAR_OK); /* its minimum is lowered, like any default */
@@ -351,10 +351,20 @@ static void what_a_preset_cannot_do_names_it(void **state)
 static void what_is_residual_cannot_be_set_to_false(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		train(test_options("train", "preset", "robust", "residual", "false", NULL), "none"),
-		INVAR_E_USE);
+	assert_int_equal(train(test_options("train", "loss", "mawa", "scaled", "true",
+	                                    "residual", "false", NULL),
+	                       "none"),
+	                 INVAR_E_USE);
 	test_assert_error("residual cannot be false; set scaled to false too");
+	assert_int_equal(
+		train(test_options("train", "loss", "keep", "residual", "false", NULL), "none"),
+		INVAR_E_USE);
+	test_assert_error("loss keep trains a residual, so residual cannot be false");
+	assert_int_equal(
+		train(test_options("train", "loss", "keep", "scaled", "false", NULL), "none"),
+		INVAR_E_USE);
+	test_assert_error("loss keep is computed in units of the scaled residual, so scaled "
+	                  "cannot be false");
 	assert_int_equal(
 		train(test_options("train", "init", "features", "residual", "false", NULL), "none"),
 		INVAR_E_USE);

@@ -195,7 +195,7 @@ static void codes_about_a_mean_are_seen_from_the_origin(void **state)
 	                        .s = 2,
 	                        .d = W,
 	                        .w = W,
-	                        .frame = {.sigma = 1, .distance = 2 * W, .origin = origin}};
+	                        .frame = {.origin = origin}};
 	inv_loss_batch b = {.codes = moved.codes};
 	double value = evaluate(&c, 0.1);
 

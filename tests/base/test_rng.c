@@ -75,6 +75,7 @@ static void purposes_are_distinct(void **state)
 		"synthetic/jitter/test",
 		"directions",
 		"permutation",
+		"keep/vicinal",
 		"augment",
 		"probe/init",
 		"probe/order",

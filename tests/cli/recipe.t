@@ -325,7 +325,7 @@ $ cp -r made kept; invar run short.yaml -o wide -q --set adapters.width=7 2> /de
 > made: all 15 stages were done before; nothing to do
 ! invar run: encode photos/pixels/rotation: folder:photos: features of 48000000 numbers are too wide, at most 2^24 are allowed; use size N
 ! invar run: encode photos/pixels/rotation: copies train=1,val=2: folder:photos has no split 'val'
-! invar run: train photos/pixels/rotation/robust/0: loss mawa needs codes as wide as the features: width is 7, but the bank has 192
+! invar run: train photos/pixels/rotation/keep/0: loss keep needs codes as wide as the features: width is 7, but the bank has 192
 ! invar run: eval: folder:photos: has no split zzz; it has train, test
 ! invar: encode photos/pixels/rotation: photos/even/z.jpg: is not a JPEG, PNG, TIFF or WebP file; skip-broken skips such images
 
@@ -333,8 +333,8 @@ Outputs that were changed, extended or exchanged are made again, with the number
 $ cd made/photos/pixels; head -c 128 rotation/bank/test/labels.npy > labels; head -c 16 /dev/zero >> labels; cp labels rotation/bank/test/labels.npy; rm labels; cp rotation/runs/0/robust/adapter.safetensors noise/runs/0/robust; cd ../../..; invar encode folder:photos -o made/photos/pixels/noise/bank --encoder pixels --holdout 0.25 --size 8 --augment noise --copies 2 -q > /dev/null; invar run short.yaml -o made 2>&1 > /dev/null | grep again; for file in table.txt table.json photos/pixels/rotation/bank photos/pixels/noise/bank photos/pixels/noise/runs/0/robust/adapter.safetensors; do diff -r made/$file kept/$file; done; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; rm -r kept
 > encode photos/pixels/rotation: its output was changed or removed; running it again
 > encode photos/pixels/noise: its output was changed or removed; running it again
-> train photos/pixels/noise/robust/0: its output was changed or removed; running it again
-> eval photos/pixels/noise/robust/0: its output was changed or removed; running it again
+> train photos/pixels/noise/keep/0: its output was changed or removed; running it again
+> eval photos/pixels/noise/keep/0: its output was changed or removed; running it again
 > made: all 15 stages were done before; nothing to do
 
 The plan says what is missing.

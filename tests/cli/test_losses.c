@@ -291,22 +291,32 @@ static void check_hsic(const char *root)
 	golden_close(g);
 }
 
-static void check_anco(const char *root)
+static void check_keep(const char *folder)
 {
-	golden *g = golden_open(root, "anco");
+	static const char *const terms[] = {"mawa",       "vicinal", "old_l2",
+	                                    "old_cosine", "new_l2",  "new_cosine"};
+	golden *g = golden_open_folder(folder);
+	line l = begin("keep");
+	json_t *out;
 
-	for (int cosine = 0; cosine < 2; cosine++) {
-		line l = begin("anco");
-
-		add_file(&l, "adapter", g, "adapter.safetensors");
-		add_file(&l, "clean", g, "clean.npy");
-		add_file(&l, "aug", g, "aug.npy");
-		add(&l, "--residual");
-		add(&l, "--sigma=%.17g", golden_value(g, "sigma"));
-		add(&l, "--distance=%.17g", golden_value(g, "distance"));
-		add(&l, "--similarity=%s", cosine ? "cosine" : "l2");
-		compare(g, &l, "loss", cosine ? "_cosine" : "_l2");
-	}
+	add_file(&l, "adapter", g, "adapter.safetensors");
+	add_file(&l, "clean", g, "clean.npy");
+	add_file(&l, "aug", g, "aug.npy");
+	add_file(&l, "vicinal", g, "vicinal.npy");
+	add_file(&l, "origin", g, "origin.npy");
+	add(&l, "--residual");
+	add(&l, "--distance=%.17g", golden_value(g, "distance"));
+	run(&l);
+	out = json_load_file(test_path("out.json"), 0, NULL);
+	assert_non_null(out);
+	golden_check_value(g, "value", json_number_value(json_object_get(out, "value")));
+	for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+		golden_check_value(
+			g, test_text("term_%s", terms[i]),
+			json_number_value(json_object_get(json_object_get(out, "terms"), terms[i])));
+	assert_int_equal(check_gradients(g, ""), 5);
+	json_decref(out);
+	clear(&l);
 	golden_close(g);
 }
 
@@ -324,8 +334,9 @@ static void every_golden_case_comes_out_of_the_program(void **state)
 		check_sw(*root);
 		check_simclr(*root);
 		check_hsic(*root);
-		check_anco(*root);
 	}
+	for (const char *const *folder = golden_keep_folders(); *folder; folder++)
+		check_keep(*folder);
 }
 
 int main(int argc, char **argv)

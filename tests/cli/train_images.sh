@@ -54,7 +54,7 @@ done
 cmp threads1/adapter.safetensors threads2/adapter.safetensors
 
 # Every loss.
-for loss in 'waco --projections 20' 'simclr' 'hsic' 'anco' 'mawa --samples 0' 'waco --projections 20 --width 8 --decoder'; do
+for loss in 'waco --projections 20' 'simclr' 'hsic' 'keep' 'mawa --samples 0' 'waco --projections 20 --width 8 --decoder'; do
 	"$invar" train "${images[@]}" -o loss --force "${short[@]}" --epochs 1 --loss $loss
 	[ -e loss/adapter.safetensors ] || fail "$loss"
 done

@@ -802,50 +802,6 @@ def case_hsic_median(root, cases):
                                                  "loss": -value.item()})
 
 
-def anchored_contrast(codes, clean, similarity, tau, distance):
-    """Mean cross-entropy of each code against the clean features of all images."""
-    if similarity == "l2":
-        similar = -(codes[:, None] - clean[None]).square().sum(dim=2) / distance
-    else:
-        normalize = torch.nn.functional.normalize
-        similar = normalize(codes) @ normalize(clean).T
-    own = torch.arange(len(clean)).repeat(len(codes) // len(clean))
-    return torch.nn.functional.cross_entropy(similar / tau, own)
-
-
-def case_anco(root, cases):
-    rng, N, s, d, hidden, alpha = np.random.default_rng(304), 19, 2, 13, 29, 0.3
-    clean, aug = make_features(rng, N, s, d)
-    weights, centred = make_weights(rng, d, hidden), clean - clean.astype("f8").mean(axis=0)
-    sigma = float(np.sqrt(np.square(centred).mean()))
-    distance = 2 * d * sigma ** 2
-    case = Case(root, cases, "anco", "losses/anco",
-                "Residual E(z) = z + MLP(z), rows k N + i. Loss MaWa / (sigma^2 d) + alpha times the mean over all "
-                "rows of the cross-entropy of softmax_j(sim(code, F_j) / tau) against the own image; F_j are the N "
-                "clean features, constants. _l2: sim = -|z - F_j|^2 / distance, tau_l2; _cosine: the cosine, "
-                "tau_cosine.", {"rel": 5e-5, "abs": 1e-7})
-    case.input("clean", clean, "F(x_i), [N, d]")
-    case.input("aug", aug, "F(t_k x_i), [N, s, d]")
-    save_network(root, case, weights)
-    adapter, values = make_adapter(weights), {}
-    X = torch.from_numpy(clean).double()
-    rows = torch.cat([X] + [torch.from_numpy(aug[:, k]).double() for k in range(s)])
-    refuse_kinks(adapter[:1], rows)
-    taus = {"l2": 0.1, "cosine": 0.05}
-    for similarity, tau in taus.items():
-        codes = rows + adapter(rows)
-        codes.retain_grad()
-        mawa = (codes - X.repeat(s + 1, 1)).square().sum(dim=1).mean() / (sigma ** 2 * d)
-        contrast = anchored_contrast(codes, X, similarity, tau, distance)
-        loss = mawa + alpha * contrast
-        loss.backward()
-        values.update({"loss_" + similarity: loss.item(), "mawa_" + similarity: mawa.item(),
-                       "contrast_" + similarity: contrast.item()})
-        output_gradients(case, adapter, codes, "_" + similarity)
-    case.save({"N": N, "s": s, "d": d, "hidden": hidden, "sigma": sigma, "distance": distance, "alpha": alpha,
-               "tau_l2": taus["l2"], "tau_cosine": taus["cosine"]}, values)
-
-
 # ---- Graphs of neighbours -------------------------------------------------------------------
 
 TIMES, PAIRS = np.geomspace(0.1, 10, 10), 50
@@ -942,7 +898,6 @@ def main():
     case_simclr(root, cases)
     case_hsic(root, cases)
     case_hsic_median(root, cases)
-    case_anco(root, cases)
     case_graphs(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")

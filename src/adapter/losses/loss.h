@@ -10,7 +10,8 @@
  * Letters: N images; G augmentations (one per bank), s samples of each;
  * k0 = 0 if the clean rows are among the loss's codes and 1 if they are
  * not; R = (G s + 1 - k0) N rows of codes; row (k - k0) N + i is sample k of
- * image i, k = 0 the clean one, k = 1 + g s + j sample j of augmentation g.
+ * image i, k = 0 the clean one, k = 1 + g s + j sample j of augmentation g. If the loss
+ * draws vicinal rows, N more rows follow, one for each image.
  * d features, w code width.
  */
 #ifndef INV_LOSS_H
@@ -24,20 +25,19 @@
 #include "math/kernels.h"
 
 enum {
-	INV_LOSS_TERMS = 4, /* of one augmentation */
+	INV_LOSS_TERMS = 6, /* of one augmentation */
 	INV_MAX_LOSS_GROUPS = 8,
 	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_MAX_LOSS_GROUPS + 1 /* and the decoder's */
 };
 
 /*
- * Scale and origin of the features of a training. Distances do not depend on the origin; a
- * loss of directions first adds it to codes and clean features. In units u = (z - mu) /
- * sigma the frame is 1, 2 d and mu / sigma.
+ * Distance and origin of the rows of a scaled training, which are u = (z - mu) / sigma.
+ * Distances do not depend on the origin; a loss of directions first adds it to codes and
+ * clean features.
  */
 typedef struct inv_loss_frame {
-	double sigma;        /* root mean square of centred clean values, over all dimensions */
-	double distance;     /* mean squared distance of two clean features */
-	const float *origin; /* [d] subtracted from the rows, borrowed; NULL: nothing */
+	double distance;     /* mean squared distance of two different clean rows */
+	const float *origin; /* [d] mu / sigma, borrowed; NULL: zeros */
 } inv_loss_frame;
 
 /* What stays the same from batch to batch. */
@@ -46,7 +46,7 @@ typedef struct inv_loss_shape {
 	const struct inv_kernels *kernels;
 	const invar_options *options; /* read once, by prepare */
 	size_t N, s, groups, d, w;
-	inv_loss_frame frame; /* zeros unless the loss needs it or training is scaled */
+	inv_loss_frame frame; /* zeros unless training is scaled */
 	bool shared;          /* by all processes of ctx; see evaluate */
 } inv_loss_shape;
 
@@ -59,6 +59,7 @@ typedef struct inv_loss_draws {
 typedef struct inv_loss_batch {
 	const float *clean;          /* [N, d] */
 	const float *codes;          /* [R, w] */
+	const float *vicinal;        /* [N, d] inputs of the last N codes; NULL: none */
 	uint64_t seed, step;         /* keys of what a loss draws; step counts over the run */
 	size_t group;                /* number of its first augmentation, also a key */
 	const inv_loss_draws *draws; /* one per augmentation; NULL: drawn by the keys */
@@ -79,7 +80,8 @@ typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
-	bool needs_frame;                      /* uses shape->frame */
+	bool needs_scaled;                     /* rows must be in units; uses shape->frame */
+	bool no_decoder;
 	bool several;         /* accepts several augmentations, as -sum log(-L) over their L */
 	unsigned min_samples; /* copies per image and step */
 	unsigned max_samples; /* 0: no limit */
@@ -88,13 +90,18 @@ typedef struct inv_loss {
 	const char *shares;          /* options of training that it also uses, "no-identity" */
 	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
 	const inv_option_default *defaults; /* a NULL selector means the loss itself */
-	bool owns_alpha; /* alpha weighs one of its terms, so it excludes a decoder */
 
 	/* Checks that a table of options cannot express; may be NULL. */
 	invar_status (*check)(const invar_options *o);
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const invar_options *o);
 	invar_status (*prepare)(const inv_loss_shape *shape, inv_loss_work *out);
+	/*
+	 * Draws out [N, d] from the clean rows of b, keyed by its seed and step: inputs that E
+	 * maps to codes besides the clean rows and the copies. NULL: there are none.
+	 */
+	void (*draw_vicinal)(const inv_loss_shape *shape, void *state, const inv_loss_batch *b,
+	                     float *out);
 	/*
 	 * grad [R, w] is written, not added to; NULL if only the value is needed. If the shape
 	 * is shared, all processes call this with the same batch, each writes its share of the
@@ -121,7 +128,9 @@ bool inv_loss_keeps_identity(const invar_options *o);
 /* R above; M is that of one augmentation. */
 static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s)
 {
-	return (s->groups * s->s + loss->codes_clean(s->options)) * s->N;
+	return (s->groups * s->s + loss->codes_clean(s->options) +
+	        (loss->draw_vicinal != NULL)) *
+	       s->N;
 }
 
 /* The rows of codes that a process evaluates; all of them unless the shape is shared. */

@@ -46,8 +46,7 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help =
-         "mawa and anco: weight of the clean term; init features: weight of clean rows"},
+     .help = "mawa: weight of the clean term; init features: weight of clean rows"},
 	{0},
 };
 

@@ -123,7 +123,7 @@ static invar_status no_memory(const char *path, char message[INV_MESSAGE])
 
 /* ---- Changing ------------------------------------------------------------------------ */
 
-/* "robust" becomes {preset: robust}; the node keeps its place. */
+/* "keep" becomes {preset: keep}; the node keeps its place. */
 static bool expand_text(inv_node *n, const char *key)
 {
 	inv_node *entry = inv_node_new(INV_NODE_TEXT, n, NULL);

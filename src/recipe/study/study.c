@@ -48,7 +48,7 @@ static const inv_recipe_key keys[] = {
 	{.name = "adapters",
      .about = "an adapter or a list: preset of 'invar train'; a list as the value of an "
               "option makes one adapter per value",
-     .initial = "robust",
+     .initial = "keep",
      .command = "train",
      .items = "name",
      .shorthand = "preset"},

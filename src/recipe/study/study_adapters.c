@@ -121,7 +121,7 @@ static char *make_title(const making *m, const inv_node *item, const size_t *pic
 			used++;
 		}
 	if (!used)
-		fputs("robust", f);
+		fputs("keep", f);
 	fclose(f);
 	return text;
 }
