@@ -284,7 +284,9 @@ INVAR_API invar_status invar_file_sha256(invar_context *ctx, const char *path,
 
 /*
  * E: an MLP (d, hidden, w) with one hidden layer and ReLU. It has its own copy of the
- * parameters: neither its file nor the arrays it was created from need to outlive it.
+ * parameters: neither its file nor the arrays it was created from need to outlive it. A
+ * unit adapter divides features and codes by their norms, E'(z) = unit(E(unit(z))), with
+ * unit(0) = 0: raw and normalised features have the same codes.
  */
 typedef struct invar_adapter invar_adapter;
 
@@ -296,10 +298,13 @@ INVAR_API invar_status invar_adapter_from_memory(invar_context *ctx, const void 
                                                  size_t size, invar_adapter **out);
 /*
  * From parameters, laid out as in torch.nn.Linear: weight_0 [hidden, d], bias_0 [hidden],
- * weight_2 [w, hidden], bias_2 [w]. With `residual` E(z) = z + MLP(z), and w must be d.
+ * weight_2 [w, hidden], bias_2 [w]. `form` is 0 or a sum of INVAR_RESIDUAL, E(z) = z +
+ * MLP(z), for which w must be d, and INVAR_UNIT.
  */
+enum { INVAR_RESIDUAL = 1, INVAR_UNIT = 2 };
+
 INVAR_API invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden,
-                                         uint32_t w, int residual, const float *weight_0,
+                                         uint32_t w, int form, const float *weight_0,
                                          const float *bias_0, const float *weight_2,
                                          const float *bias_2, invar_adapter **out);
 /* Writes the parameters, as float32, and the metadata; atomic. */
@@ -308,6 +313,7 @@ INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
 INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
 INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
 INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
+INVAR_API int invar_adapter_unit(const invar_adapter *e);        /* unit(E(unit(z))) */
 /* Its file, as in messages; "adapter" for one from memory; views. */
 INVAR_API const char *invar_adapter_path(const invar_adapter *e);
 /*
@@ -322,6 +328,16 @@ INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char 
  */
 INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
                                            uint64_t rows, float *out);
+/*
+ * Do rows [rows, d] have norms like the rows that E was trained on? INVAR_E_MISMATCH, with
+ * a message, if their mean norm differs from the recorded one ("invar.norm_mean") by more
+ * than 20 % and by more than k recorded deviations ("invar.norm_deviation"): k = 2 if all
+ * rows have norm 1, else 8 / sqrt(rows), at least 3. As a rule, normalised rows were given
+ * to an adapter of raw features, or the reverse. Always INVAR_OK for unit adapters, and
+ * where no norms are recorded. Applying E does not check this.
+ */
+INVAR_API invar_status invar_adapter_check_norms(const invar_adapter *e, const float *z,
+                                                 uint64_t rows);
 INVAR_API void invar_adapter_close(invar_adapter *e);
 
 /*

@@ -144,6 +144,7 @@ def train(
     init: Literal["random", "identity", "rigid", "ridge", "features"] | None = 'random',
     residual: bool | None = True,
     scaled: bool | None = True,
+    unit: bool | None = False,
     no_identity: bool | None = False,
     samples: int | None = 3,
     hidden: int | None = 1024,
@@ -304,6 +305,7 @@ class Adapter:
         bias_2: ArrayLike,
         *,
         residual: bool = False,
+        unit: bool = False,
         threads: int = 0,
     ) -> Adapter: ...
     def __call__(self, z: ArrayLike, out: Floats | None = None) -> Floats: ...
@@ -315,6 +317,8 @@ class Adapter:
     def hidden(self) -> int: ...
     @property
     def residual(self) -> bool: ...
+    @property
+    def unit(self) -> bool: ...
     @property
     def path(self) -> str: ...
     def metadata(self, key: str) -> str | None: ...
@@ -446,6 +450,7 @@ class InvariantTransformer:
         init: Literal["random", "identity", "rigid", "ridge", "features"] | None = None,
         residual: bool | None = None,
         scaled: bool | None = None,
+        unit: bool | None = None,
         no_identity: bool | None = None,
         samples: int | None = None,
         hidden: int | None = None,

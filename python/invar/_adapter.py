@@ -4,13 +4,16 @@ import ctypes
 import json
 import os
 import struct
+import warnings
 
 import numpy as np
 
 from ._library import Folder, Handle, NumericError, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
 
 apply_rows = lib.invar_adapter_apply
+check_norms = lib.invar_adapter_check_norms
 float32 = np.dtype(np.float32)
+RESIDUAL, UNIT = 1, 2
 
 
 def not_finite(z, out):
@@ -27,7 +30,8 @@ class Adapter:
 
     `E(z)` takes features with d as the last axis, [d], [n, d] or [n, c, d], and gives codes of the same shape with w
     as the last axis. C-contiguous float32 arrays are not copied; others are converted. Several threads may call one
-    adapter at once.
+    adapter at once. A unit adapter divides features and codes by their norms; another one warns (UserWarning, once) if
+    the norms of the features are not like those it was trained on.
     """
 
     def __init__(self, path, *, threads=0):
@@ -49,6 +53,7 @@ class Adapter:
         self._threads = threads
         self._input = lib.invar_adapter_input(handle)
         self._output = lib.invar_adapter_output(handle)
+        self._has_norms = bool(lib.invar_adapter_metadata(handle, b"invar.norm_mean"))
         return self
 
     @classmethod
@@ -64,7 +69,7 @@ class Adapter:
         return cls._from(out.value, threads)
 
     @classmethod
-    def from_weights(cls, weight_0, bias_0, weight_2, bias_2, *, residual=False, threads=0):
+    def from_weights(cls, weight_0, bias_0, weight_2, bias_2, *, residual=False, unit=False, threads=0):
         """From arrays as torch.nn.Linear has them: [hidden, d], [hidden], [w, hidden], [w]."""
         first, second = floats(weight_0, "weight_0", 2), floats(weight_2, "weight_2", 2)
         biases = floats(bias_0, "bias_0", 1), floats(bias_2, "bias_2", 1)
@@ -73,8 +78,9 @@ class Adapter:
             raise UseError(f"the shapes {first.shape}, {biases[0].shape}, {second.shape}, {biases[1].shape} do not "
                            "belong to one network")
         out = ctypes.c_void_p()
-        check(lib.invar_adapter_new(context(threads), d, hidden, second.shape[0], int(residual), pointer(first),
-                                    pointer(biases[0]), pointer(second), pointer(biases[1]), ctypes.byref(out)))
+        check(lib.invar_adapter_new(context(threads), d, hidden, second.shape[0],
+                                    (RESIDUAL if residual else 0) | (UNIT if unit else 0), pointer(first), pointer(biases[0]),
+                                    pointer(second), pointer(biases[1]), ctypes.byref(out)))
         return cls._from(out.value, threads)
 
     def __call__(self, z, out=None):
@@ -95,6 +101,9 @@ class Adapter:
                             out.__array_interface__["data"][0])
         if status:
             raise not_finite(z, out) if status == NumericError.status else failure(status)
+        if self._has_norms and check_norms(self._pointer, z.__array_interface__["data"][0], z.size // self._input):
+            self._has_norms = False  # said once
+            warnings.warn(decoded(lib.invar_last_error()), UserWarning, stacklevel=2)
         return out
 
     @property
@@ -115,6 +124,11 @@ class Adapter:
     def residual(self):
         """Whether E(z) = z + MLP(z)."""
         return bool(lib.invar_adapter_residual(self._pointer))
+
+    @property
+    def unit(self):
+        """Whether features and codes are divided by their norms: unit(E(unit(z)))."""
+        return bool(lib.invar_adapter_unit(self._pointer))
 
     @property
     def path(self):
@@ -156,8 +170,8 @@ class Adapter:
         return restore, (self.to_bytes(), self._threads)
 
     def __repr__(self):
-        residual = ", residual" if self.residual else ""
-        return f"Adapter({self.input} → {self.output}, hidden {self.hidden}{residual})"
+        form = (", residual" if self.residual else "") + (", unit" if self.unit else "")
+        return f"Adapter({self.input} → {self.output}, hidden {self.hidden}{form})"
 
 
 def restore(data, threads):

@@ -164,6 +164,7 @@ PROTOTYPES = {
     "figure": "dps", "figure_name": "spz", "figures_free": "-p",
     "adapter_open": "Spsp", "adapter_from_memory": "Sppzp", "adapter_new": "Spuuuippppp", "adapter_save": "Sps",
     "adapter_input": "up", "adapter_hidden": "up", "adapter_output": "up", "adapter_residual": "ip",
+    "adapter_unit": "ip", "adapter_check_norms": "SppU",
     "adapter_path": "sp", "adapter_metadata": "sps", "adapter_apply": "SppUp", "adapter_close": "-p",
     "adapter_merge": "Sppzdp", "adapter_export": "Spps", "adapter_export_with": "Sppps", "adapter_certify": "Spppsps",
     "dataset_open": "Spspp", "dataset_close": "-p",

@@ -30,7 +30,7 @@ __version__: str
 
 # Annotations of what is not an option, by name; `->NAME` is what a function returns.
 ANNOTATIONS = {
-    "threads": "int", "progress": "Progress", "seed": "int", "gradient": "bool", "dry_run": "bool", "residual": "bool",
+    "threads": "int", "progress": "Progress", "seed": "int", "gradient": "bool", "dry_run": "bool", "residual": "bool", "unit": "bool",
     "bank": "Path", "bank.train": "Path | Sequence[Path] | None", "run": "Path", "run.train": "Path | None", "path": "Path",
     "path.bank": "Path | None", "path.to_json": "Path | None", "images": "Path | ArrayLike | Sequence[Any]",
     "images.augment": "ArrayLike", "encoder": "Path | Callable[..., Any] | Encoder | None",
@@ -58,7 +58,7 @@ ANNOTATIONS = {
     "->rows": "int", "->copies": "int", "->clean": "NDArray[Any]", "->copy": "Floats",
     "->labels": "NDArray[np.int64] | None", "->names": "list[str] | None", "->field": "str | None",
     "->metadata": "str | None", "->save": "None", "->to_bytes": "bytes", "->weights": "dict[str, Floats]",
-    "->torch": "Any", "->input": "int", "->output": "int", "->hidden": "int", "->residual": "bool", "->path": "str",
+    "->torch": "Any", "->input": "int", "->output": "int", "->hidden": "int", "->residual": "bool", "->unit": "bool", "->path": "str",
     "->from_bytes": "Adapter", "->from_weights": "Adapter", "->open": "Results", "->name": "str", "->side": "int",
     "->keyword": "str", "->fit": "InvariantTransformer", "->transform": "Floats", "->__fspath__": "str",
     "->get_feature_names_out": "NDArray[Any]", "->to_pandas": "Any",

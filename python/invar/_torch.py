@@ -4,21 +4,27 @@ import torch
 
 
 class TorchAdapter(torch.nn.Sequential):
-    """Linear, ReLU, Linear with the names of the adapter's file; plus the input if `residual`."""
+    """Linear, ReLU, Linear with the names of the adapter's file; plus the input if `residual`; rows and codes divided by
+    their norms if `unit`."""
 
-    def __init__(self, d, hidden, w, residual):
+    def __init__(self, d, hidden, w, residual, unit):
         super().__init__(torch.nn.Linear(d, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, w))
         self.residual = residual
+        self.unit = unit
 
     def forward(self, z):
+        if self.unit:
+            z = torch.nn.functional.normalize(z, dim=-1, eps=1e-30)  # zeros stay zeros
         codes = z
         for layer in self:  # torch.jit.script knows no super()
             codes = layer(codes)
-        return z + codes if self.residual else codes
+        if self.residual:
+            codes = z + codes
+        return torch.nn.functional.normalize(codes, dim=-1, eps=1e-30) if self.unit else codes
 
 
 def module(adapter):
-    made = TorchAdapter(adapter.input, adapter.hidden, adapter.output, adapter.residual)
+    made = TorchAdapter(adapter.input, adapter.hidden, adapter.output, adapter.residual, adapter.unit)
     made.load_state_dict({name: torch.from_numpy(array) for name, array in adapter.weights().items()})
     return made.eval()
 

@@ -11,11 +11,13 @@
 #include "base/file.h"
 #include "base/test_stop.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "formats/npy.h"
 #include "math/kernels.h"
+#include "math/unit_rows.h"
 #include "nn/packed_layers.h"
 
-enum { MAX_WIDTH = 1 << 24 };
+enum { MAX_WIDTH = 1 << 24, UNIT_BLOCK = 4096 /* rows that are normalised at once */ };
 
 /* ---- Blocks and tensors --------------------------------------------------------- */
 
@@ -118,10 +120,21 @@ static invar_status check_residual(const invar_adapter *e)
 	                e->s.d, e->s.w, inv_noun(e->s.w, "feature", "features"));
 }
 
+/* "1" or "0", or absent: false. */
+static invar_status read_flag(const invar_adapter *e, const char *key, bool *out)
+{
+	const char *text = inv_safetensors_metadata(e->file, key);
+
+	*out = text && strcmp(text, "1") == 0;
+	if (text && !*out && strcmp(text, "0") != 0)
+		return inv_fail(INVAR_E_FORMAT, "%s: %s is '%s' but must be 0 or 1", e->path, key,
+		                text);
+	return INVAR_OK;
+}
+
 /* From e->file, which is open. */
 static invar_status load(invar_adapter *e)
 {
-	const char *residual;
 	invar_status st = inv_mlp_shape_of(e->file, e->path, &e->s);
 
 	if (st != INVAR_OK)
@@ -131,12 +144,9 @@ static invar_status load(invar_adapter *e)
 		                inv_safetensors_count(e->file),
 		                inv_noun(inv_safetensors_count(e->file), "tensor", "tensors"),
 		                INV_MLP_BLOCKS);
-	residual = inv_safetensors_metadata(e->file, "invar.residual");
-	e->residual = residual && strcmp(residual, "1") == 0;
-	if (residual && !e->residual && strcmp(residual, "0") != 0)
-		return inv_fail(INVAR_E_FORMAT, "%s: invar.residual is '%s' but must be 0 or 1",
-		                e->path, residual);
-	if ((st = check_residual(e)) != INVAR_OK)
+	if ((st = read_flag(e, "invar.residual", &e->residual)) != INVAR_OK ||
+	    (st = read_flag(e, "invar.unit", &e->unit)) != INVAR_OK ||
+	    (st = check_residual(e)) != INVAR_OK)
 		return st;
 	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
 	return e->params ? inv_mlp_read(e->file, e->path, "", e->s, e->params)
@@ -244,7 +254,7 @@ static invar_status take_blocks(invar_adapter *e, const float *const from[INV_ML
 }
 
 invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, uint32_t w,
-                               int residual, const float *weight_0, const float *bias_0,
+                               int form, const float *weight_0, const float *bias_0,
                                const float *weight_2, const float *bias_2,
                                invar_adapter **out)
 {
@@ -253,10 +263,16 @@ invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, 
 	invar_status st;
 
 	*out = NULL;
+	if (form & ~(INVAR_RESIDUAL | INVAR_UNIT))
+		return inv_fail(INVAR_E_USE,
+		                "the form of an adapter is a sum of INVAR_RESIDUAL (1) and "
+		                "INVAR_UNIT (2), not %d",
+		                form);
 	if ((st = inv_adapter_begin(ctx, &e)) != INVAR_OK)
 		return st;
 	e->s = (inv_mlp_shape){.d = d, .h = hidden, .w = w};
-	e->residual = residual != 0;
+	e->residual = form & INVAR_RESIDUAL;
+	e->unit = form & INVAR_UNIT;
 	return finish(take_blocks(e, from), e, out);
 }
 
@@ -269,11 +285,13 @@ invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out
 	if (e->file)
 		return inv_safetensors_all_metadata(e->file, out, count);
 	*count = 0;
-	if (!(*out = inv_calloc(json_object_size(e->metadata) + 2, sizeof **out)))
+	if (!(*out = inv_calloc(json_object_size(e->metadata) + 3, sizeof **out)))
 		return fail_memory(e->path);
 	if (!e->metadata) {
 		(*out)[(*count)++] = (inv_metadata){"format", "pt"};
 		(*out)[(*count)++] = (inv_metadata){"invar.residual", e->residual ? "1" : "0"};
+		if (e->unit)
+			(*out)[(*count)++] = (inv_metadata){"invar.unit", "1"};
 	}
 	json_object_foreach (e->metadata, key, value)
 		(*out)[(*count)++] = (inv_metadata){key, json_string_value(value)};
@@ -329,6 +347,11 @@ int invar_adapter_residual(const invar_adapter *e)
 	return e->residual;
 }
 
+int invar_adapter_unit(const invar_adapter *e)
+{
+	return e->unit;
+}
+
 const char *invar_adapter_path(const invar_adapter *e)
 {
 	return e->path;
@@ -344,8 +367,8 @@ invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256
 {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	char text[96 + INV_MLP_BLOCKS * INV_SHA256_HEX];
-	int used =
-		snprintf(text, sizeof text, "%zu %zu %zu %d", e->s.d, e->s.h, e->s.w, e->residual);
+	int used = snprintf(text, sizeof text, "%zu %zu %zu %d%s", e->s.d, e->s.h, e->s.w,
+	                    e->residual, e->unit ? " unit" : "");
 	invar_status st = INVAR_OK;
 
 	inv_mlp_layout(e->s, blocks);
@@ -387,17 +410,77 @@ static invar_status pack_once(const invar_adapter *e, const inv_packed_layers **
 	return st;
 }
 
-invar_status inv_adapter_apply_finite(const invar_adapter *e, const float *z, uint64_t rows,
-                                      float *out)
+/* E without the normalisation. */
+static invar_status apply_layers(const invar_adapter *e, const float *z, uint64_t rows,
+                                 float *out)
 {
 	const inv_packed_layers *layers;
 	invar_status st;
 
-	inv_test_stop("apply:rows");
 	if (!e->packed || !inv_packed_layers_usable(e->ctx))
 		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
 	st = pack_once(e, &layers);
 	return st == INVAR_OK ? inv_packed_layers_apply(layers, e->residual, z, rows, out) : st;
+}
+
+typedef struct unit_job {
+	const float *x;
+	float *out;
+	uint64_t rows;
+	size_t d;
+} unit_job;
+
+enum { UNIT_ROWS = 128 }; /* that a thread normalises at a time */
+
+static void normalise_rows(void *user, size_t block, unsigned thread)
+{
+	const unit_job *j = user;
+	uint64_t from = block * UNIT_ROWS;
+	uint64_t rows = j->rows - from < UNIT_ROWS ? j->rows - from : UNIT_ROWS;
+
+	(void)thread;
+	inv_unit_rows(j->x + from * j->d, rows, j->d, j->out + from * j->d);
+}
+
+static void normalise(const invar_context *ctx, const float *x, uint64_t rows, size_t d,
+                      float *out)
+{
+	unit_job j = {x, out, rows, d};
+
+	if (rows <= UNIT_ROWS)
+		normalise_rows(&j, 0, 0);
+	else
+		inv_parallel(ctx, inv_blocks(rows, UNIT_ROWS), normalise_rows, &j);
+}
+
+/* In blocks, so that normalised features take little memory. */
+static invar_status apply_unit(const invar_adapter *e, const float *z, uint64_t rows,
+                               float *out)
+{
+	uint64_t block = rows < UNIT_BLOCK ? rows : UNIT_BLOCK;
+	float *x = inv_alloc((block * e->s.d + 1) * sizeof *x);
+	invar_status st =
+		x ? INVAR_OK
+		  : inv_fail(INVAR_E_NOMEM, "not enough memory to normalise %" PRIu64 " rows",
+	                 block);
+
+	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += block) {
+		uint64_t now = rows - at < block ? rows - at : block;
+
+		normalise(e->ctx, z + at * e->s.d, now, e->s.d, x);
+		st = apply_layers(e, x, now, out + at * e->s.w);
+		if (st == INVAR_OK)
+			normalise(e->ctx, out + at * e->s.w, now, e->s.w, out + at * e->s.w);
+	}
+	inv_free(x);
+	return st;
+}
+
+invar_status inv_adapter_apply_finite(const invar_adapter *e, const float *z, uint64_t rows,
+                                      float *out)
+{
+	inv_test_stop("apply:rows");
+	return e->unit ? apply_unit(e, z, rows, out) : apply_layers(e, z, rows, out);
 }
 
 static invar_status check_finite(const invar_adapter *e, const float *x, uint64_t rows,

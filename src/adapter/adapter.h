@@ -9,11 +9,14 @@
  *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
  *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
  *      instead of the last two; after `eval --certify` invar.certificate
- * (measure/certificate.h). All are optional when reading: an adapter may come straight from
- * PyTorch.
+ *      (measure/certificate.h). All are optional when reading: an adapter may come straight
+ *      from PyTorch.
  *   3. invar.options holds the options that took part in making it: those of training,
  *      of the chosen loss and closed form, and of steps that were asked for (spread, …).
  *      So equal runs give equal bytes, also where a later version has more losses.
+ *   4. invar.unit ("1") if E normalises: codes are unit(E(unit(z))). Else
+ *      invar.norm_mean and invar.norm_deviation, of the norms of the training rows, if they
+ *      are known (compatibility.h).
  */
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H
@@ -29,6 +32,7 @@ struct invar_adapter {
 	const invar_context *ctx;
 	inv_mlp_shape s;
 	bool residual;
+	bool unit; /* features and codes are divided by their norms: unit(E(unit(z))) */
 	float *params;
 	inv_safetensors *file; /* kept open for its metadata; NULL if made in memory */
 	json_t *metadata;      /* strings, of one that was made in memory; NULL: none */
@@ -43,7 +47,7 @@ invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
 invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
                                       size_t *count);
 
-/* The SHA-256 of what it computes: shape, parameters in float32, residual or not. */
+/* The SHA-256 of what it computes: shape, parameters in float32, residual, unit. */
 invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256_HEX]);
 
 /* What `eval --certify` writes into the metadata; measure/certificate.h. */

@@ -15,7 +15,7 @@
 #include "base/threads.h"
 #include "formats/npy_source.h"
 
-enum { BLOCK_ROWS = 4096 };
+enum { BLOCK_ROWS = 4096, NAME = 500 };
 
 static invar_status check_shape(const invar_adapter *e, const inv_npy_source *in)
 {
@@ -62,15 +62,25 @@ static invar_status pump(const invar_adapter *e, inv_npy_source *in, inv_npy_wri
                          float *x, float *y)
 {
 	uint64_t rows = e->s.d ? in->h->cells / e->s.d : 0;
+	bool warned = e->unit;
+	char what[NAME];
 	invar_status st = INVAR_OK;
+
+	snprintf(what, sizeof what, "those of %.400s", in->name);
 
 	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += BLOCK_ROWS) {
 		uint64_t now = rows - at < BLOCK_ROWS ? rows - at : BLOCK_ROWS;
 
 		if ((st = inv_progress(e->ctx, "apply", at, rows)) == INVAR_OK &&
 		    (st = inv_npy_source_read(in, now * e->s.d, x)) == INVAR_OK &&
-		    (st = check_finite(in->h, x, now, e->s.d, at, in->name)) == INVAR_OK &&
-		    (st = inv_adapter_apply_finite(e, x, now, y)) == INVAR_OK &&
+		    (st = check_finite(in->h, x, now, e->s.d, at, in->name)) == INVAR_OK) {
+			inv_row_norms n = {0};
+
+			if (!warned)
+				inv_row_norms_add_rows(x, now, e->s.d, &n);
+			warned = warned || inv_compatibility_warn_norms(e, &n, what);
+		}
+		if (st == INVAR_OK && (st = inv_adapter_apply_finite(e, x, now, y)) == INVAR_OK &&
 		    (st = check_finite(in->h, y, now, e->s.w, at, "the codes")) == INVAR_OK)
 			st = inv_npy_put(out, y, now * e->s.w);
 	}

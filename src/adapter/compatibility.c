@@ -2,12 +2,14 @@
 /* compatibility.c - see compatibility.h. */
 #include "adapter/compatibility.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 
-enum { LISTED = 5 * INV_SPELLED };
+enum { LISTED = 5 * INV_SPELLED, NAMED = 500 };
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
@@ -190,4 +192,90 @@ void inv_compatibility_warn_file(const invar_adapter *e, const char *path)
 	json_decref(bank);
 	inv_free(said);
 	inv_free(folder);
+}
+
+/* ---- Norms ------------------------------------------------------------------------ */
+
+/* A recorded norm; NaN: none. */
+static double read_norm(const invar_adapter *e, const char *key)
+{
+	const char *text = metadata(e, key);
+	char *end;
+	double norm = text ? strtod(text, &end) : NAN;
+
+	return text && end != text && !*end && norm >= 0 && isfinite(norm) ? norm : NAN;
+}
+
+bool inv_adapter_norms(const invar_adapter *e, double *mean, double *deviation)
+{
+	*mean = read_norm(e, "invar.norm_mean");
+	*deviation = read_norm(e, "invar.norm_deviation");
+	return !e->unit && isfinite(*mean) && isfinite(*deviation);
+}
+
+void inv_spell_norms(double mean, double deviation, inv_norm_text *out)
+{
+	snprintf(out->mean, sizeof out->mean, "%.9g", mean);
+	snprintf(out->deviation, sizeof out->deviation, "%.9g", deviation);
+}
+
+/* Mean and deviation that norms do not fit; false: they fit, or nothing is recorded. */
+static bool is_misfit(const invar_adapter *e, const inv_row_norms *n, double *mean,
+                      double *deviation)
+{
+	double off, k;
+
+	if (!n->rows || !inv_adapter_norms(e, mean, deviation))
+		return false;
+	off = fabs(n->mean - *mean);
+	k = inv_row_norms_are_one(n) ? 2 : fmax(3, 8 / sqrt((double)n->rows));
+	return off > 0.2 * *mean && off > k * *deviation;
+}
+
+/* path, mean, deviation, what, norm */
+#define MISFIT                                                                           \
+	"%s: was trained on features of norm %.3g (deviation %.2g), but %s have norm %.3g; " \
+	"give it features as in training, or train it again with @unit, which takes both"
+
+bool inv_compatibility_warn_norms(const invar_adapter *e, const inv_row_norms *n,
+                                  const char *what)
+{
+	double mean, deviation;
+
+	if (!is_misfit(e, n, &mean, &deviation))
+		return false;
+	inv_log(e->ctx, INVAR_LOG_WARNING, MISFIT, e->path, mean, deviation, what, n->mean);
+	return true;
+}
+
+invar_status inv_compatibility_warn_split(const invar_adapter *e, const invar_bank *bank,
+                                          const inv_split *s)
+{
+	inv_row_norms n = {0};
+	double mean, deviation;
+	char what[NAMED];
+	invar_status st = INVAR_OK;
+
+	if (inv_adapter_norms(e, &mean, &deviation))
+		st = inv_row_norms_add(bank, s, 0, &n);
+	snprintf(what, sizeof what, "those of %.300s/%.100s", bank->path, s->name);
+	if (st == INVAR_OK)
+		inv_compatibility_warn_norms(e, &n, what);
+	return st == INVAR_E_NUMERIC ? INVAR_OK
+	                             : st; /* a NaN is reported where rows are used */
+}
+
+invar_status invar_adapter_check_norms(const invar_adapter *e, const float *z,
+                                       uint64_t rows)
+{
+	inv_row_norms n = {0};
+	double mean, deviation;
+
+	if (!inv_adapter_norms(e, &mean, &deviation))
+		return INVAR_OK;
+	inv_row_norms_add_rows(z, rows, e->s.d, &n);
+	if (!is_misfit(e, &n, &mean, &deviation))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH, MISFIT, e->path, mean, deviation, "these rows",
+	                n.mean);
 }

@@ -4,8 +4,11 @@
  *
  *     z + w (sum_i a_i E_i(z) - z),   sum_i a_i = 1
  *
- * is one MLP (compose.h). Its metadata record what was merged: weight, loss, augmentation,
- * seed and options of each adapter; no paths, so that equal adapters give equal bytes.
+ * is one MLP (compose.h). Of unit adapters this is the inner map, of unit rows: the merged
+ * adapter is unit(… of unit(z)) again. Norms that were recorded are merged as those of all
+ * training rows together, weighted like the adapters. Its metadata record what was merged:
+ * weight, loss, augmentation, seed and options of each adapter; no paths, so that equal
+ * adapters give equal bytes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +102,26 @@ static json_t *describe_parts(const invar_adapter *const *e, const double *weigh
 	return text;
 }
 
+/* Those of all training rows together; nothing if one of the adapters has none. */
+static void merge_norms(const invar_adapter *const *e, const double *weight, size_t count,
+                        json_t *metadata)
+{
+	inv_norm_text text;
+	double mean = 0, squares = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double m, deviation;
+
+		if (!inv_adapter_norms(e[i], &m, &deviation))
+			return;
+		mean += weight[i] * m;
+		squares += weight[i] * (m * m + deviation * deviation);
+	}
+	inv_spell_norms(mean, sqrt(fmax(0, squares - mean * mean)), &text);
+	json_object_set_new(metadata, "invar.norm_mean", json_string(text.mean));
+	json_object_set_new(metadata, "invar.norm_deviation", json_string(text.deviation));
+}
+
 static invar_status describe(const invar_adapter *const *e, const double *weight,
                              size_t count, double strength, invar_adapter *out)
 {
@@ -111,6 +134,9 @@ static invar_status describe(const invar_adapter *const *e, const double *weight
 		first_value(e, count, "invar.encoder_sha256"), "invar.input",
 		first_value(e, count, "invar.input"), "invar.merged",
 		describe_parts(e, weight, count, strength));
+	if (out->unit)
+		json_object_set_new(out->metadata, "invar.unit", json_string("1"));
+	merge_norms(e, weight, count, out->metadata);
 	return out->metadata ? INVAR_OK
 	                     : inv_fail(INVAR_E_NOMEM,
 	                                "not enough memory for the metadata of an adapter");
@@ -140,6 +166,11 @@ static invar_status check_adapters(const invar_adapter *const *e, size_t count,
 			                "cannot be merged",
 			                e[i]->path, e[i]->s.d, e[i]->s.w, e[0]->path, e[0]->s.d,
 			                e[0]->s.w);
+		if (e[i]->unit != e[0]->unit)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: normalises features and codes but %s does not, so they "
+			                "cannot be merged; train both with @unit or both without",
+			                e[e[i]->unit ? i : 0]->path, e[e[i]->unit ? 0 : i]->path);
 		st = inv_compatibility_same_features(e[0], e[i]);
 	}
 	return st;
@@ -199,6 +230,7 @@ static invar_status merge(const invar_adapter *const *e, const double *weights,
 	if (st == INVAR_OK && (st = compose(e, weight, count, strength, &form)) == INVAR_OK) {
 		out->s = form.s;
 		out->residual = form.residual;
+		out->unit = e[0]->unit;
 		out->params = form.params;
 		st = describe(e, weight, count, strength, out);
 	}

@@ -122,7 +122,9 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	return INVAR_OK;
 }
 
-/* Those that took part, with the batch size that was used instead of 0, the loss's default.
+/*
+ * Those that took part, with the batch size that was used instead of 0, the loss's default.
+ * Before the rows of images exist, it may not be known whether they are normalised.
  */
 static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
@@ -130,6 +132,8 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 
 	if (json_object_get(options, "batch-size"))
 		json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
+	if (!o->unit_known)
+		json_object_del(options, "unit");
 	json_object_del(options, "resume");
 	json_object_del(options, "force");
 	return options;
@@ -321,9 +325,9 @@ static const char *encoder_of(const inv_train_settings *o, const invar_bank *ban
 	return *said || !name ? said : name;
 }
 
-invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              bool residual, const inv_train_settings *o,
-                              const inv_train_plan *plan)
+static invar_status save_network(const char *path, const inv_mlp_form *e,
+                                 bool takes_features, const inv_train_settings *o,
+                                 const inv_train_plan *plan)
 {
 	const invar_bank *bank = plan->source[0]->bank;
 	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
@@ -341,19 +345,31 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.encoder", encoder_of(o, bank)},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.input", input},
-		{"invar.residual", residual ? "1" : "0"},
+		{"invar.residual", e->residual ? "1" : "0"},
 		{"invar.seed", seed},
 		{"invar.options", text},
-		{"invar.classes", classes}, /* the last: without a view there is none */
+		{0}, /* what only some have */
+		{0},
+		{0},
 	};
-	size_t count = sizeof metadata / sizeof *metadata;
+	size_t count = sizeof metadata / sizeof *metadata - 3;
+	inv_norm_text norms;
 	invar_status st;
 
+	inv_spell_norms(plan->norms.mean, inv_row_norms_deviation(&plan->norms), &norms);
+	if (o->unit) {
+		metadata[count++] = (inv_metadata){"invar.unit", "1"};
+	} else if (takes_features) {
+		metadata[count++] = (inv_metadata){"invar.norm_mean", norms.mean};
+		metadata[count++] = (inv_metadata){"invar.norm_deviation", norms.deviation};
+	}
+	if (classes && *classes)
+		metadata[count++] = (inv_metadata){"invar.classes", classes};
+
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
-	inv_mlp_tensors(s, params, "", names, tensors);
+	inv_mlp_tensors(e->s, e->params, "", names, tensors);
 	st = text && augment && input && classes
-	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
-	                                *classes ? count : count - 1)
+	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count)
 	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter", path);
 	inv_free(augment);
 	inv_free(input);
@@ -361,4 +377,16 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 	inv_free(text);
 	json_decref(options);
 	return st;
+}
+
+invar_status inv_adapter_save(const char *path, const inv_mlp_form *e,
+                              const inv_train_settings *o, const inv_train_plan *plan)
+{
+	return save_network(path, e, true, o, plan);
+}
+
+invar_status inv_decoder_save(const char *path, const inv_mlp_form *d,
+                              const inv_train_settings *o, const inv_train_plan *plan)
+{
+	return save_network(path, d, false, o, plan);
 }

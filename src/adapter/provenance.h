@@ -9,6 +9,7 @@
 #define INV_PROVENANCE_H
 
 #include "adapter/adapter.h"
+#include "adapter/compose.h"
 #include "adapter/train_options.h"
 #include "run/run.h"
 
@@ -39,9 +40,11 @@ void inv_run_compare_version(const invar_context *ctx, const inv_run *r);
 invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
                             const inv_run_start *start, uint64_t steps, const char *state);
 
-/* Writes an adapter or a decoder (never residual); equal runs give equal bytes. */
-invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              bool residual, const inv_train_settings *o,
-                              const inv_train_plan *plan);
+/* Writes an adapter; equal runs give equal bytes. */
+invar_status inv_adapter_save(const char *path, const inv_mlp_form *e,
+                              const inv_train_settings *o, const inv_train_plan *plan);
+/* The same for a decoder, which takes codes: nothing is known of their norms. */
+invar_status inv_decoder_save(const char *path, const inv_mlp_form *d,
+                              const inv_train_settings *o, const inv_train_plan *plan);
 
 #endif

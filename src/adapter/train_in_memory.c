@@ -97,6 +97,8 @@ invar_status inv_train_in_memory(const inv_memory_training *m, inv_mlp_form *out
 		st = run_steps(&t);
 	if (st == INVAR_OK)
 		st = take_form(&t, out);
+	if (m->unit)
+		*m->unit = t.o.unit;
 	inv_trainer_clear(&t);
 	return st;
 }

@@ -18,6 +18,11 @@ typedef struct inv_memory_training {
 	const invar_options *options; /* made for "train" */
 	const uint32_t *images;       /* the rows of the split that train */
 	uint32_t image_count;
+	/*
+	 * Gets whether E is for unit rows (the option unit, or a bank of such rows): the caller
+	 * then gives it rows of inv_unit_view and normalises the codes. NULL: not asked for.
+	 */
+	bool *unit;
 } inv_memory_training;
 
 /* Gives out->params. */

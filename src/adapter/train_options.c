@@ -80,6 +80,14 @@ static const invar_option method_rows[] = {
      .help =
          "train the residual in units of the spread of clean features about their mean, "
          "so that one learning rate suits every encoder; implies residual"},
+	{.name = "unit",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Method",
+     .help =
+         "divide features and codes by their norms, for inner products and cosines: raw "
+         "and normalised features then have the same codes; on by itself where all "
+         "rows have norm 1, unless there is a decoder"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -341,6 +349,8 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.seed = inv_option_count(o, "seed"),
 		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled"),
 		.scaled = inv_option_flag(o, "scaled"),
+		.unit = inv_option_flag(o, "unit"),
+		.unit_known = inv_option_is_set(o, "unit"),
 		.no_identity = inv_option_flag(o, "no-identity"),
 		.decoder = inv_option_flag(o, "decoder"),
 		.resume = inv_option_flag(o, "resume"),
@@ -582,6 +592,10 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	if (o->decoder && p->loss->no_decoder)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s cannot train a @decoder; choose another @loss", o->loss);
+	if (o->decoder && o->unit)
+		return inv_fail(INVAR_E_USE,
+		                "@unit normalises the codes, but a @decoder is trained on codes as "
+		                "they are; use only one of them");
 	if (o->decoder)
 		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
 	return INVAR_OK;

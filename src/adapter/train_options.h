@@ -6,6 +6,7 @@
 
 #include "adapter/losses/loss.h"
 #include "bank/clean_statistics.h"
+#include "bank/row_norms.h"
 #include "base/options.h"
 #include "encode/batches.h"
 #include "nn/mlp.h"
@@ -17,6 +18,7 @@ typedef struct inv_train_settings {
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
 	bool residual; /* true if scaled */
 	bool scaled, no_identity, decoder, resume, force;
+	bool unit, unit_known; /* unknown: it depends on the norms of the rows */
 	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
 	double alpha, beta; /* weights beside a decoder */
 } inv_train_settings;
@@ -41,6 +43,7 @@ typedef struct inv_train_plan {
 	uint64_t batch;        /* images per batch as requested, or the loss's default */
 	uint32_t N;            /* images per batch */
 	uint32_t held_out_N;   /* images per validation batch */
+	inv_row_norms norms;   /* of rows and copies, as they are in the sources */
 	/* Of the clean training rows; without a mean if they are not needed. */
 	inv_clean_statistics statistics;
 } inv_train_plan;

@@ -15,7 +15,7 @@ enum { STEP = 1, COLLECT = 2, END = 3 };
 /* What the other ranks need to know besides the options. */
 typedef struct train_header {
 	inv_mlp_shape shape;
-	uint64_t residual, scaled, has_frame, has_view;
+	uint64_t residual, scaled, unit, has_frame, has_view;
 	uint64_t N, s, images, epochs, seed, copies, rows;
 	uint64_t epoch, step, t;
 	inv_loss_frame frame; /* origin follows, if the training is scaled */
@@ -67,6 +67,7 @@ static train_header header_of(const inv_trainer *t)
 	return (train_header){.shape = t->plan.shape,
 	                      .residual = t->plan.residual,
 	                      .scaled = t->o.scaled,
+	                      .unit = t->o.unit,
 	                      .has_view = from->stored->row != NULL,
 	                      .N = t->plan.N,
 	                      .s = t->plan.s,
@@ -210,6 +211,8 @@ static invar_status open_source(trainee *e, const train_header *h, const char *p
 	e->t.plan.sources = 1;
 	if ((st = inv_source_select(e->t.source[0], split, h->copies)) != INVAR_OK)
 		return st;
+	if (h->unit)
+		inv_source_normalise(e->t.source[0]);
 	if (e->bank->dim == h->shape.d && (h->has_view || e->t.source[0]->rows == h->rows))
 		return INVAR_OK;
 	return inv_fail_other_file(path);

@@ -224,11 +224,9 @@ static invar_status save_with_strength(inv_trainer *t, const inv_mlp_form *e)
 	invar_status st;
 
 	if (strength == 1)
-		return inv_adapter_save(t->run->adapter_path, e->s, e->params, e->residual, &t->o,
-		                        &t->plan);
+		return inv_adapter_save(t->run->adapter_path, e, &t->o, &t->plan);
 	if ((st = inv_strength_apply(t->ctx, e, strength, &moved)) == INVAR_OK)
-		st = inv_adapter_save(t->run->adapter_path, moved.s, moved.params, moved.residual,
-		                      &t->o, &t->plan);
+		st = inv_adapter_save(t->run->adapter_path, &moved, &t->o, &t->plan);
 	inv_free(moved.params);
 	return st;
 }
@@ -262,8 +260,10 @@ static invar_status save_files(inv_trainer *t, float *params)
 	invar_status st = inv_trainer_check_weights(t, params);
 
 	if (st == INVAR_OK && t->plan.decoder.h)
-		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
-		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
+		st = inv_decoder_save(
+			t->run->decoder_path,
+			&(inv_mlp_form){t->plan.decoder, false, params + t->step->adapter_floats},
+			&t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
 	if (inv_spread_wanted(t->options))
@@ -291,16 +291,49 @@ static invar_status save_adapter(inv_trainer *t)
 	return st;
 }
 
+/*
+ * Measures the norms of the rows, which must exist. If the option unit is not known, it
+ * becomes true where all of them are 1: in the options as well, so that it is recorded and
+ * resumed with its value. A decoder is trained on codes that are not normalised.
+ */
+static invar_status settle_unit(inv_trainer *t)
+{
+	inv_row_norms *n = &t->plan.norms;
+	invar_status st = INVAR_OK;
+
+	*n = (inv_row_norms){0};
+	for (uint32_t g = 0; g < t->plan.sources && st == INVAR_OK; g++)
+		st = inv_row_norms_add(t->plan.source[g]->bank, t->plan.source[g]->stored,
+		                       t->plan.source[g]->copies, n);
+	if (st != INVAR_OK)
+		return st;
+	if (!t->o.unit_known && inv_row_norms_are_one(n) && !t->o.decoder) {
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "all rows of %s have norm 1: E normalises features and codes (@unit)",
+		        t->plan.source[0]->split);
+		if ((st = invar_options_set(t->options, "unit", "true")) != INVAR_OK)
+			return st;
+		inv_train_read(t->options, &t->o); /* whose texts are views of the options */
+		t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
+	}
+	t->o.unit_known = true;
+	for (uint32_t g = 0; g < t->plan.sources && t->o.unit; g++)
+		inv_source_normalise(t->plan.source[g]);
+	return INVAR_OK;
+}
+
 /* Settles the options; the batch size becomes the one that is used. */
 invar_status inv_trainer_check_options(inv_trainer *t)
 {
+	bool known = t->o.unit_known; /* of a run that is resumed */
 	invar_status st;
 
 	inv_train_read(t->options, &t->o);
+	t->o.unit_known = t->o.unit_known || known;
 	if ((st = inv_train_check(&t->o, t->source, t->sources, &t->plan)) != INVAR_OK)
 		return st;
 	t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
-	return INVAR_OK;
+	return inv_source_is_encoded(t->source[0]) ? INVAR_OK : settle_unit(t);
 }
 
 static invar_status resume_options(inv_trainer *t, const json_t *saved)
@@ -311,6 +344,9 @@ static invar_status resume_options(inv_trainer *t, const json_t *saved)
 		st = invar_options_set(t->options, "preset", INV_FIRST_PRESET);
 	if (st == INVAR_OK)
 		st = inv_options_resume(t->options, saved, t->run->path, false);
+	/* A run of an earlier version that has seen its rows is not normalised. */
+	t->o.unit_known =
+		json_object_get(saved, "unit") || json_object_get(t->run->json, "inputs");
 	return st == INVAR_OK ? inv_trainer_check_options(t) : st;
 }
 
@@ -355,7 +391,9 @@ static invar_status prepare_source(inv_trainer *t)
 	inv_free(called);
 	if (st == INVAR_E_CANCELLED)
 		return inv_trainer_interrupted(t);
-	return st == INVAR_OK ? inv_train_check(&t->o, t->source, t->sources, &t->plan) : st;
+	if (st == INVAR_OK)
+		st = inv_train_check(&t->o, t->source, t->sources, &t->plan);
+	return st == INVAR_OK ? settle_unit(t) : st;
 }
 
 /* Are the counters of a checkpoint within this run? */

@@ -46,7 +46,7 @@ typedef struct inv_trainer {
 	json_t *choice; /* how the options were chosen, for run.json; NULL: they were given */
 } inv_trainer;
 
-/* Reads t->options and checks them with the sources. */
+/* Reads t->options and checks them with the sources, whose rows it normalises if wanted. */
 invar_status inv_trainer_check_options(inv_trainer *t);
 /* Draws held-out images unless t->images is given; makes what the steps need. */
 invar_status inv_trainer_build(inv_trainer *t);

@@ -14,6 +14,8 @@
  *   6. Files are mapped, never loaded: a bank may be larger than memory.
  *   7. A view (class_view.h) has the rows of some classes. Rows are numbered in the view
  *      everywhere except in files and in messages that name a row of a file.
+ *   8. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
+ *      closed, and its rows are divided by their norms as they are read.
  */
 #ifndef INV_BANK_H
 #define INV_BANK_H
@@ -53,6 +55,7 @@ struct invar_bank {
 	size_t hidden_count; /* of the latter */
 	json_t *json;        /* bank.json, or NULL; of a view, with its classes */
 	inv_class_view view;
+	bool unit; /* rows are given as unit(row); row_norms.h */
 };
 
 /* Where a row of a split is in its files. */

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "math/unit_rows.h"
 
 /* ---- Asking -------------------------------------------------------------------- */
 
@@ -157,8 +158,11 @@ invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
 		b->kernels.widen_half((const uint16_t *)(const void *)from, b->dim, out);
 	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
 		return st;
-	return b->kernels.all_finite(out, b->dim) ? INVAR_OK
-	                                          : refuse_not_finite(b, s, a, copy, row, out);
+	if (!b->kernels.all_finite(out, b->dim))
+		return refuse_not_finite(b, s, a, copy, row, out);
+	if (b->unit)
+		inv_unit_rows(out, 1, b->dim, out);
+	return INVAR_OK;
 }
 
 invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
@@ -307,6 +311,9 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 		st = fingerprint_file(s->aug[i], small, *out);
 	if (st == INVAR_OK && s->row)
 		st = fingerprint_view(b, s, *out);
+	if (st == INVAR_OK && b->unit &&
+	    json_array_append_new(*out, json_pack("{s:s}", "view", "unit")) != 0)
+		st = inv_bank_no_memory(b->path);
 	if (st != INVAR_OK) {
 		json_decref(*out);
 		*out = NULL;

@@ -91,16 +91,18 @@ static invar_status check_output(inv_session *s)
 static invar_status report(inv_session *s, const invar_adapter *merged)
 {
 	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:o, s:i, s:i, s:i, s:b}", "output",
+		return inv_print_json(s, json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output",
 		                                   inv_name_json(inv_text(s, "output")),
 		                                   "input_dim", invar_adapter_input(merged),
 		                                   "hidden", invar_adapter_hidden(merged),
 		                                   "output_dim", invar_adapter_output(merged),
-		                                   "residual", invar_adapter_residual(merged)));
-	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s", inv_text(s, "output"),
+		                                   "residual", invar_adapter_residual(merged),
+		                                   "unit", invar_adapter_unit(merged)));
+	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s%s", inv_text(s, "output"),
 	             invar_adapter_input(merged), invar_adapter_hidden(merged),
 	             invar_adapter_output(merged),
-	             invar_adapter_residual(merged) ? " residual" : "");
+	             invar_adapter_residual(merged) ? " residual" : "",
+	             invar_adapter_unit(merged) ? " unit" : "");
 	return INVAR_OK;
 }
 
@@ -157,7 +159,9 @@ const inv_command inv_cmd_merge = {
 	.usage = "ADAPTER… -o OUT.safetensors [options]",
 	.about = "The mean is exact: the hidden layers are concatenated, so the result is an "
 			 "ordinary adapter with as many hidden units as all of them together. All must "
-			 "be for features of the same encoder.",
+			 "be for features of the same encoder. Unit adapters, which normalise features "
+			 "and codes, merge with each other only: the mean is that of the maps inside "
+			 "the normalisation, and so is the strength.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

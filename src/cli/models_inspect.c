@@ -157,12 +157,13 @@ static void print_adapter(const invar_adapter *e)
 	json_t *p = preparation(e);
 	const char *space = json_string_value(json_object_get(p, "augment_space"));
 
-	printf("adapter     from %u to %u %s, %u hidden %s%s%s",
+	printf("adapter     from %u to %u %s, %u hidden %s%s%s%s",
 	       (unsigned)invar_adapter_input(e), (unsigned)invar_adapter_output(e),
 	       inv_noun(invar_adapter_output(e), "feature", "features"),
 	       (unsigned)invar_adapter_hidden(e),
 	       inv_noun(invar_adapter_hidden(e), "unit", "units"),
-	       invar_adapter_residual(e) ? ", residual" : "", loss ? ", loss " : "");
+	       invar_adapter_residual(e) ? ", residual" : "",
+	       invar_adapter_unit(e) ? ", unit" : "", loss ? ", loss " : "");
 	print_text(loss ? loss : "");
 	fputs("\nmade for    ", stdout);
 	print_text(encoder ? encoder : "features of an unnamed encoder");
@@ -188,13 +189,14 @@ static json_t *adapter_json(const invar_adapter *e)
 
 	if (!e)
 		return json_null();
-	return json_pack(
-		"{s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o}", "input", invar_adapter_input(e),
-		"hidden", invar_adapter_hidden(e), "output", invar_adapter_output(e), "residual",
-		invar_adapter_residual(e), "loss", text_json(said(e, "invar.loss")), "augment",
-		text_json(said(e, "invar.augment")), "encoder", text_json(said(e, "invar.encoder")),
-		"encoder_sha256", text_json(said(e, "invar.encoder_sha256")), "preparation",
-		p ? p : json_null());
+	return json_pack("{s:i, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "input",
+	                 invar_adapter_input(e), "hidden", invar_adapter_hidden(e), "output",
+	                 invar_adapter_output(e), "residual", invar_adapter_residual(e), "unit",
+	                 invar_adapter_unit(e), "loss", text_json(said(e, "invar.loss")),
+	                 "augment", text_json(said(e, "invar.augment")), "encoder",
+	                 text_json(said(e, "invar.encoder")), "encoder_sha256",
+	                 text_json(said(e, "invar.encoder_sha256")), "preparation",
+	                 p ? p : json_null());
 }
 
 /* ---- The whole -------------------------------------------------------------------- */

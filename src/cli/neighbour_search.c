@@ -2,7 +2,10 @@
 /* neighbour_search.c - chooses queries and finds their nearest rows, see the header. */
 #include "cli/neighbour_search.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+#include "cli/term.h"
 
 enum { BLOCK = 2048 };
 
@@ -96,6 +99,21 @@ static void offer(inv_found *f, size_t most, uint64_t row, double distance)
 	f->row[at] = row;
 }
 
+/* A unit adapter is compared with unit features: an index of unit vectors. */
+static void normalise_if_unit(const search *m, float *rows, uint64_t count)
+{
+	for (uint64_t i = 0; invar_adapter_unit(m->n->adapter) && i < count; i++) {
+		float *row = rows + i * m->dim;
+		double sum = 0, by;
+
+		for (uint32_t j = 0; j < m->dim; j++)
+			sum += (double)row[j] * row[j];
+		by = sum > 0 ? 1 / sqrt(sum) : 0;
+		for (uint32_t j = 0; j < m->dim; j++)
+			row[j] = (float)(row[j] * by);
+	}
+}
+
 /* z and e are [queries, dim]: the copies of the queries as they are, and after E. */
 static void search_block(search *m, const float *block, uint64_t first, uint64_t rows,
                          const float *z, const float *e)
@@ -118,7 +136,17 @@ static invar_status read_queries(search *m, float *z, float *e)
 	for (size_t q = 0; q < m->out->queries && st == INVAR_OK; q++)
 		st = invar_bank_read(m->n->bank, m->n->split, (int32_t)m->n->copy,
 		                     m->out->query[q].row, 1, z + q * m->dim);
-	return st == INVAR_OK ? invar_adapter_apply(m->n->adapter, z, m->out->queries, e) : st;
+	if (st == INVAR_OK &&
+	    invar_adapter_check_norms(m->n->adapter, z, m->out->queries) != INVAR_OK) {
+		char line[1024];
+
+		invar_last_error_spelled("--", line, sizeof line);
+		inv_term_hooks(m->s->term).log(m->s->term, INVAR_LOG_WARNING, line);
+	}
+	if (st == INVAR_OK)
+		st = invar_adapter_apply(m->n->adapter, z, m->out->queries, e);
+	normalise_if_unit(m, z, st == INVAR_OK ? m->out->queries : 0);
+	return st;
 }
 
 static invar_status look_up(search *m)
@@ -135,6 +163,7 @@ static invar_status look_up(search *m)
 		uint64_t count = rows - first < BLOCK ? rows - first : BLOCK;
 
 		st = invar_bank_read(m->n->bank, m->n->gallery, INVAR_CLEAN, first, count, block);
+		normalise_if_unit(m, block, st == INVAR_OK ? count : 0);
 		if (st == INVAR_OK)
 			search_block(m, block, first, count, z, e);
 	}

@@ -638,7 +638,8 @@ static invar_status write_page(reporter *p)
 		                        .d = invar_adapter_input(p->run[i].adapter),
 		                        .hidden = invar_adapter_hidden(p->run[i].adapter),
 		                        .w = invar_adapter_output(p->run[i].adapter),
-		                        .residual = invar_adapter_residual(p->run[i].adapter)};
+		                        .residual = invar_adapter_residual(p->run[i].adapter),
+		                        .unit = invar_adapter_unit(p->run[i].adapter)};
 	if (!run || !(text = make_page(p, run, &size)))
 		st = inv_no_memory(p->s);
 	if (st == INVAR_OK)

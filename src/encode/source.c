@@ -6,6 +6,9 @@
  */
 #include "encode/source.h"
 
+#include "bank/row_norms.h"
+#include "math/unit_rows.h"
+
 void inv_source_close(inv_source *s)
 {
 	if (s)
@@ -26,6 +29,15 @@ invar_status inv_source_prepare(inv_source *s, uint64_t seed, const char *folder
                                 const char *called)
 {
 	return s->kind->prepare ? s->kind->prepare(s, seed, folder, called) : INVAR_OK;
+}
+
+void inv_source_normalise(inv_source *s)
+{
+	if (s->unit)
+		return;
+	s->unit_bank = inv_unit_view(s->bank);
+	s->bank = &s->unit_bank;
+	s->unit = true;
 }
 
 uint32_t inv_source_samples(const inv_source *s, uint32_t wanted)
@@ -59,7 +71,12 @@ invar_status inv_source_fill_clean(const inv_source *s, const inv_source_batch *
 invar_status inv_source_fill_copies(const inv_source *s, const inv_source_batch *b,
                                     float *out)
 {
-	return b->s ? s->kind->fill_copies(s, b, out) : INVAR_OK;
+	invar_status st = b->s ? s->kind->fill_copies(s, b, out) : INVAR_OK;
+
+	/* Stored copies are read from the unit view; those that are made are not. */
+	if (st == INVAR_OK && s->unit && s->unlimited)
+		inv_unit_rows(out, (size_t)b->s * b->N, s->dim, out);
+	return st;
 }
 
 void inv_source_cancel(inv_source *s)

@@ -62,6 +62,8 @@ struct inv_source {
 	 * before it is prepared. */
 	const invar_bank *bank;
 	const inv_split *stored;
+	bool unit; /* rows are divided by their norms: `bank` is the unit view below */
+	invar_bank unit_bank;
 };
 
 /* A bank as a source; borrows it. Free with inv_source_close. */
@@ -89,6 +91,9 @@ bool inv_source_is_encoded(const inv_source *s);
  */
 invar_status inv_source_prepare(inv_source *s, uint64_t seed, const char *folder,
                                 const char *called);
+
+/* From now on its rows, stored or made, are unit(row); it must be prepared. */
+void inv_source_normalise(inv_source *s);
 
 /* How many of `wanted` distinct copies of a row it can give. */
 uint32_t inv_source_samples(const inv_source *s, uint32_t wanted);

@@ -58,8 +58,9 @@ static bool path_of(const invar_bank *bank, const char *name, const char *key,
                     char path[PATH_MAX])
 {
 	const char *view = bank->view.hex; /* other rows of the same files */
-	int length = snprintf(path, PATH_MAX, "%s/cache/%s-%.32s%s%.32s.safetensors",
-	                      bank->path, name, key, *view ? "-" : "", view);
+	int length =
+		snprintf(path, PATH_MAX, "%s/cache/%s-%.32s%s%.32s%s.safetensors", bank->path, name,
+	             key, *view ? "-" : "", view, bank->unit ? "-unit" : "");
 
 	return length > 0 && length < PATH_MAX;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bank/row_norms.h"
 #include "base/memory.h"
 #include "measure/structure.h"
 
@@ -296,8 +297,11 @@ invar_status invar_adapter_certify(const invar_adapter *e, const invar_bank *ban
 		st = inv_fail(INVAR_E_MISMATCH,
 		              "%s takes features of width %zu, but those of %s have width %" PRIu32,
 		              e->path, e->s.d, bank->path, bank->dim);
-	if (st == INVAR_OK)
-		st = make_text(e, bank, r, column, o, &text);
+	if (st == INVAR_OK) {
+		const invar_bank view = inv_unit_view(bank);
+
+		st = make_text(e, e->unit ? &view : bank, r, column, o, &text);
+	}
 	if (st == INVAR_OK)
 		st = save_certified(e, text, path);
 	inv_free(text);

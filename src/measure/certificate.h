@@ -13,6 +13,8 @@
  * - adapter: R2, CVRMSD, moved, gone (inv_behaviour), as `check` measures them again
  * - clean: split, and the profile of its clean features (clean_profile.h)
  *
+ * Of a unit adapter, features are unit(F(x)) in both, whether or not those of the bank are.
+ *
  * It says nothing about where files are: equal measurements give equal bytes. The tensors
  * of the file stay as they are, in type and content.
  */

@@ -8,6 +8,7 @@
 
 #include "adapter/compatibility.h"
 #include "base/memory.h"
+#include "math/unit_rows.h"
 #include "run/results.h"
 
 static const invar_option rows_of_options[] = {
@@ -86,6 +87,24 @@ static invar_status read_bank(const invar_bank *b, const inv_split *s, uint64_t 
 		st = inv_take_rows(b, s, INVAR_CLEAN, points, &w->points, &w->n);
 	return st == INVAR_OK && copies ? inv_take_rows(b, s, 0, points, &w->copies, &w->n)
 	                                : st;
+}
+
+/* The caller's rows: a unit adapter sees them normalised, of another the norms must fit. */
+static invar_status take_given(new_data *w)
+{
+	size_t d = w->e->s.d;
+	inv_row_norms n = {0};
+
+	if (!w->e->unit) {
+		inv_row_norms_add_rows(w->x, w->rows, d, &n);
+		inv_compatibility_warn_norms(w->e, &n, "the new rows");
+		return INVAR_OK;
+	}
+	if (!(w->own = inv_alloc((w->rows * d + 1) * sizeof *w->own)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", w->rows);
+	inv_unit_rows(w->x, w->rows, d, w->own);
+	w->x = w->own;
+	return INVAR_OK;
 }
 
 static invar_status choose_points(uint64_t points, new_data *w)
@@ -228,9 +247,12 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	if (st == INVAR_OK && !(s = choose_split(bank, inv_option_text(o, "split"))))
 		st = INVAR_E_USE;
 	if (st == INVAR_OK) {
+		const invar_bank view = inv_unit_view(bank);
+
 		inv_compatibility_warn(e, bank);
-		st = read_bank(bank, s, inv_option_count(o, "points"),
-		               s->copies && is_same_augment(bank, &c), &w);
+		if ((st = inv_compatibility_warn_split(e, bank, s)) == INVAR_OK)
+			st = read_bank(e->unit ? &view : bank, s, inv_option_count(o, "points"),
+			               s->copies && is_same_augment(bank, &c), &w);
 	}
 	if (st == INVAR_OK)
 		st = compare(&c, &w, out);
@@ -252,6 +274,8 @@ invar_status invar_check_rows(const invar_adapter *e, const float *rows, uint64_
 			st = inv_fail(INVAR_E_NUMERIC, "row %" PRIu64 " is not finite", i / e->s.d);
 	if (st == INVAR_OK)
 		st = inv_certificate_of(e, &c);
+	if (st == INVAR_OK)
+		st = take_given(&w);
 	if (st == INVAR_OK)
 		st = choose_points(inv_option_count(o, "points"), &w);
 	if (st == INVAR_OK)

@@ -323,6 +323,11 @@ void inv_clean_profile_clear(inv_clean_profile *p)
 
 /* ---- Comparing -------------------------------------------------------------------- */
 
+static double median_of(const double quantile[QUANTILES])
+{
+	return (quantile[QUANTILES / 2 - 1] + quantile[QUANTILES / 2]) / 2;
+}
+
 /* What a distance says, for n new rows. */
 static void put_shift(const inv_clean_profile *p, const double distance[2], uint64_t rows,
                       inv_shift *out)
@@ -330,7 +335,9 @@ static void put_shift(const inv_clean_profile *p, const double distance[2], uint
 	double n = (double)rows, m = (double)p->rows, fewer = (1 / n + 1 / m) / (4 / m);
 
 	for (int i = 0; i < 2; i++) {
-		double unit = p->spread[i] > 0 ? p->spread[i] : 1;
+		/* Norms that are equal up to rounding, as those of unit rows, have no spread. */
+		double least = i ? 1e-3 * median_of(p->quantile[NORMS]) : 0;
+		double spread = fmax(p->spread[i], least), unit = spread > 0 ? spread : 1;
 		double typical = p->typical[i] * p->typical[i] * fewer;
 		double largest = p->largest[i] * p->largest[i] * fewer;
 
@@ -338,11 +345,6 @@ static void put_shift(const inv_clean_profile *p, const double distance[2], uint
 		out->chance[i] = sqrt(fmax(0, largest - typical)) / unit;
 	}
 	out->rows = rows;
-}
-
-static double median_of(const double quantile[QUANTILES])
-{
-	return (quantile[QUANTILES / 2 - 1] + quantile[QUANTILES / 2]) / 2;
 }
 
 invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,

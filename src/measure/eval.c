@@ -5,6 +5,10 @@
  * A column has its own id ("F", "1", "2" …), so that adapters may have equal names. If a
  * measurement fails, its reason replaces its values and the others go on. A measurement
  * that the bank has no data for is skipped for all columns.
+ *
+ * The codes of a unit adapter have norm 1, so its column sees the features as unit(F(x)):
+ * distances between both have a meaning, and L2 ranks like cosine. If all adapters are
+ * unit, so does the column of F. Features that have norm 1 are taken as they are.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +16,7 @@
 
 #include "adapter/compatibility.h"
 #include "bank/class_view.h"
+#include "bank/row_norms.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -47,6 +52,16 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		inv_compatibility_warn(adapters[i], bank);
 	return st;
+}
+
+/* How many of the adapters are unit. */
+static size_t count_units(const invar_adapter *const *adapters, size_t count)
+{
+	size_t units = 0;
+
+	for (size_t i = 0; i < count; i++)
+		units += adapters[i]->unit;
+	return units;
 }
 
 /* ---- What a bank provides ------------------------------------------------ */
@@ -312,6 +327,7 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 	invar_status st;
 
 	in->outcomes = &outcomes;
+	in->bank = in->adapter && in->adapter->unit ? in->unit_rows : in->rows;
 	in->column = id;
 	in->title = title;
 	in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
@@ -477,11 +493,12 @@ invar_status inv_measure_describe(const inv_measure_input *in)
 
 	if (st != INVAR_OK)
 		return st;
-	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*}", "bank",
+	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
 	                  inv_json_path(in->bank->path), "fingerprint", hex, "encoder", encoder,
 	                  "augment", augment, "split", in->split->name, "points",
 	                  (json_int_t)points, "copies", (json_int_t)in->split->copies, "dim",
-	                  (json_int_t)in->d, "classes", inv_bank_view_classes(in->bank));
+	                  (json_int_t)in->d, "classes", inv_bank_view_classes(in->bank), "unit",
+	                  in->bank->unit ? json_true() : NULL);
 	if (!about)
 		return no_memory();
 	json_object_foreach (about, key, value)
@@ -511,6 +528,29 @@ static invar_status measure_all(inv_measure_input *in, const invar_adapter *cons
 	return st;
 }
 
+/* What the features of a column are, if they are not those of the bank. */
+static invar_status note_units(const inv_measure_input *in,
+                               const invar_adapter *const *adapters,
+                               const char *const *titles, size_t count)
+{
+	char sentence[SENTENCE];
+	size_t first = 0;
+
+	if (in->unit_rows == in->rows && !in->rows->unit)
+		return INVAR_OK;
+	if (in->rows->unit)
+		return inv_results_note(in->results,
+		                        "features are divided by their norms, as the adapter does: "
+		                        "distances are those of an index of unit vectors");
+	while (first < count && !adapters[first]->unit)
+		first++;
+	snprintf(sentence, sizeof sentence,
+	         "%.200s divides features by their norms: its column is compared with features "
+	         "of norm 1, the others with features as they are",
+	         titles[first]);
+	return inv_results_note(in->results, sentence);
+}
+
 /* Results are given even if eval ended early, unless there are none. */
 static invar_status give_results(invar_results *r, const faults *f, invar_status st,
                                  invar_results **out)
@@ -526,13 +566,26 @@ static invar_status give_results(invar_results *r, const faults *f, invar_status
 	return st;
 }
 
-/* Everything but a column. */
-static invar_status begin_input(const invar_bank *bank, const invar_options *o,
+/*
+ * Everything but a column. `some`: there are unit adapters, whose columns see `view`, which
+ * it fills; `all`: there are no others. Both are false if the features have norm 1.
+ */
+static invar_status begin_input(const invar_bank *bank, bool some, bool all,
+                                const invar_options *o, invar_bank *view,
                                 inv_measure_input *in)
 {
-	*in = (inv_measure_input){.ctx = bank->ctx, .bank = bank, .options = o, .d = bank->dim};
+	bool are_unit = false;
+	invar_status st;
+
+	*view = inv_unit_view(bank);
+	*in = (inv_measure_input){.ctx = bank->ctx, .options = o, .d = bank->dim};
 	if (!(in->split = inv_bank_split(bank, inv_option_text(o, "split"))))
 		return INVAR_E_MISMATCH;
+	if (some && (st = inv_bank_has_unit_rows(bank, in->split, &are_unit)) != INVAR_OK &&
+	    st != INVAR_E_NUMERIC) /* a NaN is what measurements report */
+		return st;
+	in->unit_rows = some && !are_unit ? view : bank;
+	in->rows = in->bank = all ? in->unit_rows : bank;
 	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
 		in->train = inv_bank_split(bank, inv_option_text(o, "train-split"));
 	in->seed = inv_option_count(o, "seed");
@@ -545,15 +598,24 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
                         invar_results **out)
 {
 	inv_measure_input in;
+	invar_bank view;
 	faults f = {0};
+	size_t units;
 	invar_status st;
 
 	*out = NULL;
 	if ((st = check(bank, adapters, titles, count, o)) != INVAR_OK)
 		return st;
-	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
+	units = count_units(adapters, count);
+	if ((st = begin_input(bank, units > 0, units && units == count, o, &view, &in)) !=
+	    INVAR_OK)
 		return st;
-	st = measure_all(&in, adapters, titles, count, &f);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		st = inv_compatibility_warn_split(adapters[i], bank, in.split);
+	if (st == INVAR_OK)
+		st = note_units(&in, adapters, titles, count);
+	if (st == INVAR_OK)
+		st = measure_all(&in, adapters, titles, count, &f);
 	return give_results(in.results, &f, st, out);
 }
 
@@ -594,17 +656,38 @@ static invar_status load_metrics(const char *run, json_t **out)
 	return st;
 }
 
+/* Does the adapter of a run normalise? One without a file yet does not. */
+static invar_status is_unit_run(const char *run, bool *out)
+{
+	char *path = inv_join(run, INVAR_RUN_ADAPTER);
+	inv_safetensors *f = NULL;
+	const char *text;
+	invar_status st = path ? INVAR_OK : no_memory();
+
+	*out = false;
+	if (st == INVAR_OK && inv_exists(path) &&
+	    (st = inv_safetensors_open(path, &f)) == INVAR_OK) {
+		text = inv_safetensors_metadata(f, "invar.unit");
+		*out = text && strcmp(text, "1") == 0;
+	}
+	inv_safetensors_close(f);
+	inv_free(path);
+	return st;
+}
+
 invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
                                 const char *run, char **metrics)
 {
 	inv_measure_input in;
+	invar_bank view;
 	json_t *there = NULL;
+	bool unit;
 	invar_status st;
 
 	*metrics = NULL;
-	if ((st = check(bank, NULL, NULL, 0, o)) != INVAR_OK)
-		return st;
-	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
+	if ((st = check(bank, NULL, NULL, 0, o)) != INVAR_OK ||
+	    (st = is_unit_run(run, &unit)) != INVAR_OK ||
+	    (st = begin_input(bank, unit, unit, o, &view, &in)) != INVAR_OK)
 		return st;
 	if ((st = plan_measurements(&in)) == INVAR_OK &&
 	    (st = load_metrics(run, &there)) == INVAR_OK)

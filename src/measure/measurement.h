@@ -36,7 +36,9 @@ typedef struct inv_outcomes inv_outcomes;
 typedef struct inv_measure_input {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
-	const invar_bank *bank;
+	const invar_bank *bank;          /* of the column: one of the next two */
+	const invar_bank *rows;          /* of F and of adapters that do not normalise */
+	const invar_bank *unit_rows;     /* of unit adapters */
 	const inv_split *split;          /* what is measured */
 	const inv_split *train;          /* NULL if the bank has none */
 	inv_labels labels, train_labels; /* read if a measurement needs them */

@@ -190,7 +190,8 @@ static invar_status fit_training(const inv_choice_maker *m, const inv_base *b,
 	if (st == INVAR_OK)
 		st = match_steps(m, o);
 	if (st == INVAR_OK) {
-		const inv_memory_training t = {m->rows.bank, o, m->rows.images, m->rows.fitted};
+		const inv_memory_training t = {m->rows.bank, o, m->rows.images, m->rows.fitted,
+		                               NULL};
 
 		st = inv_train_in_memory(&t, out);
 	}

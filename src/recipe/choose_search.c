@@ -369,7 +369,8 @@ static invar_status time_base(inv_choice_maker *m, const inv_base *b, double *se
 	invar_status st = inv_base_options(m, b, &o);
 
 	if (st == INVAR_OK) {
-		const inv_memory_training t = {m->rows.bank, o, m->rows.images, m->rows.fitted};
+		const inv_memory_training t = {m->rows.bank, o, m->rows.images, m->rows.fitted,
+		                               NULL};
 
 		*epochs = inv_option_count(o, "epochs");
 		st = inv_train_time_epoch(&t, seconds);

@@ -61,7 +61,7 @@ typedef struct inv_page_run {
 	const json_t *json;            /* run.json; NULL if there is none */
 	const invar_results *training; /* curves of its training; or NULL */
 	uint32_t d, hidden, w;
-	int residual;
+	int residual, unit; /* unit: of norm 1, invar_adapter_unit */
 } inv_page_run;
 
 /* What is not in the page, and why: "pictures", "no images were given". */

@@ -40,9 +40,16 @@ static void put_python(const inv_html *h, const inv_page_run *run)
 	        run->d, run->hidden, run->hidden, run->w);
 	put_literal(h, run->path, INVAR_RUN_ADAPTER);
 	fprintf(h->out,
-	        "))\nwith torch.no_grad():\n    codes = %sE(features)  # [n, %u] in, [n, %u] "
+	        "))\nwith torch.no_grad():\n%s    codes = %s%sE(%s)%s  # [n, %u] in, [n, %u] "
 	        "out%s</code></pre>\n",
-	        run->residual ? "features + " : "", run->d, run->w,
+	        run->unit ? "    unit = torch.nn.functional.normalize\n"
+	                    "    z = unit(features, dim=-1)\n"
+	                  : "",
+	        run->unit ? "unit(" : "",
+	        !run->residual ? ""
+	        : run->unit    ? "z + "
+	                       : "features + ",
+	        run->unit ? "z" : "features", run->unit ? ", dim=-1)" : "", run->d, run->w,
 	        run->residual ? "; this adapter is residual" : "");
 }
 

@@ -27,7 +27,7 @@ struct inv_row_ranks {
 };
 
 typedef struct bank_header {
-	uint64_t d, copies, seed, rows;
+	uint64_t d, copies, seed, rows, unit;
 } bank_header;
 
 /* ---- Both sides ---------------------------------------------------------------------- */
@@ -230,7 +230,8 @@ invar_status inv_row_ranks_say_bank(const inv_closed_form_spec *s)
 	bank_header h = {.d = s->bank->dim,
 	                 .copies = s->copies,
 	                 .seed = s->seed,
-	                 .rows = inv_file_rows(s->split)};
+	                 .rows = inv_file_rows(s->split),
+	                 .unit = s->bank->unit};
 	char *none;
 	invar_status st = inv_broadcast(ctx, &h, sizeof h);
 
@@ -303,6 +304,7 @@ static invar_status open_bank(const invar_context *ctx, const bank_header *h,
 
 	if (st != INVAR_OK)
 		return st;
+	(*bank)->unit = h->unit;
 	*s = (inv_closed_form_spec){.bank = *bank,
 	                            .split = inv_bank_split(*bank, split),
 	                            .copies = (uint32_t)h->copies,

@@ -208,15 +208,22 @@ static void write_purpose(const card *c)
 	fprintf(c->out,
 	        "\n\nA small network E that follows a frozen image encoder F: features of an "
 	        "augmented image\nare mapped close to the features of the image itself, "
-	        "E(F(t(x))) ≈ F(x).\n\nE is an MLP (%zu, %zu, %zu) with ReLU%s.\n\n",
+	        "E(F(t(x))) ≈ F(x).\n\nE is an MLP (%zu, %zu, %zu) with ReLU%s.\n%s\n",
 	        c->e->s.d, c->e->s.h, c->e->s.w,
-	        c->e->residual ? ", added to its input: E(z) = z + MLP(z)" : "");
+	        c->e->residual ? ", added to its input: E(z) = z + MLP(z)" : "",
+	        c->e->unit ? "Features and codes are divided by their norms, unit(E(unit(z))): "
+	                     "raw and normalised\nfeatures have the same codes, and codes suit "
+	                     "inner products and cosines.\n"
+	                   : "");
 	fputs("## What it is for\n\nClassifiers, nearest-neighbour search and clustering on "
 	      "features of this encoder, where\nimages may be augmented as below. ",
 	      c->out);
 	fputs(c->e->s.d == c->e->s.w
-	          ? "Codes are as wide as features, so an index or a classifier\nof the "
-	            "encoder's own features can stay in use.\n\n"
+	          ? c->e->unit
+	                ? "Codes are as wide as features, so an index of normalised\nfeatures "
+	                  "of the encoder can stay in use.\n\n"
+	                : "Codes are as wide as features, so an index or a classifier\nof the "
+	                  "encoder's own features can stay in use.\n\n"
 	          : "Codes have another width than features: indexes and classifiers\nmust be "
 	            "made from codes.\n\n",
 	      c->out);
@@ -238,6 +245,10 @@ static void write_data(const card *c)
 	write_row(c, "SHA-256 of its weights", "invar.encoder_sha256");
 	write_row(c, "images", "invar.input");
 	write_row(c, "augmentation", "invar.augment");
+	if (c->e->unit)
+		fputs("| norms of features | any: they are divided by their norms |\n", c->out);
+	write_row(c, "mean norm of features", "invar.norm_mean");
+	write_row(c, "deviation of norms", "invar.norm_deviation");
 	write_row(c, "loss", "invar.loss");
 	write_row(c, "preset", "invar.preset");
 	write_row(c, "seed", "invar.seed");
@@ -315,15 +326,22 @@ static void write_limits(const card *c)
 
 static void write_loading(const card *c)
 {
+	static const char unit_plain[] = "unit = torch.nn.functional.normalize\n"
+									 "codes = unit(E(unit(features, dim=-1)), dim=-1)\n";
+	static const char unit_residual[] = "unit = torch.nn.functional.normalize\n"
+										"z = unit(features, dim=-1)\n"
+										"codes = unit(z + E(z), dim=-1)\n";
+
 	fprintf(c->out,
 	        "## How to load it\n\n```python\n# PyTorch\nimport torch\nfrom "
 	        "safetensors.torch import load_file\nE = "
 	        "torch.nn.Sequential(torch.nn.Linear(%zu, %zu), torch.nn.ReLU(), "
 	        "torch.nn.Linear(%zu, %zu))\n"
-	        "E.load_state_dict(load_file(\"adapter.safetensors\"))\ncodes = %sE(features)\n"
-	        "```\n\n",
+	        "E.load_state_dict(load_file(\"adapter.safetensors\"))\n%s```\n\n",
 	        c->e->s.d, c->e->s.h, c->e->s.h, c->e->s.w,
-	        c->e->residual ? "features + " : "");
+	        c->e->unit       ? c->e->residual ? unit_residual : unit_plain
+	        : c->e->residual ? "codes = features + E(features)\n"
+	                         : "codes = E(features)\n");
 	fputs("```python\n# ONNX Runtime, after: invar export adapter.safetensors -o "
 	      "adapter.onnx\nimport onnxruntime\nE = "
 	      "onnxruntime.InferenceSession(\"adapter.onnx\")\ncodes = E.run([\"codes\"], "

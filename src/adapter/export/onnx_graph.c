@@ -2,6 +2,7 @@
 /* onnx_graph.c - see onnx_graph.h. */
 #include "adapter/export/onnx_graph.h"
 
+#include <float.h>
 #include <stdio.h>
 
 enum { NAME = 160 };
@@ -54,13 +55,72 @@ static inv_bytes put_features(const inv_onnx_place *p, inv_message *graph,
 	return x;
 }
 
-/* step[i] is what the i-th operator computes; the last computes p->output. */
+/* The constants of unit rows: ones [width, 1], called prefix + "ones" or "ones.codes". */
+static invar_status put_ones(const invar_adapter *e, const inv_onnx_place *p,
+                             const char *called, size_t width, inv_message *graph)
+{
+	float *one = inv_alloc(width * sizeof *one);
+	char name[NAME];
+	const inv_onnx_floats ones = {
+		.name = name, .x = one, .shape = {width, 1}, .rank = 2, .constant = p->constants};
+	invar_status st =
+		one ? INVAR_OK
+			: inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
+
+	snprintf(name, sizeof name, "%s%s", p->prefix, called);
+	for (size_t i = 0; i < width && st == INVAR_OK; i++)
+		one[i] = 1;
+	if (st == INVAR_OK)
+		st = inv_onnx_put_floats(graph, &ones, e->path);
+	inv_free(one);
+	return st;
+}
+
+static invar_status put_unit_constants(const invar_adapter *e, const inv_onnx_place *p,
+                                       inv_message *graph)
+{
+	static const float tiny = FLT_MIN;
+	char name[NAME];
+	const inv_onnx_floats least = {
+		.name = name, .x = &tiny, .shape = {1}, .rank = 1, .constant = p->constants};
+	invar_status st = put_ones(e, p, "ones", e->s.d, graph);
+
+	if (st == INVAR_OK && e->s.w != e->s.d)
+		st = put_ones(e, p, "ones.codes", e->s.w, graph);
+	snprintf(name, sizeof name, "%stiny", p->prefix);
+	return st == INVAR_OK ? inv_onnx_put_floats(graph, &least, e->path) : st;
+}
+
+/* output = x / |x|. Abs gives x a name of ours, whatever the foreign one is. */
+static void put_unit(const inv_onnx_place *p, inv_bytes x, const char *called,
+                     const char *ones, const char *output, inv_message *graph)
+{
+	static const char *const last[] = {"size", "square", "sum", "positive", "norm"};
+	char step[5][NAME], column[NAME], tiny[NAME];
+
+	for (int i = 0; i < 5; i++)
+		snprintf(step[i], NAME, "%s%s.%s", p->prefix, called, last[i]);
+	snprintf(column, NAME, "%s%s", p->prefix, ones);
+	snprintf(tiny, NAME, "%stiny", p->prefix);
+	inv_onnx_put_node(graph, "Abs", x, NULL, NULL, step[0]);
+	inv_onnx_put_node(graph, "Mul", inv_onnx_name(step[0]), step[0], NULL, step[1]);
+	inv_onnx_put_node(graph, "MatMul", inv_onnx_name(step[1]), column, NULL, step[2]);
+	inv_onnx_put_node(graph, "Add", inv_onnx_name(step[2]), tiny, NULL, step[3]);
+	inv_onnx_put_node(graph, "Sqrt", inv_onnx_name(step[3]), NULL, NULL, step[4]);
+	inv_onnx_put_node(graph, "Div", x, step[4], NULL, output);
+}
+
+/*
+ * step[i] is what the i-th operator computes; the last computes p->output. A unit adapter
+ * has two more names: features and codes of norm 1.
+ */
 static void put_steps(const invar_adapter *e, const inv_onnx_place *p, inv_message *graph)
 {
-	char name[2][NAME], weight[INV_MLP_BLOCKS][NAME], step[6][NAME];
+	char name[2][NAME], weight[INV_MLP_BLOCKS][NAME], step[6][NAME], unit[2][NAME];
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	bool back = p->element != ONNX_FLOAT; /* a Cast ends it */
-	const char *last = back ? step[5] : p->output;
+	const char *last = back ? unit[1] : p->output;
+	const char *code = e->unit ? step[5] : last; /* before it is normalised */
 	inv_bytes x = put_features(p, graph, name);
 
 	inv_mlp_layout(e->s, blocks);
@@ -68,14 +128,23 @@ static void put_steps(const invar_adapter *e, const inv_onnx_place *p, inv_messa
 		snprintf(weight[i], NAME, "%s%s", p->prefix, blocks[i].name);
 	for (int i = 0; i < 6; i++)
 		snprintf(step[i], NAME, "%sstep%d", p->prefix, i);
+	snprintf(unit[0], NAME, "%sunit", p->prefix);
+	snprintf(unit[1], NAME, e->unit ? "%sunit.codes" : "%sstep5", p->prefix);
+	if (e->unit) {
+		put_unit(p, x, "features", "ones", unit[0], graph);
+		x = inv_onnx_name(unit[0]);
+	}
 	inv_onnx_put_node(graph, "MatMul", x, weight[0], NULL, step[0]);
 	inv_onnx_put_node(graph, "Add", inv_onnx_name(step[0]), weight[1], NULL, step[1]);
 	inv_onnx_put_node(graph, "Relu", inv_onnx_name(step[1]), NULL, NULL, step[2]);
 	inv_onnx_put_node(graph, "MatMul", inv_onnx_name(step[2]), weight[2], NULL, step[3]);
 	inv_onnx_put_node(graph, "Add", inv_onnx_name(step[3]), weight[3], NULL,
-	                  e->residual ? step[4] : last);
+	                  e->residual ? step[4] : code);
 	if (e->residual)
-		inv_onnx_put_node(graph, "Add", x, step[4], NULL, last);
+		inv_onnx_put_node(graph, "Add", x, step[4], NULL, code);
+	if (e->unit)
+		put_unit(p, inv_onnx_name(code), "codes", e->s.w == e->s.d ? "ones" : "ones.codes",
+		         last, graph);
 	if (back)
 		inv_onnx_put_cast(graph, inv_onnx_name(last), p->element, p->output);
 }
@@ -85,6 +154,8 @@ invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_plac
 {
 	invar_status st = put_weights(e, p, graph);
 
+	if (st == INVAR_OK && e->unit)
+		st = put_unit_constants(e, p, graph);
 	if (st == INVAR_OK)
 		put_steps(e, p, graph);
 	return st;

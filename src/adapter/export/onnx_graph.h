@@ -4,6 +4,10 @@
  *
  *     x W0 + b0, Relu, … W2 + b2, and + x if E is residual
  *
+ * A unit adapter has x / Sqrt(x x 1 + tiny) before and after it, with 1 a column of ones:
+ * operators that reduce an axis changed with opsets, and this sum did not. tiny, the
+ * smallest normal float, keeps rows of zeros at zero.
+ *
  * W0 [d, h] and W2 [h, w] are transposed, as MatMul takes them; MatMul and Add work on the
  * last axis of tensors of any rank, so E can follow an encoder that gives one feature per
  * patch too; maps of one pixel, and what has no known shape, pass through Flatten. All

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_norms.c - see row_norms.h. */
+#include "bank/row_norms.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "math/unit_rows.h"
+
+static const double tolerance = 1e-3;
+
+/* Welford's update: norms far from 0 keep their digits. */
+void inv_row_norms_add_rows(const float *x, uint64_t rows, size_t d, inv_row_norms *n)
+{
+	for (uint64_t i = 0; i < rows; i++) {
+		double norm = inv_row_norm(x + i * d, d), before = norm - n->mean;
+
+		n->rows++;
+		n->units += fabs(norm - 1) <= tolerance;
+		n->zeros += norm == 0;
+		n->mean += before / (double)n->rows;
+		n->squares += before * (norm - n->mean);
+	}
+}
+
+double inv_row_norms_deviation(const inv_row_norms *n)
+{
+	return n->rows ? sqrt(n->squares / (double)n->rows) : 0;
+}
+
+bool inv_row_norms_are_one(const inv_row_norms *n)
+{
+	return n->units && n->units + n->zeros == n->rows;
+}
+
+/* `ends`: stops at the first row that is not of norm 1 or 0. */
+static invar_status visit_rows(const invar_bank *b, const inv_split *s, uint32_t copies,
+                               bool ends, inv_row_norms *n)
+{
+	uint64_t images = s->rows < INV_NORM_IMAGES ? s->rows : INV_NORM_IMAGES;
+	float *row = inv_alloc(b->dim * sizeof *row);
+	invar_status st = row ? INVAR_OK : inv_bank_no_memory(b->path);
+
+	for (uint64_t i = 0; i < images && st == INVAR_OK; i++)
+		for (int32_t k = INVAR_CLEAN; k < (int32_t)copies && st == INVAR_OK; k++) {
+			if (ends && n->units + n->zeros < n->rows)
+				break;
+			st = inv_bank_row(b, s, k, i * s->rows / images, row);
+			if (st == INVAR_OK)
+				inv_row_norms_add_rows(row, 1, b->dim, n);
+		}
+	inv_free(row);
+	return st;
+}
+
+invar_status inv_row_norms_add(const invar_bank *b, const inv_split *s, uint32_t copies,
+                               inv_row_norms *n)
+{
+	return visit_rows(b, s, copies, false, n);
+}
+
+invar_status inv_bank_has_unit_rows(const invar_bank *b, const inv_split *s, bool *out)
+{
+	inv_row_norms n = {0};
+	invar_status st = visit_rows(b, s, s->copies, true, &n);
+
+	*out = st == INVAR_OK && inv_row_norms_are_one(&n);
+	return st;
+}
+
+invar_bank inv_unit_view(const invar_bank *b)
+{
+	invar_bank view = *b;
+
+	view.unit = true;
+	return view;
+}
