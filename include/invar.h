@@ -466,6 +466,14 @@ INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 INVAR_API const char *invar_bank_field(const invar_bank *b, const char *name);
 INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
                                        uint64_t first, uint64_t rows, float *out);
+/*
+ * Views: rows of the same images rotated by 90, 180 and 270 degrees, out [rows, 3, dim], if
+ * encoding was asked for them. The row itself is the view at 0 degrees.
+ */
+INVAR_API int invar_bank_has_views(const invar_bank *b, const char *split, int32_t copy);
+INVAR_API invar_status invar_bank_read_views(const invar_bank *b, const char *split,
+                                             int32_t copy, uint64_t first, uint64_t rows,
+                                             float *out);
 /* One label per row; negative for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
@@ -912,6 +920,7 @@ typedef struct invar_eval_sizes {
 	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
 	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
 	double speed; /* operations of matrix products per second; 0: measured now */
+	int views;    /* not 0: the measured split has views */
 } invar_eval_sizes;
 
 /*

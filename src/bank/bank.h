@@ -7,14 +7,17 @@
  *   2. Its copies are aug/000.npy, 001.npy … without a gap, each [n, d], or one
  *      aug.npy [n, c, d]; not both.
  *   3. Labels, if present, are n integers >= 0.
- *   4. names.txt (row_names.h) and fingerprints.npy (fingerprints.h) are not read
+ *   4. Views are optional, for each array on its own: clean.views.npy and
+ *      aug/NNN.views.npy are [n, 3, d] of float32 or float16, the features of the same
+ *      rows rotated by 90, 180 and 270 degrees. A copy must exist to have views.
+ *   5. names.txt (row_names.h) and fingerprints.npy (fingerprints.h) are not read
  *      here.
- *   5. bank.json is optional; if present it is a JSON object whose format is
+ *   6. bank.json is optional; if present it is a JSON object whose format is
  *      "invar-bank" and whose version is 1.
- *   6. Files are mapped, never loaded: a bank may be larger than memory.
- *   7. A view (class_view.h) has the rows of some classes. Rows are numbered in the view
- *      everywhere except in files and in messages that name a row of a file.
- *   8. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
+ *   7. Files are mapped, never loaded: a bank may be larger than memory.
+ *   8. A class view (class_view.h) has the rows of some classes. Rows are numbered in the
+ *      view everywhere except in files and in messages that name a row of a file.
+ *   9. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
  *      closed, and its rows are divided by their norms as they are read.
  */
 #ifndef INV_BANK_H
@@ -26,6 +29,9 @@
 #include "formats/npy.h"
 #include "math/kernels.h"
 
+/* Views of a row: the row itself, and its image rotated by 90, 180 and 270 degrees. */
+enum { INV_VIEWS = 4, INV_ROTATED = INV_VIEWS - 1 };
+
 typedef struct inv_split {
 	char *name;
 	uint64_t rows;
@@ -33,8 +39,10 @@ typedef struct inv_split {
 	inv_npy *clean;
 	inv_npy **aug; /* one per copy, or a single [n, c, d] array */
 	size_t aug_files;
-	inv_npy *labels; /* NULL if there are none */
-	uint32_t *row;   /* [rows] of a view: where its rows are in the files; NULL: the same */
+	inv_npy *clean_views; /* [n, INV_ROTATED, d]; NULL if there are none */
+	inv_npy **aug_views;  /* [copies], NULL for copies without; NULL if none has any */
+	inv_npy *labels;      /* NULL if there are none */
+	uint32_t *row; /* [rows] of a view: where its rows are in the files; NULL: the same */
 } inv_split;
 
 /* The classes of a view. */
@@ -77,6 +85,16 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name);
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
                           uint64_t row, float *out);
 
+/* The same of one of its views: 0 is the row itself, v its image rotated by 90 v degrees.
+ */
+invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t copy,
+                               unsigned view, uint64_t row, float *out);
+
+/* The views of an array, NULL if it has none; copy may be INVAR_CLEAN. */
+const inv_npy *inv_split_views(const inv_split *s, int32_t copy);
+/* Whether there are copies and all of them have views. */
+bool inv_split_copies_have_views(const inv_split *s);
+
 /* Of its clean rows and copies, as they are on disk. */
 uint64_t inv_split_bytes(const inv_split *s);
 
@@ -99,6 +117,9 @@ void inv_bank_expect_random(const inv_split *s);
  * many rows it has and the hash of which.
  */
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
+
+/* Appends the same of the files with its views, of which there may be none. */
+invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list);
 
 /* Fails if the split has other clean rows than s of a, naming the first that differs. */
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,

@@ -53,15 +53,19 @@ inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry)
 
 /* ---- The whole of a bank ------------------------------------------------------------ */
 
-/* "003.npy", "003.params.npy" and their part files. */
+static bool is_array(const char *name, const char *array)
+{
+	return inv_is_own_name(name, array) || is_part_of_array(name, array);
+}
+
+/* "003.npy", "003.params.npy", "003.views.npy" and their part files. */
 static bool is_copy(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
 	const char *end = name + digits;
 
-	return digits >= 3 &&
-	       (inv_is_own_name(end, ".npy") || is_part_of_array(end, ".npy") ||
-	        inv_is_own_name(end, ".params.npy") || is_part_of_array(end, ".params.npy"));
+	return digits >= 3 && (is_array(end, ".npy") || is_array(end, ".params.npy") ||
+	                       is_array(end, ".views.npy"));
 }
 
 static bool is_cached(const char *name)
@@ -83,6 +87,8 @@ static inv_ownership claim_whole(const void *bank_json, const char *entry)
 		return INV_OWN_FOLDER;
 	if (below && strncmp(below, "/aug/", 5) == 0)
 		return is_copy(below + 5) ? INV_OWN_FILE : INV_FOREIGN;
+	if (below && is_array(below + 1, "clean.views.npy"))
+		return INV_OWN_FILE;
 	return inv_bank_claim(bank_json, entry);
 }
 

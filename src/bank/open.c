@@ -103,6 +103,32 @@ static invar_status open_labels(const char *folder, inv_split *s)
 	return check_array(s->labels, s, 1, 0);
 }
 
+/* Views of the rows of an array; without the file there are none. */
+static invar_status open_views(const char *folder, const char *name, const inv_split *s,
+                               uint32_t dim, inv_npy **out)
+{
+	const inv_npy_header *h;
+	char shape[INV_SHAPE_TEXT];
+	invar_status st;
+
+	if (!exists_in(folder, name))
+		return INVAR_OK;
+	if ((st = open_in(folder, name, out)) != INVAR_OK)
+		return st;
+	h = &(*out)->h;
+	if (h->rank != 3 || h->shape[0] != s->rows || h->shape[1] != INV_ROTATED ||
+	    h->shape[2] != dim)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its shape is %s but (%" PRIu64 ", %d, %" PRIu32
+		                ") was expected, three rotated views of each row of %s",
+		                (*out)->path, inv_shape_text(h->rank, h->shape, shape), s->rows,
+		                INV_ROTATED, dim, s->clean->path);
+	if (h->dtype != INV_F32 && h->dtype != INV_F16)
+		return inv_fail(INVAR_E_FORMAT, "%s: views must be float32 or float16, not %s",
+		                (*out)->path, inv_dtype_name(h->dtype));
+	return INVAR_OK;
+}
+
 /* 000.npy, 001.npy … up to the first that is missing. */
 static uint32_t count_numbered(const char *folder)
 {
@@ -126,7 +152,8 @@ static invar_status check_gap(const char *folder, uint32_t count)
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
-		if (end != entry->d_name && strcmp(end, ".npy") == 0 && number >= count)
+		if (end != entry->d_name && number >= count &&
+		    (strcmp(end, ".npy") == 0 || strcmp(end, ".views.npy") == 0))
 			st = inv_fail(INVAR_E_FORMAT, "%s: has %s but no %03" PRIu32 ".npy", folder,
 			              entry->d_name, count);
 	}
@@ -156,7 +183,15 @@ static invar_status open_numbered(const char *folder, inv_split *s, uint32_t dim
 		}
 	}
 	s->copies = count;
-	return INVAR_OK;
+	if (!(s->aug_views = inv_calloc(count, sizeof *s->aug_views)))
+		return inv_bank_no_memory(folder);
+	for (uint32_t i = 0; i < count && st == INVAR_OK; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "%03" PRIu32 ".views.npy", i);
+		st = open_views(folder, name, s, dim, &s->aug_views[i]);
+	}
+	return st;
 }
 
 static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
@@ -215,6 +250,8 @@ static invar_status open_split(invar_bank *b, const char *name)
 		st = open_labels(folder, s);
 	if (st == INVAR_OK)
 		st = open_copies(folder, s, b->dim);
+	if (st == INVAR_OK)
+		st = open_views(folder, "clean.views.npy", s, b->dim, &s->clean_views);
 	inv_free(folder);
 	return st;
 }
@@ -316,7 +353,11 @@ static void close_split(inv_split *s)
 {
 	for (size_t i = 0; i < s->aug_files; i++)
 		inv_npy_close(s->aug[i]);
+	for (uint32_t i = 0; s->aug_views && i < s->copies; i++)
+		inv_npy_close(s->aug_views[i]);
 	inv_free(s->aug);
+	inv_free(s->aug_views);
+	inv_npy_close(s->clean_views);
 	inv_npy_close(s->clean);
 	inv_npy_close(s->labels);
 	inv_free(s->row);

@@ -112,6 +112,21 @@ const char *invar_bank_class(const invar_bank *b, int64_t label)
 
 /* ---- Reading --------------------------------------------------------------------- */
 
+const inv_npy *inv_split_views(const inv_split *s, int32_t copy)
+{
+	if (copy == INVAR_CLEAN)
+		return s->clean_views;
+	return s->aug_views ? s->aug_views[copy] : NULL;
+}
+
+bool inv_split_copies_have_views(const inv_split *s)
+{
+	for (uint32_t i = 0; i < s->copies; i++)
+		if (!inv_split_views(s, (int32_t)i))
+			return false;
+	return s->copies > 0;
+}
+
 /* The file that contains a row, and the row's first element in it. */
 static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t copy,
                              uint64_t row, uint64_t *first)
@@ -128,30 +143,38 @@ static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t co
 }
 
 static invar_status refuse_not_finite(const invar_bank *b, const inv_split *s,
-                                      const inv_npy *a, int32_t copy, uint64_t image,
-                                      const float *row)
+                                      const inv_npy *a, int32_t copy, unsigned view,
+                                      uint64_t image, const float *row)
 {
 	char which[40] = "", text[INV_ROW_TEXT];
 	uint32_t j = 0;
 
 	while (isfinite(row[j]) && j + 1 < b->dim)
 		j++;
-	if (copy >= 0 && a->h.rank == 3)
+	if (view)
+		snprintf(which, sizeof which, ", rotated by %u degrees", 90 * view);
+	else if (copy >= 0 && a->h.rank == 3)
 		snprintf(which, sizeof which, ", copy %" PRId32, copy);
 	return inv_fail(INVAR_E_NUMERIC, "%s: row %s%s, column %" PRIu32 " is %s", a->path,
 	                inv_row_text(b, s, image, text), which, j,
 	                isnan(row[j]) ? "NaN" : "infinite");
 }
 
-invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
-                          uint64_t row, float *out)
+invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t copy,
+                               unsigned view, uint64_t row, float *out)
 {
 	uint64_t first;
 	const inv_npy *a = locate(b, s, copy, row, &first);
-	const unsigned char *from = a->data + first * inv_dtype_size(a->h.dtype);
-	bool direct = !a->h.swap && !a->h.fortran;
+	const unsigned char *from;
+	bool direct;
 	invar_status st;
 
+	if (view) {
+		a = inv_split_views(s, copy);
+		first = (inv_file_row(s, row) * INV_ROTATED + view - 1) * b->dim;
+	}
+	from = a->data + first * inv_dtype_size(a->h.dtype);
+	direct = !a->h.swap && !a->h.fortran;
 	if (direct && a->h.dtype == INV_F32)
 		memcpy(out, from, b->dim * sizeof *out);
 	else if (direct && a->h.dtype == INV_F16 && (uintptr_t)from % 2 == 0)
@@ -159,9 +182,30 @@ invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
 	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
 		return st;
 	if (!b->kernels.all_finite(out, b->dim))
-		return refuse_not_finite(b, s, a, copy, row, out);
+		return refuse_not_finite(b, s, a, copy, view, row, out);
 	if (b->unit)
 		inv_unit_rows(out, 1, b->dim, out);
+	return INVAR_OK;
+}
+
+invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
+                          uint64_t row, float *out)
+{
+	return inv_bank_view_row(b, s, copy, 0, row, out);
+}
+
+/* Whether a split has these rows of this copy. */
+static invar_status check_rows(const invar_bank *b, const inv_split *s, int32_t copy,
+                               uint64_t first, uint64_t rows)
+{
+	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu32 " %s, so there is no copy %" PRId32, b->path,
+		                s->name, s->copies, inv_noun(s->copies, "copy", "copies"), copy);
+	if (first > s->rows || rows > s->rows - first)
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,
+		                s->name, s->rows, inv_noun(s->rows, "row", "rows"), rows, first);
 	return INVAR_OK;
 }
 
@@ -169,20 +213,39 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
                              uint64_t first, uint64_t rows, float *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	invar_status st = INVAR_OK;
+	invar_status st = s ? check_rows(b, s, copy, first, rows) : INVAR_E_MISMATCH;
 
-	if (!s)
-		return INVAR_E_MISMATCH;
-	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
-		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu32 " %s, so there is no copy %" PRId32, b->path,
-		                split, s->copies, inv_noun(s->copies, "copy", "copies"), copy);
-	if (first > s->rows || rows > s->rows - first)
-		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,
-		                split, s->rows, inv_noun(s->rows, "row", "rows"), rows, first);
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
 		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
+	return st;
+}
+
+int invar_bank_has_views(const invar_bank *b, const char *split, int32_t copy)
+{
+	const inv_split *s = find_split(b, split);
+
+	return s && copy >= INVAR_CLEAN && (copy < 0 || (uint32_t)copy < s->copies) &&
+	       inv_split_views(s, copy);
+}
+
+invar_status invar_bank_read_views(const invar_bank *b, const char *split, int32_t copy,
+                                   uint64_t first, uint64_t rows, float *out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	invar_status st = s ? check_rows(b, s, copy, first, rows) : INVAR_E_MISMATCH;
+	char name[32] = "clean";
+
+	if (st != INVAR_OK)
+		return st;
+	if (copy >= 0)
+		snprintf(name, sizeof name, "aug/%03" PRId32, copy);
+	if (!inv_split_views(s, copy))
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: there is no %s/%s.views.npy; encode with @views 4 makes it",
+		                b->path, split, name);
+	for (uint64_t i = 0; i < rows * INV_ROTATED && st == INVAR_OK; i++)
+		st = inv_bank_view_row(b, s, copy, (unsigned)(i % INV_ROTATED) + 1,
+		                       first + i / INV_ROTATED, out + i * b->dim);
 	return st;
 }
 
@@ -318,5 +381,16 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 		json_decref(*out);
 		*out = NULL;
 	}
+	return st;
+}
+
+invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list)
+{
+	bool small = inv_split_bytes(s) <= 1u << 28; /* views are three times as large */
+	invar_status st = INVAR_OK;
+
+	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies && st == INVAR_OK; i++)
+		if (inv_split_views(s, i))
+			st = fingerprint_file(inv_split_views(s, i), small, list);
 	return st;
 }

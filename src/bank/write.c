@@ -79,13 +79,14 @@ static invar_status look_into(const char *path, contents *out)
 	return inv_folder_each(path, look_at, out);
 }
 
-static invar_status count_copies(const inv_bank_writer *w, const char *split,
-                                 uint64_t *copies)
+/* The arrays of a kind from copy `first` on, up to the first that is missing. */
+static invar_status count_arrays(const inv_bank_writer *w, const char *split,
+                                 inv_array_kind kind, int32_t first, uint64_t *count)
 {
-	for (*copies = 0; *copies < MAX_COPIES; ++*copies) {
+	for (*count = 0; *count < MAX_COPIES; ++*count) {
 		char name[INV_ARRAY_NAME];
-		char *path =
-			inv_bank_writer_path(w, split, inv_array_name((int32_t)*copies, false, name));
+		char *path = inv_bank_writer_path(
+			w, split, inv_array_name(first + (int32_t)*count, kind, name));
 		bool there = path && inv_exists(path);
 
 		inv_free(path);
@@ -115,7 +116,9 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 		out->clean = true;
 		out->rows = clean->h.shape[0];
 		out->width = clean->h.shape[1];
-		st = count_copies(w, split, &out->copies);
+		st = count_arrays(w, split, INV_ROWS, 0, &out->copies);
+		if (st == INVAR_OK)
+			st = count_arrays(w, split, INV_ROWS_OF_VIEWS, INVAR_CLEAN, &out->views);
 	}
 	inv_npy_close(clean);
 	inv_free(path);
@@ -409,17 +412,29 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 struct inv_rows {
 	inv_npy_writer *npy;
 	char *path;
-	uint64_t count, width;
+	inv_rows_shape of;
+	uint64_t cells; /* of a row */
 };
 
-const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME])
+const char *inv_array_name(int32_t copy, inv_array_kind kind, char name[INV_ARRAY_NAME])
 {
+	static const char *const of_clean[] = {"clean", "fingerprints", "clean.views"};
+	static const char *const of_copy[] = {"", ".params", ".views"};
+
 	if (copy == INVAR_CLEAN)
-		snprintf(name, INV_ARRAY_NAME, "%s.npy", beside ? "fingerprints" : "clean");
+		snprintf(name, INV_ARRAY_NAME, "%s.npy", of_clean[kind]);
 	else
-		snprintf(name, INV_ARRAY_NAME, "aug/%03" PRId32 "%s.npy", copy,
-		         beside ? ".params" : "");
+		snprintf(name, INV_ARRAY_NAME, "aug/%03" PRId32 "%s.npy", copy, of_copy[kind]);
 	return name;
+}
+
+/* The shape as NumPy has it, and its number of dimensions. */
+static unsigned npy_shape(inv_rows_shape of, uint64_t shape[3])
+{
+	shape[0] = of.rows;
+	shape[1] = of.views ? of.views : of.width;
+	shape[2] = of.width;
+	return of.views ? 3 : 2;
 }
 
 static void free_rows(inv_rows *r)
@@ -450,22 +465,23 @@ static char *part_of(const char *path)
 }
 
 /* The unfinished array, if it has the right shape. */
-static bool can_be_kept(const char *part, inv_dtype dtype, const uint64_t shape[2])
+static bool can_be_kept(const char *part, inv_dtype dtype, unsigned rank,
+                        const uint64_t *shape)
 {
 	inv_npy *there = NULL;
 	bool same = inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
-	            there->h.dtype == dtype && there->h.rank == 2 &&
-	            there->h.shape[0] == shape[0] && there->h.shape[1] == shape[1];
+	            there->h.dtype == dtype && there->h.rank == rank &&
+	            memcmp(there->h.shape, shape, rank * sizeof *shape) == 0;
 
 	inv_npy_close(there);
 	return same;
 }
 
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
-                           inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
-                           inv_rows **out)
+                           inv_rows_shape of, bool *kept, inv_rows **out)
 {
-	uint64_t shape[2] = {rows, width};
+	uint64_t shape[3];
+	unsigned rank = npy_shape(of, shape);
 	inv_rows *r = inv_calloc(1, sizeof *r);
 	char *part = NULL;
 	invar_status st;
@@ -477,10 +493,10 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 		inv_rows_leave(r, true);
 		return no_memory(w->path);
 	}
-	r->count = rows;
-	r->width = width;
-	*kept = *kept && can_be_kept(part, dtype, shape);
-	st = inv_npy_take_up(r->path, dtype, 2, shape, *kept, &r->npy);
+	r->of = of;
+	r->cells = of.width * (of.views ? of.views : 1);
+	*kept = *kept && can_be_kept(part, of.dtype, rank, shape);
+	st = inv_npy_take_up(r->path, of.dtype, rank, shape, *kept, &r->npy);
 	inv_free(part);
 	if (st != INVAR_OK) {
 		inv_rows_leave(r, true);
@@ -491,10 +507,11 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 }
 
 invar_status inv_rows_join(const char *bank, const char *split, const char *name,
-                           inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out)
+                           inv_rows_shape of, inv_rows **out)
 {
 	const inv_bank_writer w = {.path = (char *)(uintptr_t)bank};
-	uint64_t shape[2] = {rows, width};
+	uint64_t shape[3];
+	unsigned rank = npy_shape(of, shape);
 	inv_rows *r = inv_calloc(1, sizeof *r);
 	invar_status st;
 
@@ -503,9 +520,9 @@ invar_status inv_rows_join(const char *bank, const char *split, const char *name
 		inv_free(r);
 		return no_memory(bank);
 	}
-	r->count = rows;
-	r->width = width;
-	if ((st = inv_npy_join(r->path, dtype, 2, shape, &r->npy)) == INVAR_OK)
+	r->of = of;
+	r->cells = of.width * (of.views ? of.views : 1);
+	if ((st = inv_npy_join(r->path, of.dtype, rank, shape, &r->npy)) == INVAR_OK)
 		*out = r;
 	else
 		free_rows(r);
@@ -514,19 +531,19 @@ invar_status inv_rows_join(const char *bank, const char *split, const char *name
 
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows)
 {
-	for (uint64_t i = 0; i < rows * r->width; i++)
+	for (uint64_t i = 0; i < rows * r->cells; i++)
 		if (!isfinite(data[i]))
 			return inv_fail(INVAR_E_NUMERIC,
 			                "%s: element [%" PRIu64 ", %" PRIu64 "] would be %s", r->path,
-			                first + i / r->width, i % r->width,
+			                first + i / r->cells, i % r->cells,
 			                isnan(data[i]) ? "NaN" : "Inf");
-	return inv_npy_put_at(r->npy, first * r->width, data, rows * r->width);
+	return inv_npy_put_at(r->npy, first * r->cells, data, rows * r->cells);
 }
 
 invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data,
                                 uint64_t rows)
 {
-	return inv_npy_put_bytes_at(r->npy, first * r->width, data, rows * r->width);
+	return inv_npy_put_bytes_at(r->npy, first * r->cells, data, rows * r->cells);
 }
 
 invar_status inv_rows_sync(inv_rows *r)
@@ -536,10 +553,11 @@ invar_status inv_rows_sync(inv_rows *r)
 
 invar_status inv_rows_shorten(inv_rows *r, uint64_t rows)
 {
-	uint64_t shape[2] = {r->count, r->width};
+	uint64_t shape[3];
+	unsigned rank = npy_shape(r->of, shape);
 
-	r->count = rows;
-	return inv_npy_shorten(r->npy, 2, shape, rows);
+	r->of.rows = rows;
+	return inv_npy_shorten(r->npy, rank, shape, rows);
 }
 
 invar_status inv_rows_finish(inv_rows *r)
@@ -552,16 +570,19 @@ invar_status inv_rows_finish(inv_rows *r)
 
 /* ---- Leftover part files ---------------------------------------------------------- */
 
-/* "clean.npy.part", "012.npy.part", "012.params.npy.part": what encoding leaves. */
+/* "clean.npy.part", "012.npy.part", "012.params.npy.part" …: what encoding leaves. */
 static bool is_part(const char *name)
 {
+	static const char *const of_clean[] = {"clean.npy.part", "fingerprints.npy.part",
+	                                       "clean.views.npy.part"};
+	static const char *const of_copy[] = {".npy.part", ".params.npy.part",
+	                                      ".views.npy.part"};
 	size_t digits = strspn(name, "0123456789");
+	bool found = false;
 
-	if (digits)
-		return strcmp(name + digits, ".npy.part") == 0 ||
-		       strcmp(name + digits, ".params.npy.part") == 0;
-	return strcmp(name, "clean.npy.part") == 0 ||
-	       strcmp(name, "fingerprints.npy.part") == 0;
+	for (size_t i = 0; i < sizeof of_copy / sizeof *of_copy; i++)
+		found = found || strcmp(name + digits, digits ? of_copy[i] : of_clean[i]) == 0;
+	return found;
 }
 
 static bool has_parts(const char *folder)

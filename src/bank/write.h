@@ -6,7 +6,7 @@
  *   1. bank.json is written before the first array and describes all of them.
  *   2. An array appears complete or not at all. Labels, names and fingerprints come before
  * the clean rows, the parameters of a copy before the copy: clean.npy means that the split
- * is complete, aug/NNN.npy that the copy is.
+ * is complete, aug/NNN.npy that the copy is. Views are made after all copies of a split.
  *   3. Existing arrays are not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on paths.
  *   5. An incomplete array is in its .part file, and the split's done.part
@@ -39,6 +39,7 @@ typedef struct inv_finished {
 	bool clean;
 	uint64_t rows, width; /* of the clean rows */
 	uint64_t copies;      /* 000, 001 … without a gap */
+	uint64_t views;       /* arrays that have views, clean rows first, without a gap */
 } inv_finished;
 
 invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
@@ -58,27 +59,34 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 
 enum { INV_ARRAY_NAME = 40 };
 
-/*
- * "clean.npy" for INVAR_CLEAN, else "aug/003.npy". `beside`: the array that goes with it,
- * "fingerprints.npy" and "aug/003.params.npy".
- */
-const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME]);
+typedef enum inv_array_kind {
+	INV_ROWS,         /* "clean.npy", "aug/003.npy": features */
+	INV_BESIDE,       /* "fingerprints.npy", "aug/003.params.npy": what goes with them */
+	INV_ROWS_OF_VIEWS /* "clean.views.npy", "aug/003.views.npy" */
+} inv_array_kind;
+
+const char *inv_array_name(int32_t copy, inv_array_kind kind, char name[INV_ARRAY_NAME]);
 
 typedef struct inv_rows inv_rows;
 
+typedef struct inv_rows_shape {
+	inv_dtype dtype; /* float32, float16 or uint8 */
+	uint64_t rows, width;
+	uint64_t views; /* the array is [rows, views, width]; 0: [rows, width] */
+} inv_rows_shape;
+
 /*
- * float32, float16 or uint8; disk space is reserved now. With `kept` true, an existing part
- * file of this shape keeps its contents; *kept says whether there was one.
+ * Disk space is reserved now. With `kept` true, an existing part file of this shape keeps
+ * its contents; *kept says whether there was one.
  */
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
-                           inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
-                           inv_rows **out);
+                           inv_rows_shape shape, bool *kept, inv_rows **out);
 /*
  * Rows of an array that another process has opened, at "BANK/SPLIT/name": this one writes
  * others of them, and ends with inv_rows_leave(r, true).
  */
 invar_status inv_rows_join(const char *bank, const char *split, const char *name,
-                           inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out);
+                           inv_rows_shape shape, inv_rows **out);
 /*
  * Writes rows at their offset, from any thread. NaN and Inf are errors that name file, row
  * and column.

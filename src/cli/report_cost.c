@@ -68,7 +68,8 @@ static invar_status find_sizes(estimate *e, const invar_bank *bank,
 	                        .train_copies = train ? invar_bank_copies(bank, "train") : 0,
 	                        .dim = invar_bank_dim(bank),
 	                        .adapters = (uint32_t)count,
-	                        .speed = speed};
+	                        .speed = speed,
+	                        .views = invar_bank_has_views(bank, e->split, INVAR_CLEAN)};
 	for (size_t i = 0; i < invar_bank_splits(bank); i++)
 		z->all_rows += invar_bank_rows(bank, invar_bank_split(bank, i));
 	for (size_t i = 0; i < count; i++) {

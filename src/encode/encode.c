@@ -12,6 +12,10 @@
  * arrays are shortened; labels and names, which depend on the rows, are written then.
  * Several ranks have to know the rows before they start, so they decode every image once
  * before.
+ *
+ * Views, if wanted, are made once all copies of the split are finished, by the same passes
+ * over the images; so they can be added to any bank, and an image is decoded once more for
+ * them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -58,6 +63,7 @@ typedef struct part {
 	inv_lost lost;
 	inv_finished there;
 	uint64_t copies; /* wanted */
+	bool views;      /* wanted */
 } part;
 
 static void clear_part(part *p)
@@ -424,7 +430,7 @@ static invar_status hash_labels(const encoding *k, const part *p, char hex[INV_S
  * Identified by everything they depend on; clean rows do not depend on the SPEC. Images
  * left out are not part of it, as they are found on the way; bank.json has them.
  */
-static invar_status belong(const encoding *k, const part *p, bool clean,
+static invar_status belong(const encoding *k, const part *p, bool clean, bool views,
                            char hex[INV_SHA256_HEX])
 {
 	char labels[INV_SHA256_HEX];
@@ -438,6 +444,8 @@ static invar_status belong(const encoding *k, const part *p, bool clean,
 	                entry_of(p, p->split->count, none, false), "labels", labels, "width",
 	                (json_int_t)k->of.width);
 	json_decref(none);
+	if (views)
+		json_object_set_new(all, "views", json_integer(INV_VIEWS));
 	text = all ? inv_json_text(all, 0) : NULL;
 	json_decref(all);
 	if (st == INVAR_OK)
@@ -447,16 +455,16 @@ static invar_status belong(const encoding *k, const part *p, bool clean,
 }
 
 /* The map of a split, with what each array to be filled belongs to. */
-static invar_status open_map(const encoding *k, const part *p, size_t from,
+static invar_status open_map(const encoding *k, const part *p, size_t from, bool views,
                              inv_block_map **out)
 {
 	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
 	invar_status st = inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out);
 
 	if (st == INVAR_OK)
-		st = belong(k, p, true, clean);
+		st = belong(k, p, true, views, clean);
 	if (st == INVAR_OK)
-		st = belong(k, p, false, copies);
+		st = belong(k, p, false, views, copies);
 	for (size_t i = from; i <= p->copies && st == INVAR_OK; i++)
 		st = inv_block_map_expect(*out, i, i ? copies : clean);
 	return st;
@@ -488,7 +496,7 @@ static bool has_beside(const encoding *k, const part *p, const inv_block_map *ma
 	char name[INV_ARRAY_NAME];
 
 	return is_complete(p, map, (size_t)(copy + 1)) &&
-	       has_file(k, p, inv_array_name(copy, true, name));
+	       has_file(k, p, inv_array_name(copy, INV_BESIDE, name));
 }
 
 /* Rows started by an older version have no fingerprints, and get none. */
@@ -498,16 +506,6 @@ static bool wants_beside(const encoding *k, const part *p, const inv_block_map *
 	if (copy != INVAR_CLEAN)
 		return k->of.columns && !has_beside(k, p, map, copy);
 	return begun ? has_file(k, p, "fingerprints.npy.part") : true;
-}
-
-static invar_status open_beside(encoding *k, const part *p, inv_pass_array *a, bool *kept)
-{
-	bool clean = a->copy == INVAR_CLEAN;
-	char name[INV_ARRAY_NAME];
-
-	return inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
-	                     clean ? INV_U8 : INV_F32, rows_of(p),
-	                     clean ? INV_FINGERPRINT : k->of.columns, kept, &a->beside);
 }
 
 /* Without the clean rows it is unknown which images the copies come from. */
@@ -524,13 +522,16 @@ static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
 {
 	char name[INV_ARRAY_NAME];
 	bool kept = inv_block_map_any(pass->map, (size_t)(a->copy + 1)), beside;
-	invar_status st =
-		inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, false, name),
-	                  k->of.dtype, rows_of(p), k->of.width, &kept, &a->rows);
+	invar_status st = inv_rows_open(
+		k->bank, p->split->name,
+		inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name),
+		inv_pass_shape(pass, rows_of(p)), &kept, &a->rows);
 
-	if (st == INVAR_OK && wants_beside(k, p, pass->map, a->copy, kept)) {
+	if (st == INVAR_OK && !pass->views && wants_beside(k, p, pass->map, a->copy, kept)) {
 		beside = kept;
-		st = open_beside(k, p, a, &beside);
+		st = inv_rows_open(
+			k->bank, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
+			inv_pass_shape_beside(&k->of, a->copy, rows_of(p)), &beside, &a->beside);
 		kept = kept && beside;
 	}
 	if (st == INVAR_OK && !kept)
@@ -572,9 +573,14 @@ static invar_status save_names(const encoding *k, const part *p)
 /* bank.json, and what says of each row which image it comes from. */
 static invar_status save_about_rows(encoding *k, const part *p)
 {
+	const json_t *known = inv_bank_writer_entry(k->bank, p->split->name);
 	bool rows = !p->there.clean && !p->open;
-	invar_status st =
-		inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
+	invar_status st;
+
+	if ((p->views || json_object_get(known, "views")) &&
+	    json_object_set_new(p->entry, "views", json_integer(INV_VIEWS)) != 0)
+		return no_memory(k);
+	st = inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
 
 	if (st == INVAR_OK && p->labels && rows)
 		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
@@ -632,7 +638,8 @@ static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
 	p->lost.user = &keep;
 	pass->lost = p->open && k->of.dataset->opts.skip_broken ? &p->lost : NULL;
 
-	if (pass->array[0].copy != INVAR_CLEAN || has_beside(k, p, pass->map, INVAR_CLEAN))
+	if (pass->views || pass->array[0].copy != INVAR_CLEAN ||
+	    has_beside(k, p, pass->map, INVAR_CLEAN))
 		st = open_fingerprints(k, p, "fingerprints.npy", &known);
 	pass->known = known;
 	if (st == INVAR_OK)
@@ -642,9 +649,10 @@ static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
 	return st == INVAR_OK && p->open ? settle(k, p, pass) : st;
 }
 
-static invar_status run_passes(encoding *k, part *p, inv_pass *pass)
+/* Fills the arrays from number `from` on; 0 are the clean rows. */
+static invar_status run_passes(encoding *k, part *p, inv_pass *pass, size_t from)
 {
-	int64_t copy = p->there.clean ? (int64_t)p->there.copies : INVAR_CLEAN;
+	int64_t copy = (int64_t)from + INVAR_CLEAN;
 	invar_status st = INVAR_OK;
 
 	pass->total = ((uint64_t)((int64_t)p->copies - copy)) * p->images.count;
@@ -684,32 +692,38 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 	return inv_block_map_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
 }
 
-static invar_status fill_part(encoding *k, part *p)
+/* Clean rows and copies, or the views of both: what is missing of them. */
+static invar_status fill_part(encoding *k, part *p, bool views)
 {
 	char stage[96];
 	inv_pass pass = {.of = &k->of,
 	                 .walk = k->walk,
 	                 .images = &p->images,
 	                 .map_rows = p->split->count,
+	                 .views = views,
 	                 .stage = stage};
-	size_t from = p->there.clean ? (size_t)p->there.copies + 1 : 0;
+	size_t rows = p->there.clean ? (size_t)p->there.copies + 1 : 0;
+	size_t from = views ? (size_t)p->there.views : rows;
 	double began = inv_wall_seconds(), seconds;
-	invar_status st = open_map(k, p, from, &pass.map);
+	invar_status st = open_map(k, p, from, views, &pass.map);
 
-	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " %s", p->split->name, p->copies,
-	         inv_noun(p->copies, "copy", "copies"));
+	snprintf(stage, sizeof stage, "encode %.60s, %s%" PRIu64 " %s", p->split->name,
+	         views ? "views of " : "", p->copies, inv_noun(p->copies, "copy", "copies"));
+	/* A pass for views compares every image with its fingerprint. */
 	if (st == INVAR_OK)
-		st = check_images(k, p, pass.map);
+		st = views ? check_known(k, p, "clean.npy") : check_images(k, p, pass.map);
 	if (st == INVAR_OK)
-		st = run_passes(k, p, &pass);
+		st = run_passes(k, p, &pass, from);
 	seconds = inv_wall_seconds() - began;
 	if (st == INVAR_OK)
 		st = inv_bank_writer_sweep(k->bank, p->split->name);
 	inv_block_map_close(pass.map, st == INVAR_OK);
+	pass.encoded *= views ? INV_ROTATED : 1;
 	if (st == INVAR_OK)
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: %" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
-		        p->split->name, p->images.count,
+		        "%s: %s%" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64
+		        " encoded, %.0f per second",
+		        p->split->name, views ? "views of " : "", p->images.count,
 		        inv_noun(p->images.count, "image", "images"), p->copies,
 		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
 		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
@@ -752,6 +766,25 @@ static invar_status begin(encoding *k, const part *p)
 	return st;
 }
 
+/* Of all rows of the split, which are finished by now. */
+static invar_status add_views(encoding *k, part *p)
+{
+	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
+
+	if (st != INVAR_OK)
+		return st;
+	p->copies = p->there.copies;
+	if (p->there.views > p->copies) {
+		inv_log(k->of.ctx, INVAR_LOG_INFO,
+		        "%s: already exists, with views and %" PRIu64 " %s; nothing to do",
+		        p->split->name, p->copies, inv_noun(p->copies, "copy", "copies"));
+		return INVAR_OK;
+	}
+	p->begun = inv_block_map_is_begun(p->map_path);
+	st = begin(k, p);
+	return st == INVAR_OK ? fill_part(k, p, true) : st;
+}
+
 static invar_status encode_part(encoding *k, part *p)
 {
 	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
@@ -773,13 +806,15 @@ static invar_status encode_part(encoding *k, part *p)
 			return st;
 		if (p->begun && (st = inv_bank_writer_end_map(k->bank, p->split->name)) != INVAR_OK)
 			return st;
-		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
-		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
+		if (!p->views)
+			inv_log(k->of.ctx, INVAR_LOG_INFO,
+			        "%s: already exists, with %" PRIu64 " %s; nothing to do",
+			        p->split->name, p->there.copies,
+			        inv_noun(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
-		st = fill_part(k, p);
+		st = fill_part(k, p, false);
 	}
-	return st;
+	return st == INVAR_OK && p->views ? add_views(k, p) : st;
 }
 
 static invar_status encode_splits(encoding *k)
@@ -789,7 +824,8 @@ static invar_status encode_splits(encoding *k)
 
 	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++) {
 		part p = {.split = &d->splits[i],
-		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name)};
+		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name),
+		          .views = inv_encode_views(&k->of.opts, d->splits[i].name)};
 
 		if ((st = inv_encoding_check_weights(&k->of)) == INVAR_OK)
 			st = encode_part(k, &p);

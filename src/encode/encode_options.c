@@ -10,7 +10,7 @@
 
 #include "base/options.h"
 
-enum { MAX_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64 };
+enum { MAX_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64, VIEWS = 4 };
 
 /* Those that make tensors of images and augment them. */
 static const invar_option tensor_rows[] = {
@@ -70,6 +70,15 @@ static const invar_option bank_rows[] = {
      .group = "Copies",
      .help = "copies per image, for all splits or by split; default: 5 in test, 10 in the "
              "others; existing copies are kept"},
+	{.name = "views",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "4|SPLIT=4,…",
+     .group = "Copies",
+     .help =
+         "also store the features of each image rotated by 90, 180 and 270 degrees, for "
+         "clean rows and copies, so that retrieval can compare adapters with four "
+         "encodings per query; 4: in test, the split that is measured, else in the "
+         "splits listed; default: none"},
 	{.name = "dtype",
      .type = INVAR_OPTION_TEXT,
      .initial = "float32",
@@ -104,6 +113,7 @@ invar_status inv_encode_read(const invar_options *o, invar_options **kept,
 		return st;
 	*out = (inv_encode_settings){.augment = inv_option_text(all, "augment"),
 	                             .copies = inv_option_text(all, "copies"),
+	                             .views = inv_option_text(all, "views"),
 	                             .augment_space = inv_option_text(all, "augment-space"),
 	                             .side = inv_option_text(all, "size"),
 	                             .normalize = inv_option_text(all, "normalize"),
@@ -143,7 +153,19 @@ static bool read_count(const char *text, uint64_t *count)
 	if (*text < '0' || *text > '9')
 		return false;
 	*count = strtoull(text, &end, 10);
-	return (*end == '\0' || *end == ',') && *count <= MAX_COPIES;
+	return *end == '\0' || *end == ',';
+}
+
+/* The number that "train=10,test=5" has for a split; 0: none. */
+static uint64_t count_of(const char *list, const char *split)
+{
+	size_t length = strlen(split);
+	uint64_t count = 0;
+
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, split, length) == 0 && at[length] == '=')
+			read_count(at + length + 1, &count);
+	return count;
 }
 
 static bool is_offered(const invar_dataset *d, const char *name, size_t length)
@@ -157,34 +179,39 @@ static bool is_offered(const invar_dataset *d, const char *name, size_t length)
 	return false;
 }
 
-invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d)
+/* "N", or "SPLIT=N,…" of splits that the data set has, with numbers from min to max. */
+static invar_status check_counts(const char *option, const char *list,
+                                 const invar_dataset *d, uint64_t min, uint64_t max,
+                                 const char *expected)
 {
-	const char *at = o->copies;
-	uint64_t count;
+	uint64_t count = 0;
 
-	if (!at || (!strchr(at, '=') && !strchr(at, ',') && read_count(at, &count)))
+	if (!strchr(list, '=') && !strchr(list, ',') && read_count(list, &count) &&
+	    count >= min && count <= max)
 		return INVAR_OK;
-	for (;;) {
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
 		size_t length = strcspn(at, "=,");
 
-		if (at[length] != '=' || !read_count(at + length + 1, &count))
-			return inv_fail(INVAR_E_USE,
-			                "@copies %.60s: must be a number up to %d, or numbers by split "
-			                "such as train=10,test=5",
-			                o->copies, MAX_COPIES);
+		if (at[length] != '=' || !read_count(at + length + 1, &count) || count < min ||
+		    count > max)
+			return inv_fail(INVAR_E_USE, "@%s %.60s: must be %s", option, list, expected);
 		if (!is_offered(d, at, length))
-			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'", o->copies,
+			return inv_fail(INVAR_E_USE, "@%s %.60s: %s has no split '%.*s'", option, list,
 			                d->text, (int)(length < WORD ? length : WORD), at);
-		at = strchr(at, ',');
-		if (!at)
-			return INVAR_OK;
-		at++;
 	}
+	return INVAR_OK;
+}
+
+invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d)
+{
+	return o->copies ? check_counts("copies", o->copies, d, 0, MAX_COPIES,
+	                                "a number up to 10000, or numbers by split such as "
+	                                "train=10,test=5")
+	                 : INVAR_OK;
 }
 
 uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split)
 {
-	size_t length = strlen(split);
 	uint64_t count = 0;
 
 	if (!o->augment)
@@ -193,10 +220,33 @@ uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split)
 		return strcmp(split, "test") == 0 ? TEST_COPIES : OTHER_COPIES;
 	if (!strchr(o->copies, '='))
 		return read_count(o->copies, &count) ? count : 0;
-	for (const char *at = o->copies; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		if (strncmp(at, split, length) == 0 && at[length] == '=')
-			read_count(at + length + 1, &count);
-	return count;
+	return count_of(o->copies, split);
+}
+
+/* ---- Views ------------------------------------------------------------------------ */
+
+invar_status inv_encode_check_views(const inv_encode_settings *o, const invar_dataset *d)
+{
+	invar_status st;
+
+	if (!o->views)
+		return INVAR_OK;
+	st = check_counts("views", o->views, d, VIEWS, VIEWS,
+	                  "4, or by split such as val=4,test=4");
+	if (st == INVAR_OK && !strchr(o->views, '=') && !is_offered(d, "test", 4))
+		st = inv_fail(INVAR_E_USE,
+		              "@views 4: %s has no split test; name the splits to store views of, "
+		              "such as val=4",
+		              d->text);
+	return st;
+}
+
+bool inv_encode_views(const inv_encode_settings *o, const char *split)
+{
+	if (!o->views)
+		return false;
+	return strchr(o->views, '=') ? count_of(o->views, split) > 0
+	                             : strcmp(split, "test") == 0;
 }
 
 /* ---- Preparation ------------------------------------------------------------------ */

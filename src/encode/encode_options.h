@@ -11,6 +11,7 @@
 typedef struct inv_encode_settings {
 	const char *augment;       /* SPEC of the copies; NULL: no copies */
 	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 for test, else 10 */
+	const char *views;         /* "4", for test, or "val=4,test=4"; NULL: none */
 	const char *augment_space; /* "normalized", or "pixel": augmented before that */
 	const char *side;          /* "native" or N; NULL: the encoder's */
 	const char *normalize;     /* NULL: the encoder's, or the data set's */
@@ -34,6 +35,9 @@ json_t *inv_encode_json(const inv_encode_settings *o);
 invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d);
 /* Number of copies requested for a split; 0 without a SPEC. */
 uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split);
+invar_status inv_encode_check_views(const inv_encode_settings *o, const invar_dataset *d);
+/* Whether rows of a split also get the features of their rotated images. */
+bool inv_encode_views(const inv_encode_settings *o, const char *split);
 
 /*
  * How images become tensors: the options, else the encoder's rule, else the data set's. The

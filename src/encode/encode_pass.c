@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -30,6 +31,17 @@ typedef struct filling {
 uint64_t inv_pass_blocks(uint64_t rows)
 {
 	return (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
+}
+
+inv_rows_shape inv_pass_shape(const inv_pass *p, uint64_t rows)
+{
+	return (inv_rows_shape){p->of->dtype, rows, p->of->width, p->views ? INV_ROTATED : 0};
+}
+
+inv_rows_shape inv_pass_shape_beside(const inv_encoding *of, int32_t copy, uint64_t rows)
+{
+	return copy == INVAR_CLEAN ? (inv_rows_shape){INV_U8, rows, INV_FINGERPRINT, 0}
+	                           : (inv_rows_shape){INV_F32, rows, of->columns, 0};
 }
 
 static size_t lost_rows(const inv_pass *p)
@@ -120,7 +132,7 @@ static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
                                const float *out)
 {
 	const invar_dataset *d = p->of->dataset;
-	uint64_t width = p->of->width, i = 0;
+	uint64_t width = p->of->width * (p->views ? INV_ROTATED : 1), i = 0;
 	char text[INV_ROW_TEXT];
 
 	while (i + 1 < rows * width && isfinite(out[i]))
@@ -350,6 +362,7 @@ static invar_status walk_stretches(filling *f)
 	uint64_t blocks = inv_block_map_blocks(p->map), rows = p->images->count;
 	inv_pipeline_plan plan = {.images = p->images,
 	                          .arrays = p->arrays,
+	                          .views = p->views,
 	                          .user = f,
 	                          .lose = p->lost ? lose : NULL,
 	                          .wants = wants,

@@ -43,6 +43,7 @@ typedef struct inv_pass {
 	inv_block_map *map;
 	inv_pass_array array[INV_WALK_ARRAYS];
 	size_t arrays;
+	bool views; /* the arrays are views: [INV_ROTATED, width] per row, nothing beside */
 	const char *stage;
 	uint64_t done, total; /* images encoded, for the progress over all passes */
 	uint64_t encoded;     /* of them by this program */
@@ -60,5 +61,9 @@ invar_status inv_pass_run(inv_pass *p);
 
 /* The blocks of some rows. */
 uint64_t inv_pass_blocks(uint64_t rows);
+
+/* The shapes of the arrays of a pass, and of the array beside one of them. */
+inv_rows_shape inv_pass_shape(const inv_pass *p, uint64_t rows);
+inv_rows_shape inv_pass_shape_beside(const inv_encoding *of, int32_t copy, uint64_t rows);
 
 #endif

@@ -20,11 +20,11 @@ static invar_status no_memory(void)
 
 static json_t *settings_json(const inv_encode_settings *o)
 {
-	return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:I, s:I}",
-	                 "augment", o->augment, "copies", o->copies, "augment_space",
-	                 o->augment_space, "side", o->side, "normalize", o->normalize, "mean",
-	                 o->mean, "std", o->std, "dtype", o->dtype, "seed", (json_int_t)o->seed,
-	                 "resize", (json_int_t)o->resize);
+	return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:I, s:I}",
+	                 "augment", o->augment, "copies", o->copies, "views", o->views,
+	                 "augment_space", o->augment_space, "side", o->side, "normalize",
+	                 o->normalize, "mean", o->mean, "std", o->std, "dtype", o->dtype,
+	                 "seed", (json_int_t)o->seed, "resize", (json_int_t)o->resize);
 }
 
 /* The texts view `json`. */
@@ -34,6 +34,7 @@ static inv_encode_settings read_settings(const json_t *json)
 	return (inv_encode_settings){
 		.augment = TEXT("augment"),
 		.copies = TEXT("copies"),
+		.views = TEXT("views"),
 		.augment_space = TEXT("augment_space"),
 		.side = TEXT("side"),
 		.normalize = TEXT("normalize"),
@@ -113,21 +114,22 @@ void inv_encode_ranks_end(const inv_encoding *of)
 static invar_status join_arrays(inv_pass *p, const char *bank, const char *split)
 {
 	const inv_encoding *of = p->of;
-	uint64_t rows = p->images->count;
+	const inv_rows_shape shape = inv_pass_shape(p, p->images->count);
 	char name[INV_ARRAY_NAME];
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < p->arrays && st == INVAR_OK; i++) {
 		inv_pass_array *a = &p->array[i];
-		bool clean = a->copy == INVAR_CLEAN, beside = a->beside;
+		bool beside = a->beside;
 
 		a->rows = a->beside = NULL;
-		st = inv_rows_join(bank, split, inv_array_name(a->copy, false, name), of->dtype,
-		                   rows, of->width, &a->rows);
+		st = inv_rows_join(
+			bank, split,
+			inv_array_name(a->copy, p->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name), shape,
+			&a->rows);
 		if (st == INVAR_OK && beside)
-			st = inv_rows_join(bank, split, inv_array_name(a->copy, true, name),
-			                   clean ? INV_U8 : INV_F32, rows,
-			                   clean ? INV_FINGERPRINT : of->columns, &a->beside);
+			st = inv_rows_join(bank, split, inv_array_name(a->copy, INV_BESIDE, name),
+			                   inv_pass_shape_beside(of, a->copy, shape.rows), &a->beside);
 	}
 	return st;
 }
@@ -166,11 +168,11 @@ static json_t *pass_json(const inv_pass *p, const char *split, const json_t *lef
 	for (size_t i = 0; i < p->arrays; i++)
 		json_array_append_new(arrays, json_pack("{s:i, s:b}", "copy", (int)p->array[i].copy,
 		                                        "beside", p->array[i].beside != NULL));
-	return json_pack("{s:s, s:O, s:I, s:I, s:I, s:o, s:b, s:b}", "split", split, "left_out",
-	                 left_out, "rows", (json_int_t)p->images->count, "map_rows",
-	                 (json_int_t)p->map_rows, "maps",
-	                 (json_int_t)inv_block_map_arrays(p->map), "arrays", arrays, "known",
-	                 p->known != NULL, "compared", p->compared);
+	return json_pack("{s:s, s:O, s:b, s:I, s:I, s:I, s:o, s:b, s:b}", "split", split,
+	                 "left_out", left_out, "views", p->views, "rows",
+	                 (json_int_t)p->images->count, "map_rows", (json_int_t)p->map_rows,
+	                 "maps", (json_int_t)inv_block_map_arrays(p->map), "arrays", arrays,
+	                 "known", p->known != NULL, "compared", p->compared);
 }
 
 static invar_status call_pass(inv_pass *p, const char *bank, const char *split,
@@ -382,6 +384,7 @@ static invar_status serve_pass(helper *h, const invar_context *ctx)
 	invar_status st = receive_json(ctx, &said);
 
 	p.compared = json_is_true(json_object_get(said, "compared"));
+	p.views = json_is_true(json_object_get(said, "views"));
 	if (st == INVAR_OK)
 		st = find_images(h, said, &images, &index);
 	if (st == INVAR_OK)

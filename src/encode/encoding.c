@@ -117,12 +117,29 @@ static invar_status find_clean(inv_encoding *of)
 	return st == INVAR_OK ? st : inv_context(st, "%s", of->dataset->text);
 }
 
+/* Rotated by 90 degrees, an image that is not square has another shape. */
+static invar_status check_views(inv_encoding *of)
+{
+	const invar_dataset *d = of->dataset;
+	inv_extent s = of->clean.h == of->clean.w ? of->augmented : of->clean;
+
+	for (size_t i = 0; i < d->split_count; i++)
+		of->views = of->views || inv_encode_views(&of->opts, d->splits[i].name);
+	if (!of->views || s.h == s.w)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "@views %.60s: needs square images, but the encoder gets %zu x %zu "
+	                "pixels; use @size N",
+	                of->opts.views, s.w, s.h);
+}
+
 static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
 {
 	invar_status st;
 
 	of->opts = *o;
 	if ((st = inv_encode_check_copies(&of->opts, of->dataset)) != INVAR_OK ||
+	    (st = inv_encode_check_views(&of->opts, of->dataset)) != INVAR_OK ||
 	    (st = inv_encode_preparation(&of->opts, of->encoder, of->dataset,
 	                                 &of->preparation)) != INVAR_OK)
 		return st;
@@ -135,7 +152,9 @@ static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
 		of->pending = of->preparation.normalisation;
 		st = inv_normalisation_parse("none", &of->preparation.normalisation);
 	}
-	return st == INVAR_OK ? find_width(of) : st;
+	if (st == INVAR_OK)
+		st = find_width(of);
+	return st == INVAR_OK ? check_views(of) : st;
 }
 
 invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,

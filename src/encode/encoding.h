@@ -31,6 +31,7 @@ typedef struct inv_encoding {
 	inv_extent augmented;
 	uint64_t width;
 	size_t columns; /* of parameters */
+	bool views;     /* some split gets views: rotated images are encoded as well */
 	inv_dtype dtype;
 	struct stat weights; /* of the weight file, when its hash was computed */
 } inv_encoding;

@@ -53,6 +53,7 @@ typedef struct split_work {
 	uint64_t features; /* rows to be made */
 	int64_t copy;      /* the first array that is missing; INVAR_CLEAN: all are */
 	uint64_t copies;
+	bool views;     /* only views are missing, so they are measured */
 	uint64_t files; /* to be written */
 	bool unread;    /* every image is read once before (--skip-broken, several ranks) */
 } split_work;
@@ -144,6 +145,7 @@ typedef struct measurement {
 	const inv_encoding *of;
 	disk_trial *disk;
 	size_t row_bytes; /* as they will be written */
+	bool views;       /* rows are views, each of which counts */
 	pthread_mutex_t lock;
 	double began, warm, seconds; /* when; how long without and with counting */
 	uint64_t from, budget;       /* bytes on the disk: at the start, and from there on */
@@ -178,7 +180,8 @@ static invar_status count(void *user, size_t array, uint64_t row, size_t rows,
                           const float *out, const float *params)
 {
 	measurement *m = user;
-	uint64_t bytes = rows * m->row_bytes, at;
+	size_t encoded = rows * (m->views ? INV_ROTATED : 1);
+	uint64_t bytes = encoded * m->row_bytes, at;
 
 	(void)array;
 	(void)row;
@@ -189,7 +192,7 @@ static invar_status count(void *user, size_t array, uint64_t row, size_t rows,
 	pthread_mutex_unlock(&m->lock);
 	put_to_disk(m->disk, at, out, bytes);
 	pthread_mutex_lock(&m->lock);
-	note(m, inv_wall_seconds(), rows);
+	note(m, inv_wall_seconds(), encoded);
 	pthread_mutex_unlock(&m->lock);
 	return INVAR_OK;
 }
@@ -254,6 +257,7 @@ static invar_status visit_sample(const split_work *w, const inv_images *sample,
 	inv_pipeline_plan plan = {.images = sample,
 	                          .passes_over = m->of->dataset->opts.skip_broken,
 	                          .count = sample->count,
+	                          .views = w->views,
 	                          .user = m,
 	                          .put = count,
 	                          .tick = stop_in_time};
@@ -331,6 +335,7 @@ static invar_status measure_splits(const inv_encoding *of, const split_work *wor
 		measurement m = {.of = of,
 		                 .disk = disk,
 		                 .row_bytes = of->width * inv_dtype_size(of->dtype),
+		                 .views = work[i].views,
 		                 .warm = warm,
 		                 .from = disk->bytes,
 		                 .budget = (uint64_t)(share * (double)disk->max),
@@ -387,6 +392,7 @@ static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
 {
 	uint64_t copies = inv_encode_copies(&of->opts, s->name), from = 0, begun = 0, arrays;
 	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of(w, s);
+	uint64_t views = 0, views_begun = 0;
 	inv_finished there = {0};
 	invar_status st = w ? inv_bank_writer_find(w, s->name, &there) : INVAR_OK;
 
@@ -395,19 +401,27 @@ static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
 	if (st == INVAR_OK && w)
 		st = count_begun(w, s, rows, from, copies, &begun);
 	arrays = copies + 1 > from ? copies + 1 - from : 0;
+	/* Views are started once all copies are finished; then the map has their blocks. */
+	if (inv_encode_views(&of->opts, s->name))
+		views = from + arrays - (there.clean ? there.views : 0);
+	if (st == INVAR_OK && w && views && !arrays)
+		st = count_begun(w, s, rows, there.views, from - 1, &views_begun);
 	*work = (split_work){
 		.images = s,
 		.rows = rows,
-		.features = arrays * rows - begun,
-		.copy = (int64_t)from - 1,
-		.copies = copies,
-		.files = arrays ? FILES_OF_A_SPLIT + arrays * (of->columns ? 2 : 1) : 0,
+		.features = arrays * rows - begun + INV_ROTATED * (views * rows - views_begun),
+		.copy = (int64_t)(arrays ? from : there.views) - 1,
+		.copies = arrays ? copies : from - 1,
+		.views = !arrays && views,
+		.files =
+			arrays || views ? FILES_OF_A_SPLIT + arrays * (of->columns ? 2 : 1) + views : 0,
 		.unread = !there.clean && !begun && of->dataset->opts.skip_broken &&
 	              inv_process_count(of->ctx) > 1};
 	out->images += rows;
-	out->features += arrays * rows - begun;
-	out->there += begun + from * rows;
+	out->features += work->features;
+	out->there += begun + from * rows + INV_ROTATED * (there.views * rows + views_begun);
 	out->bytes += arrays * (HEADER_BYTES + rows * row);
+	out->bytes += views * (HEADER_BYTES + INV_ROTATED * rows * row);
 	if (!there.clean && s->labels)
 		out->bytes += HEADER_BYTES + rows * sizeof(int64_t);
 	if (!there.clean)

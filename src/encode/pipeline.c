@@ -6,11 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "images/augment/inside.h"
 #include "images/prefetch.h"
+#include "images/rot90.h"
 
 enum { GATHERED_BYTES = 24 << 20, MAX_GATHERED = 16 };
 
@@ -38,6 +40,8 @@ struct inv_pipeline {
 	size_t lanes;   /* threads that encode */
 	float *scratch; /* [lanes, group, cells], between augmenting and encoding */
 	float *out;     /* [lanes, group, width] */
+	float *rotated; /* [lanes, group, cells]; for views */
+	float *views;   /* [lanes, group, INV_ROTATED, width] */
 	float *params;  /* [lanes, group, columns] */
 	size_t scratch_cells;
 
@@ -195,16 +199,32 @@ static invar_status make_tensor(const inv_pipeline *k, int32_t copy, const gathe
 	return st;
 }
 
-static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *g,
-                           size_t from, size_t rows, unsigned thread, float *params,
-                           float *out)
+/*
+ * Encodes tensors of an array, or their rotated versions; *out is where the features are,
+ * [rows, width] or [rows, INV_ROTATED, width].
+ */
+static invar_status encode(const inv_pipeline *k, int32_t copy, const float *x, size_t rows,
+                           unsigned thread, const float **out)
 {
-	const float *x;
-	invar_status st = make_tensor(k, copy, g, from, rows, params,
-	                              k->scratch + thread * k->scratch_cells, &x);
+	const inv_encoder_plan *plan = plan_of(k, copy);
+	size_t width = k->of->width, side = plan->shape.h;
+	float *plain = k->out + thread * k->group * width, *rotated, *views;
+	invar_status st = INVAR_OK;
 
-	return st == INVAR_OK ? inv_encoder_plan_run(plan_of(k, copy), x, rows, thread, out)
-	                      : st;
+	*out = plain;
+	if (!k->plan->views)
+		return inv_encoder_plan_run(plan, x, rows, thread, plain);
+	rotated = k->rotated + thread * k->scratch_cells;
+	views = k->views + thread * k->group * INV_ROTATED * width;
+	*out = views;
+	for (unsigned v = 0; v < INV_ROTATED && st == INVAR_OK; v++) {
+		inv_rot90(x, rows * plan->shape.c, side, v + 1, rotated);
+		st = inv_encoder_plan_run(plan, rotated, rows, thread, plain);
+		for (size_t i = 0; i < rows && st == INVAR_OK; i++)
+			memcpy(views + (i * INV_ROTATED + v) * width, plain + i * width,
+			       width * sizeof *views);
+	}
+	return st;
 }
 
 /* Tasks of a gathered group: for each array, each group of the encoder. */
@@ -215,13 +235,16 @@ static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task,
 	size_t groups = inv_blocks(g->rows, k->group);
 	size_t array = task / groups, from = task % groups * k->group;
 	size_t left = g->rows - from, rows = left < k->group ? left : k->group;
-	float *out = k->out + thread * k->group * k->of->width;
 	float *params = k->params + thread * k->group * k->of->columns;
+	const float *x, *out = NULL;
 	invar_status st;
 
 	if (p->wants && !p->wants(p->user, array, g->row))
 		return INVAR_OK;
-	st = encode(k, p->copy[array], g, from, rows, thread, params, out);
+	st = make_tensor(k, p->copy[array], g, from, rows, params,
+	                 k->scratch + thread * k->scratch_cells, &x);
+	if (st == INVAR_OK)
+		st = encode(k, p->copy[array], x, rows, thread, &out);
 	return st == INVAR_OK ? p->put(p->user, array, g->row + from, rows, out, params) : st;
 }
 
@@ -386,6 +409,7 @@ static invar_status encode_batch(batch *b, size_t array)
 	inv_pipeline *k = b->k;
 	const inv_pipeline_plan *p = k->plan;
 	uint64_t row = k->place[0].row;
+	const float *out = NULL;
 	invar_status st;
 
 	b->copy = p->copy[array];
@@ -393,9 +417,9 @@ static invar_status encode_batch(batch *b, size_t array)
 		return INVAR_OK;
 	st = inv_parallel_try(k->of->ctx, b->groups, make_part, b);
 	if (st == INVAR_OK)
-		st = inv_encoder_plan_run(plan_of(k, b->copy), k->scratch, b->rows, 0, k->out);
+		st = encode(k, b->copy, k->scratch, b->rows, 0, &out);
 	if (st == INVAR_OK)
-		st = p->put(p->user, array, row, b->rows, k->out, k->params);
+		st = p->put(p->user, array, row, b->rows, out, k->params);
 	return st == INVAR_OK && p->tick ? p->tick(p->user) : st;
 }
 
@@ -453,6 +477,12 @@ static void take_pieces(inv_pipeline *k)
 	}
 	k->scratch = inv_arena_take(&k->arena, lanes * k->scratch_cells, sizeof *k->scratch);
 	k->out = inv_arena_take(&k->arena, lanes * k->group * of->width, sizeof *k->out);
+	if (of->views) {
+		k->rotated =
+			inv_arena_take(&k->arena, lanes * k->scratch_cells, sizeof *k->rotated);
+		k->views = inv_arena_take(&k->arena, lanes * k->group * INV_ROTATED * of->width,
+		                          sizeof *k->views);
+	}
 	k->params =
 		inv_arena_take(&k->arena, lanes * k->group * of->columns + 1, sizeof *k->params);
 }

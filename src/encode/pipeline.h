@@ -29,6 +29,7 @@ typedef struct inv_pipeline_plan {
 	uint64_t epoch;                /* of the draws */
 	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */
 	size_t arrays;
+	bool views; /* rows are views of images, [INV_ROTATED, width] each; of->views is set */
 	void *user;
 	/* Are the rows of this group needed? NULL: all are. From any thread. */
 	bool (*wants)(void *user, size_t array, uint64_t row);

@@ -86,7 +86,7 @@ static inv_dealt dealt_of(const invar_context *ctx, uint64_t count, size_t bytes
 static invar_status deal_queries(const invar_context *ctx, const search_header *h,
                                  const inv_gallery_queries *q)
 {
-	size_t row = h->shape.w * sizeof(float);
+	size_t row = h->shape.views * h->shape.w * sizeof(float);
 	invar_status st = INVAR_OK;
 
 	if (h->rows)
@@ -180,7 +180,8 @@ static invar_status search_by_all(const invar_context *ctx, const inv_gallery_se
 void inv_gallery_search_run(const invar_context *ctx, const inv_gallery_search *s)
 {
 	static _Atomic uint64_t named;
-	double products = (double)s->shape.n * (double)s->shape.w * (double)s->q.count;
+	double products = (double)s->shape.n * (double)s->shape.w * (double)s->shape.views *
+	                  (double)s->q.count;
 	search_header h = header_of(s);
 
 	if (inv_process_count(ctx) == 1 || products < WORTH_IT ||
@@ -220,7 +221,8 @@ static bool allocate_queries(const search_header *h, uint64_t count, query_memor
 
 	*m = (query_memory){0};
 	if (h->rows)
-		fine = (m->rows = inv_alloc((count * h->shape.w + 1) * sizeof *m->rows));
+		fine = (m->rows =
+		            inv_alloc((count * h->shape.views * h->shape.w + 1) * sizeof *m->rows));
 	if (fine && h->classes)
 		fine = (m->classes = inv_alloc((count + 1) * sizeof *m->classes));
 	if (fine && h->own)

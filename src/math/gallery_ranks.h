@@ -22,7 +22,7 @@ enum { INV_GALLERY_OUTPUTS = 2 };
 
 /* Queries of one rank: of rank 0 the first ones, and all arrays are whole there. */
 typedef struct inv_gallery_queries {
-	const float *rows;       /* [count, w]; NULL: gallery rows from `first` on */
+	const float *rows;       /* [count, views, w]; NULL: gallery rows from `first` on */
 	const uint32_t *classes; /* [count]; NULL: none */
 	const uint32_t *own;     /* [count] gallery rows that belong to them; NULL: none */
 	uint64_t count, first;
@@ -31,7 +31,9 @@ typedef struct inv_gallery_queries {
 } inv_gallery_queries;
 
 typedef struct inv_gallery_shape {
-	uint64_t n, w, k;
+	uint64_t n, w;
+	uint64_t views; /* rows of a query */
+	uint64_t k;
 	int32_t distance; /* the kind's own */
 } inv_gallery_shape;
 

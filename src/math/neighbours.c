@@ -580,7 +580,7 @@ static void run_search(inv_neighbours *p, const inv_gallery_queries *q)
 		&(inv_gallery_search){.kind = &inv_gallery_neighbours,
 	                          .object = p,
 	                          .id = &p->id,
-	                          .shape = {p->n, p->w, p->k, 0},
+	                          .shape = {p->n, p->w, 1, p->k, 0},
 	                          .rows = p->rows,
 	                          .classes = p->classes,
 	                          .q = *q,

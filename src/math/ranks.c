@@ -15,6 +15,11 @@
  * relevant and irrelevant rows (settle_run). Rows of one kind may swap places without
  * changing a figure.
  *
+ * For queries of several rows the same is done with the smallest distance of the rows, by
+ * image as well: the smallest of several values, each within its error of the direct one,
+ * is within the largest of these errors of the smallest direct one. (The filter of
+ * neighbours.c would count a gallery row once for each row of the query.)
+ *
  * A ranking by class sorts all rows: by radix, 11 bits at a time, since distances are
  * not negative and the bits of such floats sort like their values. It keeps row order among
  * equal ones.
@@ -61,6 +66,7 @@ typedef struct scratch {
 	double *tile;           /* [TILE, w] */
 	double *products;       /* [block, TILE] */
 	double *lengths;        /* [block], as the products see them */
+	double *longest;        /* [block]: the largest of a query's rows */
 	float *near;            /* [block, n] */
 	uint64_t *keys, *other; /* [n] */
 	exact *direct;          /* [n] */
@@ -72,7 +78,8 @@ struct inv_ranks {
 	struct inv_kernels kernels;
 	inv_gallery g;
 	inv_distance distance;
-	inv_neighbours *split; /* if only own rows are ranked */
+	size_t views;          /* rows of a query */
+	inv_neighbours *split; /* if only own rows are ranked, of queries of one row */
 	size_t block;
 	inv_arena arena;
 	double *centre;    /* [w]; zeros for cosine */
@@ -92,9 +99,9 @@ struct inv_ranks {
 typedef struct ask {
 	const inv_ranks *p;
 	scratch *s;
-	const float *row;
-	double norm;  /* |q| of the row itself, for cosine */
-	double slack; /* max error of products, besides the rounding to float */
+	const float *row;             /* [views, w] */
+	double norm[INV_RANKS_VIEWS]; /* |q| of the rows themselves, for cosine */
+	double slack;                 /* max error of products, besides the rounding to float */
 	const float *near;
 } ask;
 
@@ -129,14 +136,15 @@ static void find_centre(inv_ranks *p)
 	}
 }
 
-/* Rows as the products see them. */
-static void widen(const inv_ranks *p, const float *rows, size_t count, double *out)
+/* Rows as the products see them; from one to the next are `stride` floats. */
+static void widen(const inv_ranks *p, const float *rows, size_t stride, size_t count,
+                  double *out)
 {
 	size_t w = p->g.w;
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < w; k++)
-			out[i * w + k] = rows[i * w + k] - p->centre[k];
+			out[i * w + k] = rows[i * stride + k] - p->centre[k];
 }
 
 static void measure_lengths(const double *rows, size_t count, size_t w, double *lengths)
@@ -161,7 +169,7 @@ static void measure_tile(void *user, size_t tile, unsigned thread)
 	double *rows = p->scratch[thread].tile;
 	uint64_t first = tile * TILE;
 
-	widen(p, p->g.rows + first * p->g.w, tile_at(p, first), rows);
+	widen(p, p->g.rows + first * p->g.w, p->g.w, tile_at(p, first), rows);
 	measure_lengths(rows, tile_at(p, first), p->g.w, p->lengths + first);
 }
 
@@ -179,14 +187,18 @@ static void prepare_gallery(inv_ranks *p)
 
 /* ---- Distances --------------------------------------------------------------------- */
 
-/* Distances are not below 0, so that the bits of floats sort like their values. */
+/*
+ * Distances are not below 0, so that the bits of floats sort like their values. near holds
+ * what earlier rows of the query have left, at first INFINITY.
+ */
 static void from_products_l2(const double *products, double length, const double *lengths,
                              size_t count, float *near)
 {
 	for (size_t j = 0; j < count; j++) {
 		double v = length * length + lengths[j] * lengths[j] - 2 * products[j];
+		float distance = (float)(v > 0 ? v : 0);
 
-		near[j] = (float)(v > 0 ? v : 0);
+		near[j] = distance < near[j] ? distance : near[j];
 	}
 }
 
@@ -196,28 +208,25 @@ static void from_products_cosine(const double *products, double length,
 	for (size_t j = 0; j < count; j++) {
 		double norm = length * lengths[j];
 		double v = norm > 0 ? 1 - products[j] / norm : 1;
+		float distance = (float)(v > 0 ? v : 0);
 
-		near[j] = (float)(v > 0 ? v : 0);
+		near[j] = distance < near[j] ? distance : near[j];
 	}
 }
 
-static void fill_row(const inv_ranks *p, scratch *s, size_t i, const double *products,
-                     uint64_t first, size_t count)
-{
-	(p->distance == INV_L2 ? from_products_l2 : from_products_cosine)(
-		products, s->lengths[i], p->lengths + first, count, s->near + i * p->g.n + first);
-}
-
+/* Of one row of each query. */
 static void fill_in_double(const inv_ranks *p, scratch *s, size_t count)
 {
 	inv_dgemm_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
 
 	for (uint64_t first = 0; first < p->g.n; first += TILE) {
 		spec.n = tile_at(p, first);
-		widen(p, p->g.rows + first * p->g.w, spec.n, s->tile);
+		widen(p, p->g.rows + first * p->g.w, p->g.w, spec.n, s->tile);
 		inv_dgemm(p->ctx, &spec, s->queries, s->tile, s->products);
 		for (size_t i = 0; i < count; i++)
-			fill_row(p, s, i, s->products + i * spec.n, first, spec.n);
+			(p->distance == INV_L2 ? from_products_l2 : from_products_cosine)(
+				s->products + i * spec.n, s->lengths[i], p->lengths + first, spec.n,
+				s->near + i * p->g.n + first);
 	}
 }
 
@@ -238,13 +247,35 @@ static double slack_of(const inv_ranks *p, double length)
 static double direct_distance(const ask *a, uint32_t row)
 {
 	const inv_ranks *p = a->p;
-	const float *g = p->g.rows + (uint64_t)row * p->g.w;
-	double norm;
+	size_t w = p->g.w;
+	const float *g = p->g.rows + (uint64_t)row * w;
+	double nearest = INFINITY, length = 0;
 
-	if (p->distance == INV_L2)
-		return p->kernels.squared_distance(a->row, g, p->g.w);
-	norm = a->norm * sqrt(p->kernels.dot(g, g, p->g.w));
-	return norm > 0 ? 1 - p->kernels.dot(a->row, g, p->g.w) / norm : 1;
+	if (p->distance == INV_COSINE)
+		length = sqrt(p->kernels.dot(g, g, w));
+	for (size_t v = 0; v < p->views; v++) {
+		const float *q = a->row + v * w;
+		double norm = a->norm[v] * length, distance = 1;
+
+		if (p->distance == INV_L2)
+			distance = p->kernels.squared_distance(q, g, w);
+		else if (norm > 0)
+			distance = 1 - p->kernels.dot(q, g, w) / norm;
+		nearest = fmin(nearest, distance);
+	}
+	return nearest;
+}
+
+/* Lengths of the rows of a query, for cosine. */
+static void measure_norms(ask *a)
+{
+	const inv_ranks *p = a->p;
+
+	for (size_t v = 0; v < p->views && p->distance == INV_COSINE; v++) {
+		const float *q = a->row + v * p->g.w;
+
+		a->norm[v] = sqrt(p->kernels.dot(q, q, p->g.w));
+	}
 }
 
 static int by_distance(const void *a, const void *b)
@@ -429,10 +460,13 @@ static void rank_query(const search *j, scratch *s, uint64_t i, size_t at)
 {
 	const inv_ranks *p = j->p;
 	const inv_rank_queries *q = j->q;
-	ask a = {.p = p, .s = s, .row = q->rows + i * p->g.w, .near = s->near + at * p->g.n};
+	ask a = {.p = p,
+	         .s = s,
+	         .row = q->rows + i * p->views * p->g.w,
+	         .slack = slack_of(p, s->longest[at]),
+	         .near = s->near + at * p->g.n};
 
-	a.slack = slack_of(p, s->lengths[at]);
-	a.norm = sqrt(p->kernels.dot(a.row, a.row, p->g.w));
+	measure_norms(&a);
 	j->out[i] = (inv_rank){.precision = NAN};
 	if (q->own)
 		j->out[i].own = rank_own(&a, q->own[i]);
@@ -450,9 +484,17 @@ static void rank_block(void *user, size_t block, unsigned thread)
 	size_t count =
 		j->q->count - first < j->block ? (size_t)(j->q->count - first) : j->block;
 
-	widen(p, j->q->rows + first * p->g.w, count, s->queries);
-	measure_lengths(s->queries, count, p->g.w, s->lengths);
-	fill_in_double(p, s, count);
+	for (size_t i = 0; i < count * p->g.n; i++)
+		s->near[i] = INFINITY;
+	memset(s->longest, 0, count * sizeof *s->longest);
+	for (size_t v = 0; v < p->views; v++) {
+		widen(p, j->q->rows + (first * p->views + v) * p->g.w, p->views * p->g.w, count,
+		      s->queries);
+		measure_lengths(s->queries, count, p->g.w, s->lengths);
+		for (size_t i = 0; i < count; i++)
+			s->longest[i] = fmax(s->longest[i], s->lengths[i]);
+		fill_in_double(p, s, count);
+	}
 	for (size_t i = 0; i < count; i++)
 		rank_query(j, s, first + i, i);
 }
@@ -472,8 +514,7 @@ static ask ask_own(const own_search *s, uint64_t i)
 	const inv_ranks *p = s->p;
 	ask a = {.p = p, .row = s->rows + i * p->g.w};
 
-	if (p->distance == INV_COSINE)
-		a.norm = sqrt(p->kernels.dot(a.row, a.row, p->g.w));
+	measure_norms(&a);
 	return a;
 }
 
@@ -556,7 +597,7 @@ void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 	inv_gallery_search s = {.kind = &inv_gallery_rankings,
 	                        .object = p,
 	                        .id = &p->id,
-	                        .shape = {p->g.n, p->g.w, 0, (int32_t)p->distance},
+	                        .shape = {p->g.n, p->g.w, p->views, 0, (int32_t)p->distance},
 	                        .rows = p->g.rows,
 	                        .classes = p->g.classes,
 	                        .q = {.rows = q->rows,
@@ -571,7 +612,7 @@ void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 	if (p->ctx->cpu)
 		inv_gallery_search_run(p->ctx, &s);
 	else
-		inv_ranks_ref(&p->g, p->distance, q, p->distances, out);
+		inv_ranks_ref(&p->g, p->distance, p->views, q, p->distances, out);
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */
@@ -590,6 +631,7 @@ static void take_scratch(inv_ranks *p, scratch *s)
 	                .tile = inv_arena_take(a, TILE * p->g.w, sizeof(double)),
 	                .products = inv_arena_take(a, p->block * TILE, sizeof(double)),
 	                .lengths = inv_arena_take(a, p->block, sizeof(double)),
+	                .longest = inv_arena_take(a, p->block, sizeof(double)),
 	                .near = inv_arena_take(a, p->block * p->g.n, sizeof(float)),
 	                .keys = inv_arena_take(a, p->g.n, sizeof(uint64_t)),
 	                .other = inv_arena_take(a, p->g.n, sizeof(uint64_t)),
@@ -655,7 +697,7 @@ static invar_status make_ranks(inv_ranks *p)
 
 	if (!p->ctx->cpu)
 		return allocate_plain(p);
-	if (!p->g.classes)
+	if (!p->g.classes && p->views == 1)
 		return allocate_own(p);
 	if ((st = inv_openblas_need_for(p->ctx)) == INVAR_OK &&
 	    (st = allocate_ranks(p)) == INVAR_OK)
@@ -666,13 +708,21 @@ static invar_status make_ranks(inv_ranks *p)
 invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
                            inv_distance distance, inv_ranks **out)
 {
+	return inv_ranks_new_views(ctx, g, distance, 1, out);
+}
+
+invar_status inv_ranks_new_views(const invar_context *ctx, const inv_gallery *g,
+                                 inv_distance distance, size_t views, inv_ranks **out)
+{
 	inv_ranks *p = inv_calloc(1, sizeof *p);
 	invar_status st;
 
 	*out = NULL;
+	assert(views && views <= INV_RANKS_VIEWS);
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to rank a gallery");
-	*p = (inv_ranks){.ctx = ctx, .g = *g, .distance = distance, .block = block_of(g->n)};
+	*p = (inv_ranks){
+		.ctx = ctx, .g = *g, .distance = distance, .views = views, .block = block_of(g->n)};
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	if ((st = make_ranks(p)) != INVAR_OK) {
 		inv_ranks_free(p);
@@ -699,7 +749,7 @@ static invar_status open_gallery(const invar_context *ctx, const inv_gallery_sha
 {
 	const inv_gallery g = {rows, s->n, s->w, classes};
 	inv_ranks *p;
-	invar_status st = inv_ranks_new(ctx, &g, (inv_distance)s->distance, &p);
+	invar_status st = inv_ranks_new_views(ctx, &g, (inv_distance)s->distance, s->views, &p);
 
 	*out = p;
 	return st;

@@ -64,20 +64,23 @@ static void rank_class(const inv_gallery *g, const double *distance, uint32_t cl
 	out->precision = rows ? sum / (double)rows : NAN;
 }
 
-void inv_ranks_ref(const inv_gallery *g, inv_distance distance, const inv_rank_queries *q,
-                   double *size, inv_rank *out)
+void inv_ranks_ref(const inv_gallery *g, inv_distance distance, size_t views,
+                   const inv_rank_queries *q, double *distances, inv_rank *out)
 {
 	for (uint64_t i = 0; i < q->count; i++) {
-		const float *row = q->rows + i * g->w;
-
-		for (uint64_t j = 0; j < g->n; j++)
-			size[j] =
-				(distance == INV_L2 ? l2_ref : cosine_ref)(row, g->rows + j * g->w, g->w);
+		for (uint64_t j = 0; j < g->n; j++) {
+			distances[j] = INFINITY;
+			for (size_t v = 0; v < views; v++)
+				distances[j] =
+					fmin(distances[j],
+				         (distance == INV_L2 ? l2_ref : cosine_ref)(
+							 q->rows + (i * views + v) * g->w, g->rows + j * g->w, g->w));
+		}
 		out[i] = (inv_rank){.precision = NAN};
 		if (q->own)
-			out[i].own = place_of(g, size, q->own[i], false, 0);
+			out[i].own = place_of(g, distances, q->own[i], false, 0);
 		if (q->classes && q->classes[i] != INV_RANKS_NO_CLASS)
-			rank_class(g, size, q->classes[i],
+			rank_class(g, distances, q->classes[i],
 			           q->leave_own_out && q->own ? q->own[i] : UINT64_MAX, &out[i]);
 	}
 }

@@ -12,10 +12,11 @@
 
 #include "base/memory.h"
 
-/* The codes of one copy of a split. */
+/* The codes of one view of one copy of a split. */
 typedef struct sheet {
 	const inv_split *split;
 	int32_t copy;
+	unsigned view;
 	uint64_t bytes;
 	float *codes;         /* [rows, w], mapped; NULL: they are not kept */
 	unsigned char *known; /* a bit per row */
@@ -137,15 +138,15 @@ static void map_codes(inv_codes *c, sheet *s)
 			s->split->name);
 }
 
-static sheet *find_sheet(inv_codes *c, const inv_split *split, int32_t copy)
+static sheet *find_sheet(inv_codes *c, const inv_split *split, int32_t copy, unsigned view)
 {
 	sheet *s = c->sheets;
 
-	while (s && !(s->split == split && s->copy == copy))
+	while (s && !(s->split == split && s->copy == copy && s->view == view))
 		s = s->next;
 	if (s || !(s = inv_calloc(1, sizeof *s)))
 		return s;
-	*s = (sheet){.split = split, .copy = copy, .next = c->sheets};
+	*s = (sheet){.split = split, .copy = copy, .view = view, .next = c->sheets};
 	c->sheets = s;
 	map_codes(c, s);
 	return s;
@@ -167,9 +168,10 @@ static void keep_code(sheet *s, uint64_t row, const float *code, size_t w)
 }
 
 invar_status inv_codes_take(inv_codes *c, const inv_split *split, int32_t copy,
-                            const uint64_t *row, size_t count, float *out)
+                            unsigned view, const uint64_t *row, size_t count, size_t stride,
+                            float *out)
 {
-	sheet *s = find_sheet(c, split, copy);
+	sheet *s = find_sheet(c, split, copy, view);
 	size_t d = c->e->s.d, w = c->e->s.w, missing = 0;
 	size_t place[INV_CODES_BLOCK];
 	invar_status st = INVAR_OK;
@@ -179,15 +181,16 @@ invar_status inv_codes_take(inv_codes *c, const inv_split *split, int32_t copy,
 		                split->name);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (is_known(s, row[i])) {
-			memcpy(out + i * w, s->codes + row[i] * w, w * sizeof *out);
+			memcpy(out + i * stride, s->codes + row[i] * w, w * sizeof *out);
 		} else {
 			place[missing] = i;
-			st = inv_bank_row(c->bank, split, copy, row[i], c->features + missing++ * d);
+			st = inv_bank_view_row(c->bank, split, copy, view, row[i],
+			                       c->features + missing++ * d);
 		}
 	if (st == INVAR_OK && missing)
 		st = inv_adapter_apply_finite(c->e, c->features, missing, c->fresh);
 	for (size_t i = 0; i < missing && st == INVAR_OK; i++) {
-		memcpy(out + place[i] * w, c->fresh + i * w, w * sizeof *out);
+		memcpy(out + place[i] * stride, c->fresh + i * w, w * sizeof *out);
 		keep_code(s, row[place[i]], c->fresh + i * w, w);
 	}
 	return st;

@@ -4,7 +4,9 @@
  *
  * A column has its own id ("F", "1", "2" …), so that adapters may have equal names. If a
  * measurement fails, its reason replaces its values and the others go on. A measurement
- * that the bank has no data for is skipped for all columns.
+ * that the bank has no data for is skipped for all columns. If the split has views, each
+ * column is followed by one whose queries are four views ("F.views", "1.views" …), for the
+ * measurements that take them.
  *
  * The codes of a unit adapter have norm 1, so its column sees the features as unit(F(x)):
  * distances between both have a meaning, and L2 ranks like cosine. If all adapters are
@@ -41,8 +43,6 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 		st = inv_class_view_check(bank, o);
 	if (st == INVAR_OK)
 		st = inv_eval_check_metrics(o);
-	if (st == INVAR_OK)
-		st = inv_eval_check_views(o);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (adapters[i]->s.d != bank->dim)
 			st = inv_fail(
@@ -319,6 +319,40 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 	return st;
 }
 
+/* The same column with queries of four views, where the split has them. */
+static invar_status measure_views(inv_measure_input *in, const char *of, const char *title,
+                                  faults *f)
+{
+	const inv_split *s = in->split;
+	bool copies = inv_split_copies_have_views(s);
+	char id[40], with_views[TITLE];
+	invar_status st = INVAR_OK;
+
+	if (!is_needed(in->options, INV_TAKES_VIEWS) || !(s->clean_views || copies))
+		return INVAR_OK;
+	if (!in->adapter)
+		st = inv_results_note(
+			in->results,
+			"4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest "
+			"of the four counts; 4 encodings per query");
+	if (!in->adapter && st == INVAR_OK && s->copies && !copies)
+		st = inv_results_note(in->results,
+		                      "not all copies have views, so only clean queries are "
+		                      "measured with 4 views; encode adds the missing ones");
+	if (st != INVAR_OK)
+		return st;
+	snprintf(id, sizeof id, "%s.views", of);
+	snprintf(with_views, sizeof with_views, "%.*s, %d views", TITLE - 20, title, INV_VIEWS);
+	in->views = true;
+	in->column = id;
+	in->title = with_views;
+	st = inv_results_add_column(in->results, id, with_views, NULL);
+	if (st == INVAR_OK)
+		st = measure_column(in, with_views, f);
+	in->views = false;
+	return st;
+}
+
 /* Adds the column that `in` describes, and measures it. */
 static invar_status measure_next(inv_measure_input *in, const char *id, const char *title,
                                  faults *f)
@@ -337,6 +371,8 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 		st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
 	if (st == INVAR_OK)
 		st = measure_column(in, title, f);
+	if (st == INVAR_OK)
+		st = measure_views(in, id, title, f);
 	inv_codes_free(in->codes);
 	in->codes = NULL;
 	inv_outcomes_clear(&outcomes);
@@ -344,39 +380,11 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 	return st;
 }
 
-/*
- * A query is the mean of several copies of the original image. This bounds what averaging
- * views of a query can reach: a server does not have the original.
- */
-static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
-                                  size_t count, faults *f)
-{
-	char id[24], title[TITLE];
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		snprintf(id, sizeof id, "views-%" PRIu32, views[i]);
-		snprintf(title, sizeof title, "F, mean of %" PRIu32 " copies of the original",
-		         views[i]);
-		in->views = views[i];
-		st = measure_next(in, id, title, f);
-	}
-	in->views = 0;
-	return st == INVAR_OK && count
-	           ? inv_results_note(
-					 in->results,
-					 "means of copies need the original image, which a search with a query "
-					 "alone does not have; only retrieval measures them")
-	           : st;
-}
-
 static invar_status measure_columns(inv_measure_input *in,
                                     const invar_adapter *const *adapters,
                                     const char *const *titles, size_t count, faults *f)
 {
-	uint32_t views[INV_MAX_VIEWS];
-	size_t view_count;
-	invar_status st = inv_eval_views(in->options, in->split, views, &view_count);
+	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
 		char id[24] = "F";
@@ -387,8 +395,6 @@ static invar_status measure_columns(inv_measure_input *in,
 			snprintf(id, sizeof id, "%zu", i);
 		in->adapter = i ? adapters[i - 1] : NULL;
 		st = measure_next(in, id, i ? titles[i - 1] : "F", f);
-		if (st == INVAR_OK && !i)
-			st = measure_views(in, views, view_count, f);
 	}
 	return st;
 }
@@ -437,9 +443,12 @@ static invar_status fingerprint(const inv_measure_input *in, char hex[INV_SHA256
 	return st;
 }
 
-/* One hash of the splits that the fingerprint leaves out; *any: are there such? */
-static invar_status hash_other_splits(const inv_measure_input *in, bool *any,
-                                      char hex[INV_SHA256_HEX])
+/*
+ * One hash of what the fingerprint leaves out, the other splits and views; *any: is there
+ * anything?
+ */
+static invar_status hash_others(const inv_measure_input *in, bool *any,
+                                char hex[INV_SHA256_HEX])
 {
 	json_t *all = json_array();
 	invar_status st = INVAR_OK;
@@ -450,6 +459,8 @@ static invar_status hash_other_splits(const inv_measure_input *in, bool *any,
 		if (s != in->split && s != in->train)
 			st = add_split(in->bank, s, all);
 	}
+	if (st == INVAR_OK)
+		st = inv_bank_fingerprint_views(in->split, all);
 	*any = json_array_size(all) > 0;
 	if (st == INVAR_OK && *any)
 		st = hash_json(all, hex);
@@ -457,8 +468,7 @@ static invar_status hash_other_splits(const inv_measure_input *in, bool *any,
 	return st;
 }
 
-/* { measurement: hash } for those that also read the splits which the fingerprint does not
- * cover. */
+/* { measurement: hash } for those that also read what the fingerprint does not cover. */
 static invar_status describe_galleries(const inv_measure_input *in)
 {
 	json_t *galleries;
@@ -468,7 +478,7 @@ static invar_status describe_galleries(const inv_measure_input *in)
 
 	if (!is_needed(in->options, INV_READS_ALL_SPLITS))
 		return INVAR_OK;
-	if ((st = hash_other_splits(in, &any, hex)) != INVAR_OK || !any)
+	if ((st = hash_others(in, &any, hex)) != INVAR_OK || !any)
 		return st;
 	if (!(galleries = json_object()))
 		return no_memory();

@@ -82,8 +82,8 @@ static void add_work(inv_work *sum, inv_work more)
 	sum->bytes += more.bytes;
 }
 
-/* All measurements of a column that also take means of views, or all of them. */
-static inv_work column_work(const invar_eval_sizes *z, inv_work_sizes *s, bool views)
+/* All measurements of a column, or those that take views. */
+static inv_work column_work(const invar_eval_sizes *z, inv_work_sizes *s)
 {
 	inv_work sum = {0, bytes_of_column};
 
@@ -92,24 +92,20 @@ static inv_work column_work(const invar_eval_sizes *z, inv_work_sizes *s, bool v
 
 		if (inv_eval_wants(s->options, m) && can_measure(z, m) &&
 		    !(s->adapter && m->needs & INV_ONLY_F) &&
-		    (!views || m->needs & INV_TAKES_VIEWS))
+		    (!s->views || m->needs & INV_TAKES_VIEWS))
 			add_work(&sum, m->work(s));
 	}
 	return sum;
 }
 
-static invar_status add_views(const invar_eval_sizes *z, inv_work_sizes s, inv_work *sum)
+/* A column, and the one with views that follows it. */
+static void add_columns(const invar_eval_sizes *z, inv_work_sizes *s, inv_work *sum)
 {
-	const inv_split split = {.name = "test", .copies = (uint32_t)z->copies};
-	uint32_t views[INV_MAX_VIEWS];
-	size_t count = 0;
-	invar_status st = inv_eval_views(s.options, &split, views, &count);
-
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		s.copies = floor((double)z->copies / views[i]);
-		add_work(sum, column_work(z, &s, true));
-	}
-	return st;
+	add_work(sum, column_work(z, s));
+	s->views = z->views;
+	if (s->views)
+		add_work(sum, column_work(z, s));
+	s->views = false;
 }
 
 /* E is applied once to every row; the bank is hashed once. */
@@ -123,8 +119,8 @@ static inv_work shared_work(const invar_eval_sizes *z)
 	return (inv_work){once + per_hashed_byte * hashed + z->adapters * applied, 0};
 }
 
-static invar_status evaluation_work(const invar_eval_sizes *z, const invar_options *o,
-                                    inv_work *sum)
+static void evaluation_work(const invar_eval_sizes *z, const invar_options *o,
+                            inv_work *sum)
 {
 	double points = (double)inv_option_count(o, "points"), rows = (double)z->rows;
 	inv_work_sizes s = {.options = o,
@@ -139,18 +135,15 @@ static invar_status evaluation_work(const invar_eval_sizes *z, const invar_optio
 	                    .w = z->dim,
 	                    .cached = z->cached,
 	                    .linear = z->cached};
-	invar_status st;
 
 	*sum = shared_work(z);
-	add_work(sum, column_work(z, &s, false));
-	st = add_views(z, s, sum);
+	add_columns(z, &s, sum);
 	s.adapter = true;
 	s.w = z->width;
 	for (uint32_t i = 0; i < z->adapters; i++) {
 		s.outcomes = 0;
-		add_work(sum, column_work(z, &s, false));
+		add_columns(z, &s, sum);
 	}
-	return st;
 }
 
 invar_status invar_eval_forecast(invar_context *ctx, const invar_eval_sizes *sizes,
@@ -164,12 +157,11 @@ invar_status invar_eval_forecast(invar_context *ctx, const invar_eval_sizes *siz
 	memcpy(&z, sizes, sizes->size < sizeof z ? sizes->size : sizeof z);
 	if (st == INVAR_OK)
 		st = inv_eval_check_metrics(o);
-	if (st == INVAR_OK)
-		st = evaluation_work(&z, o, &work);
 	if (st == INVAR_OK && !(z.speed > 0))
 		st = measure_speed(ctx, &z.speed);
 	if (st != INVAR_OK)
 		return st;
+	evaluation_work(&z, o, &work);
 	return inv_figures_new(
 		(const inv_figure[]){{"seconds", work.operations / z.speed}, {"bytes", work.bytes}},
 		2, out);

@@ -7,9 +7,7 @@
  */
 #include "measure/eval_options.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bank/class_view.h"
@@ -184,64 +182,6 @@ invar_status inv_eval_check_metrics(const invar_options *o)
 		                names, inv_hint(word, words, hint));
 	}
 	return INVAR_OK;
-}
-
-/* ---- Views ----------------------------------------------------------------------- */
-
-static bool wants_views(const invar_options *o)
-{
-	for (size_t i = 0; inv_measurement_at(i); i++)
-		if (inv_measurement_at(i)->needs & INV_TAKES_VIEWS &&
-		    inv_eval_wants(o, inv_measurement_at(i)))
-			return true;
-	return false;
-}
-
-invar_status inv_eval_check_views(const invar_options *o)
-{
-	if (!inv_option_text(o, "views") || wants_views(o))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "@views %s: means of copies are measured by retrieval only; add it to "
-	                "@metrics",
-	                inv_option_text(o, "views"));
-}
-
-static invar_status read_views(const char *word, const inv_split *split, uint32_t *views)
-{
-	char *end;
-	unsigned long number = strtoul(word, &end, 10);
-
-	if (*word < '0' || *word > '9' || *end || number < 2 || number > UINT32_MAX)
-		return inv_fail(INVAR_E_USE,
-		                "@views %s: must be numbers of at least 2, such as 2,4,8", word);
-	if (number > split->copies)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "@views %lu is more than the copies in %s, which has %" PRIu32,
-		                number, split->name, split->copies);
-	*views = (uint32_t)number;
-	return INVAR_OK;
-}
-
-invar_status inv_eval_views(const invar_options *o, const inv_split *split,
-                            uint32_t views[INV_MAX_VIEWS], size_t *count)
-{
-	const char *list = inv_option_text(o, "views");
-	char word[INV_WORD];
-	invar_status st = INVAR_OK;
-
-	*count = 0;
-	while (st == INVAR_OK && inv_next_word(&list, ',', word)) {
-		if (*count == INV_MAX_VIEWS)
-			return inv_fail(INVAR_E_USE, "@views lists more than %d numbers",
-			                INV_MAX_VIEWS);
-		st = read_views(word, split, &views[*count]);
-		for (size_t i = 0; i < *count && st == INVAR_OK; i++)
-			if (views[i] == views[*count])
-				st = inv_fail(INVAR_E_USE, "@views lists %s twice", word);
-		++*count;
-	}
-	return st;
 }
 
 json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m)

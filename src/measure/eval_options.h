@@ -14,17 +14,6 @@ bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
 /* Is it requested by its own name, rather than as one of all or of a group? */
 bool inv_eval_names(const invar_options *o, const inv_measurement *m);
 
-/* Fails if the option views is given, but no measurement that takes means of views. */
-invar_status inv_eval_check_views(const invar_options *o);
-
-/*
- * The number of copies of each column of mean views (the option views), in order. Fails if
- * the split has fewer copies.
- */
-enum { INV_MAX_VIEWS = 16 };
-invar_status inv_eval_views(const invar_options *o, const inv_split *split,
-                            uint32_t views[INV_MAX_VIEWS], size_t *count);
-
 /* { name: value } of the options that matter for a measurement; gives. */
 json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m);
 

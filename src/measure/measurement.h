@@ -25,7 +25,7 @@ enum {
 	INV_NEEDS_COPIES = 2, /* of the measured split */
 	INV_NEEDS_TRAIN = 4,
 	INV_ONLY_F = 8,            /* depends on the bank alone: measured for the column F */
-	INV_TAKES_VIEWS = 16,      /* also measured for columns of mean views */
+	INV_TAKES_VIEWS = 16,      /* also measured with queries of four views */
 	INV_READS_ALL_SPLITS = 32, /* depends on the clean rows of all splits of the bank */
 	INV_USES_LABELS = 64,      /* of both splits, for a part of it, if there are any */
 	INV_NEEDS_SPREAD = 128 /* clean features of the measured split that are not all equal */
@@ -48,8 +48,8 @@ typedef struct inv_measure_input {
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	inv_codes *codes;             /* of the adapter */
 	inv_outcomes *outcomes;       /* of the column, see outcomes.h */
-	uint32_t views; /* queries are means of so many copies; 0: single copies */
-	uint32_t d, w;  /* width of features, of codes */
+	bool views;                   /* a query is four views of its image */
+	uint32_t d, w;                /* width of features, of codes */
 	invar_results *results;
 	const char *column, *title; /* its id and title in the results */
 } inv_measure_input;
@@ -80,6 +80,9 @@ uint64_t inv_choice_row(const inv_choice *c, uint64_t i);
 invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,
                               float *out);
+/* Codes [count, INV_VIEWS, w] of rows that have views. */
+invar_status inv_measure_views(const inv_measure_input *in, const inv_choice *c,
+                               int32_t copy, uint64_t first, uint64_t count, float *out);
 /*
  * The gallery of a search: the clean rows of all splits in the order of the bank. How many
  * there are, and where those of the measured split begin; then the rows themselves.

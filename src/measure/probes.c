@@ -439,7 +439,7 @@ static invar_status note_few_steps(const probe *p)
 	char sentence[300];
 	const char *note;
 
-	if (p->in->adapter || p->in->views || steps >= INV_CLASSIFIER_FEW_STEPS)
+	if (p->in->adapter || steps >= INV_CLASSIFIER_FEW_STEPS)
 		return INVAR_OK;
 	snprintf(
 		sentence, sizeof sentence,

@@ -10,9 +10,9 @@
  * does finds no other image of its class. By image that row is the relevant one. All copies
  * of an image count together in its share and in the bootstrap.
  *
- * In a column of views a query is the mean feature of j copies of an image: copies 0 … j-1,
- * then j … 2j-1, and so on while there are j. They are made from the original, which
- * whoever has only the query does not have.
+ * In a column of views a query is four rows, its image at 0, 90, 180 and 270 degrees, and
+ * the nearest of them decides: what people do who have no adapter, at four encodings per
+ * query. Beside an adapter a note says where F with four views is ahead of it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 #include "measure/measurement.h"
 #include "measure/retrieval.h"
 
-enum { BLOCK = 2048 }; /* queries */
+enum { BLOCK = 2048, ID = 100 }; /* queries; bytes of the id of a metric */
 enum { OLD, NEW, INDEXES };
 enum { CLEAN, AUGMENTED, SETS };
 
@@ -50,8 +50,7 @@ typedef struct job {
 	inv_arena arena;
 	float *gallery;    /* [gallery_rows, width] */
 	uint32_t *classes; /* [gallery_rows]; NULL by image */
-	float *queries;    /* [BLOCK, width] */
-	double *sum;       /* [BLOCK, width]: of views */
+	float *queries;    /* [BLOCK, views, width] */
 	uint32_t *own;     /* [BLOCK] */
 	uint32_t *class;   /* [BLOCK] */
 	inv_rank *ranks;   /* [BLOCK] */
@@ -68,46 +67,26 @@ static const char *name_of(inv_sought sought)
 
 /* ---- Queries ------------------------------------------------------------------------ */
 
-/* Queries per image. */
-static uint32_t groups_of(const job *j, int set)
+/* Queries per image; none of a set without views in a column of views. */
+static uint32_t queries_of(const job *j, int set)
 {
-	uint32_t copies = j->in->split->copies;
+	const inv_split *s = j->in->split;
 
 	if (set == CLEAN)
-		return j->in->views ? 0 : 1;
-	return j->in->views ? copies / j->in->views : copies;
+		return !j->in->views || s->clean_views;
+	return !j->in->views || inv_split_copies_have_views(s) ? s->copies : 0;
 }
 
-static invar_status read_views(job *j, uint32_t group, uint64_t first, uint64_t count)
-{
-	uint32_t views = j->in->views;
-	size_t cells = count * j->in->d;
-	invar_status st = INVAR_OK;
-
-	memset(j->sum, 0, cells * sizeof *j->sum);
-	for (uint32_t v = 0; v < views && st == INVAR_OK; v++) {
-		st = inv_measure_rows(j->in, &j->asked, (int32_t)(group * views + v), true, first,
-		                      count, j->queries);
-		for (size_t i = 0; i < cells; i++)
-			j->sum[i] += j->queries[i];
-	}
-	for (size_t i = 0; i < cells; i++)
-		j->queries[i] = (float)(j->sum[i] / views);
-	return st;
-}
-
-static invar_status read_queries(job *j, int set, uint32_t group, uint64_t first,
-                                 uint64_t count)
+static invar_status read_queries(job *j, int32_t copy, uint64_t first, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		j->own[i] = (uint32_t)(j->first_row + inv_choice_row(&j->asked, first + i));
 		if (j->classes)
 			j->class[i] = j->classes[j->own[i]];
 	}
-	if (j->in->views)
-		return read_views(j, group, first, count);
-	return inv_measure_rows(j->in, &j->asked, set == CLEAN ? INVAR_CLEAN : (int32_t)group,
-	                        false, first, count, j->queries);
+	return j->in->views
+	           ? inv_measure_views(j->in, &j->asked, copy, first, count, j->queries)
+	           : inv_measure_rows(j->in, &j->asked, copy, false, first, count, j->queries);
 }
 
 static void add_shares(job *j, uint64_t first, uint64_t count, double weight)
@@ -121,10 +100,11 @@ static void add_shares(job *j, uint64_t first, uint64_t count, double weight)
 	}
 }
 
-static invar_status ask_group(job *j, inv_ranks *ranks, int set, uint32_t group)
+/* All images, by their rows of one copy or by their clean rows. */
+static invar_status ask_copy(job *j, inv_ranks *ranks, int32_t copy, double weight)
 {
 	const bool by_class = j->sought == INV_SAME_CLASS;
-	const bool count_own = j->counts_own && set != CLEAN;
+	const bool count_own = j->counts_own && copy != INVAR_CLEAN;
 
 	for (uint64_t first = 0; first < j->images; first += BLOCK) {
 		uint64_t count = j->images - first < BLOCK ? j->images - first : BLOCK;
@@ -136,11 +116,11 @@ static invar_status ask_group(job *j, inv_ranks *ranks, int set, uint32_t group)
 		invar_status st = inv_progress(j->in->ctx, name_of(j->sought), j->done, j->total);
 
 		if (st == INVAR_OK)
-			st = read_queries(j, set, group, first, count);
+			st = read_queries(j, copy, first, count);
 		if (st != INVAR_OK)
 			return st;
 		inv_ranks_find(ranks, &q, j->ranks);
-		add_shares(j, first, count, 1.0 / groups_of(j, set));
+		add_shares(j, first, count, weight);
 		j->done += count;
 	}
 	return INVAR_OK;
@@ -160,14 +140,15 @@ static uint64_t drop_others(job *j)
 
 static invar_status ask_set(job *j, inv_ranks *ranks, int set, found *out)
 {
+	uint32_t queries = queries_of(j, set);
 	uint64_t images;
 	invar_status st = INVAR_OK;
 
 	memset(out, 0, sizeof *out);
 	memset(j->share, 0, j->images * INV_FIGURES * sizeof *j->share);
-	for (uint32_t g = 0; g < groups_of(j, set) && st == INVAR_OK; g++)
-		st = ask_group(j, ranks, set, g);
-	images = st == INVAR_OK && groups_of(j, set) ? drop_others(j) : 0;
+	for (uint32_t i = 0; i < queries && st == INVAR_OK; i++)
+		st = ask_copy(j, ranks, set == CLEAN ? INVAR_CLEAN : (int32_t)i, 1.0 / queries);
+	images = st == INVAR_OK && queries ? drop_others(j) : 0;
 	return images ? inv_bootstrap_shares(j->in->ctx, j->share, images, INV_FIGURES,
 	                                     j->in->seed, out->figure)
 	              : st;
@@ -184,7 +165,9 @@ static invar_status search_gallery(job *j, int index)
 	for (int d = 0; d < INV_DISTANCES && st == INVAR_OK; d++) {
 		inv_ranks *ranks;
 
-		if ((st = inv_ranks_new(j->in->ctx, &g, (inv_distance)d, &ranks)) != INVAR_OK)
+		st = inv_ranks_new_views(j->in->ctx, &g, (inv_distance)d,
+		                         j->in->views ? INV_VIEWS : 1, &ranks);
+		if (st != INVAR_OK)
 			break;
 		for (int set = 0; set < SETS && st == INVAR_OK; set++)
 			st = ask_set(j, ranks, set, &j->found[index][d][set]);
@@ -245,16 +228,23 @@ static invar_status find_classes(job *j)
 
 /* ---- Results ------------------------------------------------------------------------ */
 
+static const char *id_of(const job *j, int index, int distance, int set, int figure,
+                         char id[ID])
+{
+	snprintf(id, ID, "%s.%s.%s.%s.%s", name_of(j->sought), index_name[index],
+	         distance_name[distance], set_name[set], figure_name[j->sought][figure]);
+	return id;
+}
+
 static invar_status put_figure(const job *j, int index, int distance, int set, int figure)
 {
 	const inv_interval *i = &j->found[index][distance][set].figure[figure];
-	char id[100], why[INV_INTERVAL_WHY];
+	char id[ID], why[INV_INTERVAL_WHY];
 	invar_value value;
 
 	if (!i->images)
 		return INVAR_OK;
-	snprintf(id, sizeof id, "%s.%s.%s.%s.%s", name_of(j->sought), index_name[index],
-	         distance_name[distance], set_name[set], figure_name[j->sought][figure]);
+	id_of(j, index, distance, set, figure, id);
 	value = inv_interval_value(i, why);
 	return inv_results_put(j->in->results, id, j->in->column, &value);
 }
@@ -271,6 +261,36 @@ static invar_status note_own(const job *j)
 					  : "same class: the image that a query was made from is left out");
 }
 
+/* Where people who encode the query four times and have no adapter are better off. */
+static invar_status note_rival(const job *j)
+{
+	const inv_measure_input *in = j->in;
+	int index = in->w == in->d ? OLD : NEW;
+	char text[300], id[ID];
+	size_t fill;
+	bool any = false;
+
+	if (!in->adapter || in->views)
+		return INVAR_OK;
+	fill = (size_t)snprintf(
+		text, sizeof text,
+		"same %s @1: F with 4 views (4 encodings per query) is ahead of %.60s by",
+		j->sought == INV_SAME_IMAGE ? "image" : "class", in->title);
+	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
+		const inv_interval *own = &j->found[index][d][AUGMENTED].figure[INV_AT_1];
+		const invar_value *rival = invar_results_value(
+			in->results, id_of(j, OLD, d, AUGMENTED, INV_AT_1, id), "F.views");
+
+		if (!rival || !own->images || !(rival->value > own->value))
+			continue;
+		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %.1f to %.1f %%",
+		                         any ? ";" : "", d == INV_L2 ? "L2" : "cosine",
+		                         100 * rival->value, 100 * own->value);
+		any = true;
+	}
+	return any ? inv_results_note(in->results, text) : INVAR_OK;
+}
+
 static invar_status put_figures(const job *j)
 {
 	invar_status st = INVAR_OK;
@@ -285,7 +305,7 @@ static invar_status put_figures(const job *j)
 					 j->in->results, name_of(j->sought), j->in->column,
 					 json_pack("{s:I, s:I}", "gallery", (json_int_t)j->gallery_rows,
 	                           "queries",
-	                           (json_int_t)(j->images * groups_of(j, AUGMENTED))))
+	                           (json_int_t)(j->images * queries_of(j, AUGMENTED))))
 	           : st;
 }
 
@@ -303,8 +323,8 @@ static invar_status allocate_retrieval(job *j)
 		j->gallery = inv_arena_take(a, j->gallery_rows * width, sizeof *j->gallery);
 		if (j->sought == INV_SAME_CLASS)
 			j->classes = inv_arena_take(a, j->gallery_rows, sizeof *j->classes);
-		j->queries = inv_arena_take(a, BLOCK * width, sizeof *j->queries);
-		j->sum = inv_arena_take(a, in->views ? BLOCK * width : 0, sizeof *j->sum);
+		j->queries = inv_arena_take(a, BLOCK * (in->views ? INV_VIEWS : 1) * width,
+		                            sizeof *j->queries);
 		j->own = inv_arena_take(a, BLOCK, sizeof *j->own);
 		j->class = inv_arena_take(a, BLOCK, sizeof *j->class);
 		j->ranks = inv_arena_take(a, BLOCK, sizeof *j->ranks);
@@ -323,7 +343,7 @@ static invar_status search_all(job *j)
 	invar_status st = INVAR_OK;
 
 	j->total = (uint64_t)(old + new) * INV_DISTANCES * j->images *
-	           (groups_of(j, CLEAN) + groups_of(j, AUGMENTED));
+	           (queries_of(j, CLEAN) + queries_of(j, AUGMENTED));
 	if (old)
 		st = search_gallery(j, OLD);
 	if (st == INVAR_OK && new)
@@ -353,6 +373,8 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 		st = put_figures(&j);
 	if (st == INVAR_OK)
 		st = note_own(&j);
+	if (st == INVAR_OK)
+		st = note_rival(&j);
 	inv_arena_free(&j.arena);
 	return st;
 }
@@ -368,18 +390,6 @@ static invar_status measure_same_class(const inv_measure_input *in)
 }
 
 /* ---- What it declares ---------------------------------------------------------------- */
-
-static const invar_option options[] = {
-	{.name = "views",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "LIST",
-     .group = "Measurements",
-     .help =
-         "retrieval: also query with the mean of this many random copies of the original "
-         "image, such as 2,4,8; only a bound, as copies of a query alone differ from "
-         "these"},
-	{0},
-};
 
 static const invar_option class_options[] = {
 	{.name = "query-image",
@@ -404,13 +414,15 @@ static const invar_option class_options[] = {
 	       0),                                                                             \
 		METRIC("same-image", ID ".augmented.recall_at_10", "same image @1 | @10, " ROW,    \
 	           "@10", 0),                                                                  \
+		METRIC("same-image", ID ".clean.recall_at_1", "clean, same image @1 | @10, " ROW,  \
+	           "@1", 0),                                                                   \
+		METRIC("same-image", ID ".clean.recall_at_10", "clean, same image @1 | @10, " ROW, \
+	           "@10", 0),                                                                  \
 		METRIC("same-image", ID ".augmented.recall_at_5", "same image @5, " ROW, "@5", 1), \
 		METRIC("same-image", ID ".augmented.mean_reciprocal_rank",                         \
 	           "same image, 1 / rank, " ROW, NULL, 1),                                     \
 		METRIC("same-image", ID ".clean.recall_at_5", "clean, same image @5, " ROW, "@5",  \
 	           1),                                                                         \
-		METRIC("same-image", ID ".clean.recall_at_10", "clean, same image @10, " ROW,      \
-	           "@10", 1),                                                                  \
 		METRIC("same-image", ID ".clean.mean_reciprocal_rank",                             \
 	           "clean, same image, 1 / rank, " ROW, NULL, 1)
 
@@ -419,28 +431,23 @@ static const invar_option class_options[] = {
 	       0),                                                                             \
 		METRIC("same-class", ID ".augmented.mean_average_precision",                       \
 	           "same class @1 | mAP, " ROW, "mAP", 0),                                     \
+		METRIC("same-class", ID ".clean.recall_at_1", "clean, same class @1 | mAP, " ROW,  \
+	           "@1", 0),                                                                   \
+		METRIC("same-class", ID ".clean.mean_average_precision",                           \
+	           "clean, same class @1 | mAP, " ROW, "mAP", 0),                              \
 		METRIC("same-class", ID ".augmented.recall_at_5", "same class @5, " ROW, "@5", 1), \
 		METRIC("same-class", ID ".augmented.recall_at_10", "same class @10, " ROW, "@10",  \
 	           1),                                                                         \
 		METRIC("same-class", ID ".clean.recall_at_5", "clean, same class @5, " ROW, "@5",  \
 	           1),                                                                         \
 		METRIC("same-class", ID ".clean.recall_at_10", "clean, same class @10, " ROW,      \
-	           "@10", 1),                                                                  \
-		METRIC("same-class", ID ".clean.mean_average_precision",                           \
-	           "clean, same class, mAP, " ROW, "mAP", 1)
-
-/* Re-indexed, a clean query is its own row: nothing to show. */
-#define CLEAN_FIRST(WHAT, INDEX, ROW, DETAIL)                                   \
-	METRIC(WHAT, INDEX ".l2.clean.recall_at_1", ROW " | cosine", "L2", DETAIL), \
-		METRIC(WHAT, INDEX ".cosine.clean.recall_at_1", ROW " | cosine", "cosine", DETAIL)
+	           "@10", 1)
 
 static const invar_metric image_metrics[] = {
 	IMAGE_FIGURES("old.l2", "old index, L2"),
 	IMAGE_FIGURES("old.cosine", "old index, cosine"),
 	IMAGE_FIGURES("new.l2", "re-indexed, L2"),
 	IMAGE_FIGURES("new.cosine", "re-indexed, cosine"),
-	CLEAN_FIRST("same-image", "old", "clean, same image @1, old index, L2", 0),
-	CLEAN_FIRST("same-image", "new", "clean, same image @1, re-indexed, L2", 1),
 	{0},
 };
 
@@ -449,18 +456,17 @@ static const invar_metric class_metrics[] = {
 	CLASS_FIGURES("old.cosine", "old index, cosine"),
 	CLASS_FIGURES("new.l2", "re-indexed, L2"),
 	CLASS_FIGURES("new.cosine", "re-indexed, cosine"),
-	CLEAN_FIRST("same-class", "old", "clean, same class @1, old index, L2", 0),
-	CLEAN_FIRST("same-class", "new", "clean, same class @1, re-indexed, L2", 0),
 	{0},
 };
 
 /* Old index and, behind an adapter, a new one; each by two distances. */
 static inv_work work_retrieval(const inv_work_sizes *s, bool by_class)
 {
-	double indexes = s->adapter ? 2 : 1, queries = s->points * (1 + s->copies);
+	double indexes = s->adapter ? 2 : 1;
+	double queries = s->points * (1 + s->copies) * (s->views ? INV_VIEWS : 1);
 
 	return (inv_work){indexes * INV_DISTANCES *
-	                      (inv_work_rank(queries, s->gallery, s->w, by_class) +
+	                      (inv_work_rank(queries, s->gallery, s->w, by_class || s->views) +
 	                       inv_work_intervals(s->points, 2 * SETS)),
 	                  indexes * 8000};
 }
@@ -483,7 +489,6 @@ const inv_measurement inv_measurement_same_image = {
 	.group = "retrieval",
 	.needs = INV_TAKES_VIEWS | INV_READS_ALL_SPLITS,
 	.on_request = true,
-	.options = options,
 	.shares = "points|seed",
 	.metrics = image_metrics,
 	.measure = measure_same_image,
@@ -497,7 +502,7 @@ const inv_measurement inv_measurement_same_class = {
 	.needs = INV_NEEDS_LABELS | INV_TAKES_VIEWS | INV_READS_ALL_SPLITS,
 	.on_request = true,
 	.options = class_options,
-	.shares = "views|points|seed",
+	.shares = "points|seed",
 	.metrics = class_metrics,
 	.measure = measure_same_class,
 	.work = work_same_class};

@@ -55,14 +55,28 @@ void inv_measure_labels(const inv_choice *c, const inv_labels *known, int64_t *o
 
 /* ---- Reading --------------------------------------------------------------------- */
 
-static invar_status read_features(const inv_measure_input *in, const inv_choice *c,
-                                  int32_t copy, uint64_t first, uint64_t count, float *out)
+/* One view of the rows, `stride` floats from one to the next. */
+static invar_status read_view(const inv_measure_input *in, const inv_choice *c,
+                              int32_t copy, unsigned view, bool raw, uint64_t first,
+                              uint64_t count, size_t stride, float *out)
 {
 	invar_status st = INVAR_OK;
+	uint64_t row[INV_CODES_BLOCK];
 
-	for (uint64_t i = 0; i < count && st == INVAR_OK; i++)
-		st = inv_bank_row(in->bank, c->split, copy, inv_choice_row(c, first + i),
-		                  out + i * in->d);
+	if (raw || !in->adapter) {
+		for (uint64_t i = 0; i < count && st == INVAR_OK; i++)
+			st = inv_bank_view_row(in->bank, c->split, copy, view,
+			                       inv_choice_row(c, first + i), out + i * stride);
+		return st;
+	}
+	for (uint64_t at = 0; at < count && st == INVAR_OK; at += INV_CODES_BLOCK) {
+		uint64_t now = count - at < INV_CODES_BLOCK ? count - at : INV_CODES_BLOCK;
+
+		for (uint64_t i = 0; i < now; i++)
+			row[i] = inv_choice_row(c, first + at + i);
+		st = inv_codes_take(in->codes, c->split, copy, view, row, (size_t)now, stride,
+		                    out + at * stride);
+	}
 	return st;
 }
 
@@ -70,18 +84,17 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,
                               float *out)
 {
+	return read_view(in, c, copy, 0, raw, first, count, raw ? in->d : in->w, out);
+}
+
+invar_status inv_measure_views(const inv_measure_input *in, const inv_choice *c,
+                               int32_t copy, uint64_t first, uint64_t count, float *out)
+{
 	invar_status st = INVAR_OK;
-	uint64_t row[INV_CODES_BLOCK];
 
-	if (raw || !in->adapter)
-		return read_features(in, c, copy, first, count, out);
-	for (uint64_t at = 0; at < count && st == INVAR_OK; at += INV_CODES_BLOCK) {
-		uint64_t now = count - at < INV_CODES_BLOCK ? count - at : INV_CODES_BLOCK;
-
-		for (uint64_t i = 0; i < now; i++)
-			row[i] = inv_choice_row(c, first + at + i);
-		st = inv_codes_take(in->codes, c->split, copy, row, (size_t)now, out + at * in->w);
-	}
+	for (unsigned v = 0; v < INV_VIEWS && st == INVAR_OK; v++)
+		st = read_view(in, c, copy, v, false, first, count, INV_VIEWS * in->w,
+		               out + v * in->w);
 	return st;
 }
 

@@ -23,6 +23,7 @@ typedef struct inv_work_sizes {
 	double classes;
 	double d, w;
 	bool adapter; /* false: the column of F */
+	bool views;   /* a query is four views of its image */
 	bool cached;  /* what depends on the bank alone is in its cache */
 	/* What measurements before this one leave for others; estimates update it. */
 	bool linear;       /* a linear classifier of features was trained */

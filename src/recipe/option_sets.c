@@ -35,13 +35,6 @@ static invar_status declare_augment(invar_options *o)
 	return st == INVAR_OK ? inv_draw_declare(o) : st;
 }
 
-static invar_status check_eval(const invar_options *o)
-{
-	invar_status st = inv_eval_check_metrics(o);
-
-	return st == INVAR_OK ? inv_eval_check_views(o) : st;
-}
-
 static const struct option_set {
 	const char *command;
 	invar_status (*declare)(invar_options *o);
@@ -54,7 +47,7 @@ static const struct option_set {
 	{"features", inv_encoder_declare, NULL},
 	{"augment", declare_augment, NULL},
 	{"synthetic", inv_synthetic_declare, NULL},
-	{"eval", inv_eval_declare, check_eval},
+	{"eval", inv_eval_declare, inv_eval_check_metrics},
 	{"diagnose", inv_diagnose_declare, NULL},
 	{"dependence", inv_sliced_declare, NULL},
 	{"tsne", inv_tsne_declare, NULL},

@@ -245,6 +245,9 @@ static invar_status list_split(const char *bank, const inv_split *s, inv_stage_f
 	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
 		if ((st = each(user, s->aug[i]->path)) == INVAR_OK)
 			st = list_params(s->aug[i], each, user);
+	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies && st == INVAR_OK; i++)
+		if (inv_split_views(s, i))
+			st = each(user, inv_split_views(s, i)->path);
 	inv_free(folder);
 	return st;
 }

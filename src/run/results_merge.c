@@ -6,8 +6,8 @@
  * One entry per bank (by its fingerprint), split, measurement and the options that matter
  * for it, and the rest of its gallery where the fingerprint does not cover that. Measuring
  * the same again replaces the entry; a second bank adds one. An entry holds figures, of the
- * run and of F and other columns without an adapter beside it, or the reason why there are
- * none.
+ * run and of F beside it, each also with four views per query where there are any, or the
+ * reason why there are none.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,21 +57,19 @@ static json_t *figures(const json_t *document, const char *measurement, const ch
 	return NULL;
 }
 
-/* { column: figures } of columns without an adapter but F (means of views); or NULL. */
-static json_t *baselines(const json_t *document, const char *measurement)
+/* { "F.views", "E.views": figures } of queries with four views; NULL without. */
+static json_t *with_views(const json_t *document, const char *measurement,
+                          const char *column)
 {
-	json_t *all = json_object(), *column;
-	size_t i;
+	json_t *all = json_object(), *of_f = figures(document, measurement, "F.views"), *own;
+	char id[64];
 
-	json_array_foreach (json_object_get(document, "columns"), i, column) {
-		const char *id = text(column, "id");
-		bool has_adapter = json_object_get(column, "adapter");
-		json_t *own =
-			has_adapter || strcmp(id, "F") == 0 ? NULL : figures(document, measurement, id);
-
-		if (own)
-			json_object_set_new(all, id, own);
-	}
+	snprintf(id, sizeof id, "%.50s.views", column);
+	own = figures(document, measurement, id);
+	if (of_f)
+		json_object_set_new(all, "F.views", of_f);
+	if (own)
+		json_object_set_new(all, "E.views", own);
 	if (json_object_size(all))
 		return all;
 	json_decref(all);
@@ -162,7 +160,7 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 		"measurement", measurement, "options",
 		options ? json_deep_copy(options) : json_object(), "rows",
 		row_titles(document, measurement), "F", of_f, "baselines",
-		baselines(document, measurement), "E", own, "series",
+		with_views(document, measurement, column), "E", own, "series",
 		plots(document, "series", measurement, column), "scatters",
 		plots(document, "scatters", measurement, column), "details",
 		json_object_get(part_of(document, "details", measurement), column), "skipped",

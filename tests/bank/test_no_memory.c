@@ -70,7 +70,8 @@ static invar_status write_bank(void *user)
 	if (st == INVAR_OK)
 		st = inv_bank_writer_labels(w, "train", labels, 2);
 	if (st == INVAR_OK)
-		st = inv_rows_open(w, "train", "clean.npy", INV_F32, 2, 2, &kept, &r);
+		st = inv_rows_open(w, "train", "clean.npy", (inv_rows_shape){INV_F32, 2, 2, 0},
+		                   &kept, &r);
 	if (st == INVAR_OK && (st = inv_rows_put(r, 0, rows, 2)) == INVAR_OK)
 		st = inv_rows_finish(r);
 	else

@@ -36,8 +36,10 @@ static void put(inv_bank_writer *w, const char *split, int32_t copy)
 	bool kept = false;
 	inv_rows *r;
 
-	inv_array_name(copy, false, name);
-	assert_int_equal(inv_rows_open(w, split, name, INV_F16, 2, 3, &kept, &r), INVAR_OK);
+	inv_array_name(copy, INV_ROWS, name);
+	assert_int_equal(
+		inv_rows_open(w, split, name, (inv_rows_shape){INV_F16, 2, 3, 0}, &kept, &r),
+		INVAR_OK);
 	assert_int_equal(inv_rows_put(r, 1, data + 3, 1), INVAR_OK);
 	assert_int_equal(inv_rows_put(r, 0, data, 1), INVAR_OK);
 	assert_int_equal(inv_rows_finish(r), INVAR_OK);
@@ -124,7 +126,8 @@ static inv_rows *open_rows(const inv_bank_writer *w, uint64_t rows, bool *kept)
 {
 	inv_rows *r;
 
-	assert_int_equal(inv_rows_open(w, "train", "clean.npy", INV_F32, rows, 3, kept, &r),
+	assert_int_equal(inv_rows_open(w, "train", "clean.npy",
+	                               (inv_rows_shape){INV_F32, rows, 3, 0}, kept, &r),
 	                 INVAR_OK);
 	return r;
 }

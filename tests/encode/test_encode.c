@@ -344,6 +344,157 @@ static void inside_in_pixels_and_at_native_size(void **state)
 	assert_false(test_exists(test_path("oblong")));
 }
 
+/* ---- Views ----------------------------------------------------------------------- */
+
+enum { SIDE = 6, PLANE = SIDE * SIDE, VIEWED = 300 };
+
+/* A view, by numpy's definition: out[y, x] = in[x, n - 1 - y] for each quarter turn. */
+static void rotate_plainly(const float in[PLANE], unsigned quarters, float out[PLANE])
+{
+	float from[PLANE];
+
+	memcpy(out, in, sizeof from);
+	for (; quarters; quarters--) {
+		memcpy(from, out, sizeof from);
+		for (size_t y = 0; y < SIDE; y++)
+			for (size_t x = 0; x < SIDE; x++)
+				out[y * SIDE + x] = from[x * SIDE + SIDE - 1 - y];
+	}
+}
+
+/* Encodes to "train" and "test", of which test has views. */
+static invar_status encode_views(invar_context *ctx, const char *copies, const char *views,
+                                 const char *bank)
+{
+	return encode(ctx, grey_text, test_kept("data", "limit", "300", "holdout", "0.3", NULL),
+	              test_kept("encode", "size", "6", "augment", "rotation+noise:std=0.1",
+	                        "copies", copies, "seed", "7", "views", views, NULL),
+	              bank);
+}
+
+static void views_are_the_same_tensors_rotated(void **state)
+{
+	static const char *const files[] = {"bank.json",
+	                                    "test/clean.npy",
+	                                    "test/clean.views.npy",
+	                                    "test/aug/000.npy",
+	                                    "test/aug/000.views.npy",
+	                                    "test/aug/001.views.npy",
+	                                    "test/aug/002.views.npy",
+	                                    "train/aug/002.npy"};
+	float row[PLANE], want[PLANE], got[INV_ROTATED * PLANE];
+	uint64_t rows;
+	invar_bank *b;
+
+	(void)state;
+	assert_int_equal(encode_views(one, "3", "4", "views"), INVAR_OK);
+	b = open_bank("views");
+	rows = invar_bank_rows(b, "test");
+	assert_in_range(rows, 80, VIEWED);
+	for (int32_t copy = INVAR_CLEAN; copy < 3; copy++) {
+		assert_true(invar_bank_has_views(b, "test", copy));
+		assert_false(invar_bank_has_views(b, "train", copy));
+		for (uint64_t i = 0; i < rows; i++) {
+			assert_int_equal(invar_bank_read(b, "test", copy, i, 1, row), INVAR_OK);
+			assert_int_equal(invar_bank_read_views(b, "test", copy, i, 1, got), INVAR_OK);
+			for (unsigned v = 1; v < INV_VIEWS; v++) {
+				rotate_plainly(row, v, want);
+				assert_memory_equal(got + (v - 1) * PLANE, want, sizeof want);
+			}
+		}
+	}
+	assert_int_equal(invar_bank_read_views(b, "train", 0, 0, 1, got), INVAR_E_MISMATCH);
+	test_assert_error("no train/aug/000.views.npy");
+	assert_int_equal(invar_bank_read_views(b, "test", 3, 0, 1, got), INVAR_E_USE);
+	assert_false(invar_bank_has_views(b, "test", 3));
+	invar_bank_close(b);
+	/* Threads, and whether views are made at once, later, or copy by copy. */
+	assert_int_equal(encode_views(two, "3", "4", "views-two"), INVAR_OK);
+	assert_int_equal(encode_views(two, "3", NULL, "views-later"), INVAR_OK);
+	assert_int_equal(encode_views(one, "1", "test=4", "views-later"), INVAR_OK);
+	assert_int_equal(encode_views(one, "1", "4", "views-more"), INVAR_OK);
+	assert_int_equal(encode_views(one, "2", NULL, "views-more"), INVAR_OK);
+	assert_int_equal(encode_views(two, "3", "4", "views-more"), INVAR_OK);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		test_assert_same_file("views", "views-two", files[i]);
+		test_assert_same_file("views", "views-later", files[i]);
+		test_assert_same_file("views", "views-more", files[i]);
+	}
+	assert_false(test_has_part(test_path("views-more/test")));
+}
+
+static void views_need_square_images_and_a_split(void **state)
+{
+	static const struct {
+		const char *size, *views, *word;
+	} cases[] = {
+		{"native", "train=4", "needs square images, but the encoder gets 4 x 5 pixels"},
+		{"6", "4", "has no split test; name the splits to store views of, such as val=4"},
+		{"6", "train=3", "must be 4, or by split such as val=4,test=4"},
+		{"6", "2", "must be 4, or by split such as val=4,test=4"},
+		{"6", "test=4", "has no split 'test'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const invar_options *o =
+			test_kept("encode", "size", cases[i].size, "views", cases[i].views, NULL);
+
+		assert_int_equal(encode(one, grey_text, NULL, o, "none"), INVAR_E_USE);
+		test_assert_error(cases[i].word);
+		assert_false(test_exists(test_path("none")));
+	}
+}
+
+static void forecast_views(const char *bank, const char *copies, double *features,
+                           double *bytes)
+{
+	char path[2000];
+	invar_dataset *d;
+	invar_encoder *e;
+	invar_figures *f;
+
+	snprintf(path, sizeof path, "%s", test_path("%s", bank));
+	assert_int_equal(
+		invar_dataset_open(one, grey_text,
+	                       test_kept("data", "limit", "300", "holdout", "0.3", NULL), &d),
+		INVAR_OK);
+	assert_int_equal(invar_encoder_open(one, NULL, test_pixels(), &e), INVAR_OK);
+	assert_int_equal(
+		invar_encode_forecast(e, d,
+	                          test_kept("encode", "size", "6", "augment",
+	                                    "rotation+noise:std=0.1", "copies", copies, "seed",
+	                                    "7", "views", "4", NULL),
+	                          path, &f),
+		INVAR_OK);
+	*features = invar_figure(f, "features");
+	*bytes = invar_figure(f, "bytes");
+	invar_figures_free(f);
+	invar_encoder_close(e);
+	invar_dataset_close(d);
+}
+
+static void a_forecast_counts_views(void **state)
+{
+	struct stat info;
+	double features, bytes;
+	invar_bank *b = open_bank("views");
+	uint64_t rows = invar_bank_rows(b, "test"), train = invar_bank_rows(b, "train");
+
+	(void)state;
+	invar_bank_close(b);
+	forecast_views("views-none", "train=0,test=3", &features, &bytes);
+	assert_true(features == (double)(train + 4 * 4 * rows));
+	forecast_views("views", "3", &features, &bytes);
+	assert_true(features == 0 && bytes == 0);
+	/* Of a bank without views, exactly their files are missing. */
+	assert_int_equal(encode_views(one, "2", NULL, "views-not-yet"), INVAR_OK);
+	forecast_views("views-not-yet", "2", &features, &bytes);
+	assert_true(features == (double)(3 * 3 * rows));
+	assert_int_equal(stat(test_path("views/test/clean.views.npy"), &info), 0);
+	assert_true(bytes == 3.0 * (double)info.st_size);
+}
+
 static void refuse(const invar_options *d, const invar_options *o, const char *first,
                    const char *second)
 {
@@ -633,6 +784,9 @@ int main(void)
 		cmocka_unit_test(inside_sees_the_centre_of_a_larger_image),
 		cmocka_unit_test(inside_has_banks_of_its_own),
 		cmocka_unit_test(inside_in_pixels_and_at_native_size),
+		cmocka_unit_test(views_are_the_same_tensors_rotated),
+		cmocka_unit_test(views_need_square_images_and_a_split),
+		cmocka_unit_test(a_forecast_counts_views),
 		cmocka_unit_test(only_a_bank_is_added_to),
 		cmocka_unit_test(broken_images_are_left_out_of_every_array),
 		cmocka_unit_test(images_of_several_sizes_need_one),

@@ -12,7 +12,7 @@
 enum { MAX_ROWS = 700, MAX_WIDTH = 70 };
 
 typedef struct cloud {
-	size_t n, m, w;
+	size_t n, m, w, views; /* rows of a query */
 	float rows[MAX_ROWS * MAX_WIDTH], q[MAX_ROWS * MAX_WIDTH];
 	uint32_t row_class[MAX_ROWS], class[MAX_ROWS], own[MAX_ROWS];
 } cloud;
@@ -20,7 +20,7 @@ typedef struct cloud {
 static cloud c; /* too large for a stack */
 
 /* Some rows have no class, and there is a class that no row has. */
-static void draw(size_t n, size_t m, size_t w, uint32_t classes)
+static void draw_views(size_t n, size_t m, size_t w, size_t views, uint32_t classes)
 {
 	inv_stream s = inv_stream_of(n * 1000 + w, "cloud", 0);
 	inv_cursor cursor = inv_cursor_of(&s, 2);
@@ -28,8 +28,10 @@ static void draw(size_t n, size_t m, size_t w, uint32_t classes)
 	c.n = n;
 	c.m = m;
 	c.w = w;
+	c.views = views;
+	assert_in_range(m * views, 1, MAX_ROWS);
 	inv_fill_normal(&s, 0, c.rows, n * w);
-	inv_fill_normal(&s, 1, c.q, m * w);
+	inv_fill_normal(&s, 1, c.q, m * views * w);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t class = inv_next_below(&cursor, classes + 1);
 
@@ -41,11 +43,16 @@ static void draw(size_t n, size_t m, size_t w, uint32_t classes)
 	}
 }
 
+static void draw(size_t n, size_t m, size_t w, uint32_t classes)
+{
+	draw_views(n, m, w, 1, classes);
+}
+
 static void scale_by(float factor)
 {
 	for (size_t i = 0; i < c.n * c.w; i++)
 		c.rows[i] *= factor;
-	for (size_t i = 0; i < c.m * c.w; i++)
+	for (size_t i = 0; i < c.m * c.views * c.w; i++)
 		c.q[i] *= factor;
 }
 
@@ -54,7 +61,7 @@ static void make_coarse(void)
 {
 	for (size_t i = 0; i < c.n * c.w; i++)
 		c.rows[i] = rintf(c.rows[i]);
-	for (size_t i = 0; i < c.m * c.w; i++)
+	for (size_t i = 0; i < c.m * c.views * c.w; i++)
 		c.q[i] = rintf(c.q[i]);
 }
 
@@ -67,7 +74,7 @@ static void find(unsigned threads, inv_distance distance, bool by_class, bool le
 	inv_ranks *p;
 
 	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
-	assert_int_equal(inv_ranks_new(ctx, &g, distance, &p), INVAR_OK);
+	assert_int_equal(inv_ranks_new_views(ctx, &g, distance, c.views, &p), INVAR_OK);
 	inv_ranks_find(p, &q, out);
 	inv_ranks_free(p);
 	invar_context_free(ctx);
@@ -83,7 +90,7 @@ static void check(inv_distance distance, bool leave_own_out)
 	find(1, distance, true, leave_own_out, found);
 	find(2, distance, true, leave_own_out, two);
 	find(2, distance, false, false, alone); /* without classes products are in float */
-	inv_ranks_ref(&g, distance, &q, size, wanted);
+	inv_ranks_ref(&g, distance, c.views, &q, size, wanted);
 	for (size_t i = 0; i < c.m; i++) {
 		if (alone[i].own != wanted[i].own)
 			fail_msg("n %zu, w %zu, distance %d, query %zu: %u, not %u", c.n, c.w, distance,
@@ -118,6 +125,33 @@ static void equal_to_plain_loops_at_odd_sizes(void **state)
 			draw(ns[i], 1 + ns[i] % 130, ws[k], 1 + (uint32_t)i);
 			check_all();
 		}
+}
+
+/* The nearest of a query's rows decides, by image and by class. */
+static void queries_of_several_rows(void **state)
+{
+	static const size_t ns[] = {1, 2, 255, 257, 600}, ws[] = {1, 3, 67};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+		for (size_t k = 0; k < sizeof ws / sizeof *ws; k++)
+			for (size_t views = 2; views <= 5; views++) {
+				draw_views(ns[i], 1 + ns[i] % 130, ws[k], views, 1 + (uint32_t)i);
+				check_all();
+			}
+	draw_views(300, 40, 3, 4, 4);
+	make_coarse();
+	check(INV_L2, false);
+	check(INV_L2, true);
+	/* Rows of very different lengths, one of zeros, and one that is a gallery row. */
+	draw_views(200, 50, 20, 4, 3);
+	for (size_t i = 0; i < c.m; i++)
+		for (size_t k = 0; k < c.w; k++) {
+			c.q[(4 * i + 1) * c.w + k] *= 1e6f;
+			c.q[(4 * i + 2) * c.w + k] = 0;
+			c.q[(4 * i + 3) * c.w + k] = c.rows[3 * i * c.w + k];
+		}
+	check_all();
 }
 
 /*
@@ -191,6 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_to_plain_loops_at_odd_sizes),
+		cmocka_unit_test(queries_of_several_rows),
 		cmocka_unit_test(ties_go_by_row),
 		cmocka_unit_test(near_rows_are_measured_directly),
 		cmocka_unit_test(sizes_of_features_do_not_matter),

@@ -116,7 +116,7 @@ static void take_all(inv_codes *c, const inv_split *s, int32_t copy, float *out)
 
 	for (uint64_t i = 0; i < N; i++)
 		row[i] = N - 1 - i;
-	assert_int_equal(inv_codes_take(c, s, copy, row, N, out), INVAR_OK);
+	assert_int_equal(inv_codes_take(c, s, copy, 0, row, N, D, out), INVAR_OK);
 }
 
 /* Half in memory, half in a file, or none of it: the same codes. */

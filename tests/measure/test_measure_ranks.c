@@ -13,7 +13,7 @@
 #include "ranks.h"
 #include "support.h"
 
-enum { N = 1501, W = 120, QUERIES = 1203, K = 7 };
+enum { N = 1501, W = 120, QUERIES = 1203, K = 7, VIEWS = 4 };
 
 static float gallery[N * W], queries[QUERIES * W], codes[N * W];
 static uint32_t classes[N], own[QUERIES], asked[QUERIES];
@@ -22,7 +22,7 @@ typedef struct outcome {
 	uint32_t index[QUERIES * K], others[N * K];
 	double squared[QUERIES * K], others_squared[N * K];
 	double same[QUERIES], different[QUERIES];
-	inv_rank l2[QUERIES], cosine[QUERIES];
+	inv_rank l2[QUERIES], cosine[QUERIES], views[QUERIES / VIEWS];
 	inv_structure structure;
 } outcome;
 
@@ -59,13 +59,14 @@ static void search_neighbours(const invar_context *ctx, outcome *out)
 	inv_neighbours_free(by_class);
 }
 
-static void search_ranks(const invar_context *ctx, inv_distance distance, inv_rank *out)
+static void search_ranks(const invar_context *ctx, inv_distance distance, size_t views,
+                         inv_rank *out)
 {
 	const inv_gallery g = {gallery, N, W, classes};
-	const inv_rank_queries q = {queries, QUERIES, own, asked, true};
+	const inv_rank_queries q = {queries, QUERIES / views, own, asked, true};
 	inv_ranks *p;
 
-	assert_int_equal(inv_ranks_new(ctx, &g, distance, &p), INVAR_OK);
+	assert_int_equal(inv_ranks_new_views(ctx, &g, distance, views, &p), INVAR_OK);
 	inv_ranks_find(p, &q, out);
 	inv_ranks_free(p);
 }
@@ -80,8 +81,9 @@ static outcome *measure(unsigned ranks, unsigned threads)
 	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
 	invar_context_share(ctx, p);
 	search_neighbours(ctx, out);
-	search_ranks(ctx, INV_L2, out->l2);
-	search_ranks(ctx, INV_COSINE, out->cosine);
+	search_ranks(ctx, INV_L2, 1, out->l2);
+	search_ranks(ctx, INV_COSINE, 1, out->cosine);
+	search_ranks(ctx, INV_COSINE, VIEWS, out->views);
 	for (int again = 0; again < 2; again++)
 		assert_int_equal(
 			inv_structure_measure(ctx, gallery, W, codes, W / 2, N, &out->structure),
@@ -116,6 +118,7 @@ static void any_number_of_ranks_gives_the_same_bits(void **state)
 		assert_memory_equal(alone->different, shared->different, sizeof alone->different);
 		assert_memory_equal(alone->l2, shared->l2, sizeof alone->l2);
 		assert_memory_equal(alone->cosine, shared->cosine, sizeof alone->cosine);
+		assert_memory_equal(alone->views, shared->views, sizeof alone->views);
 		assert_memory_equal(&alone->structure, &shared->structure, sizeof alone->structure);
 		free(alone);
 		free(shared);

@@ -53,6 +53,20 @@ static void write_split(invar_context *ctx, const char *bank, const char *name,
 		write_labels(path, labels, n);
 }
 
+/* views is [n][3][d]; of the clean rows, or of a copy. */
+static inline void write_views(invar_context *ctx, const char *bank, const char *split,
+                               int copy, const float *views, size_t n, size_t d)
+{
+	const uint64_t shape[3] = {n, INV_ROTATED, d};
+	char path[700], name[20] = "clean";
+
+	if (copy >= 0)
+		snprintf(name, sizeof name, "aug/%03d", copy);
+	snprintf(path, sizeof path, "%s/%s/%s.views.npy", bank, split, name);
+	assert_int_equal(invar_array_write(ctx, path, views, 3, shape, INVAR_FLOAT32),
+	                 INVAR_OK);
+}
+
 /* The results of only F on a bank; takes o. */
 static inline invar_results *measure_f(invar_context *ctx, const char *path,
                                        invar_options *o)

@@ -221,7 +221,8 @@ inv_cost inv_cost_eval(invar_context *ctx, const inv_cost_rows *r, double speed,
 	                                .width = t.w,
 	                                .hidden = t.hidden,
 	                                .cached = cached,
-	                                .speed = speed};
+	                                .speed = speed,
+	                                .views = r->views};
 	invar_figures *f;
 	inv_cost cost;
 

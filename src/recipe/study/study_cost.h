@@ -16,6 +16,7 @@ typedef struct inv_cost_rows {
 	uint64_t train, test, all;    /* images: to train on, to measure, of all splits */
 	uint64_t copies, test_copies; /* per image */
 	uint64_t classes;
+	bool views; /* of those to measure */
 	uint32_t d; /* 0: unknown */
 } inv_cost_rows;
 

@@ -123,6 +123,7 @@ static void count_images(const planning *p, const prepared *e, inv_cost_rows *ro
 	rows->classes = invar_dataset_classes(e->dataset);
 	rows->copies = copies_of(e->options, "train");
 	rows->test_copies = copies_of(e->options, measured_split(p->study));
+	rows->views = invar_options_text(e->options, "views", 0);
 }
 
 static invar_status forecast(const inv_study_bank *b, const prepared *e,
@@ -178,6 +179,7 @@ static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows 
 		rows->test = invar_bank_rows(bank, measured_split(p->study));
 		rows->copies = invar_bank_copies(bank, "train");
 		rows->test_copies = invar_bank_copies(bank, measured_split(p->study));
+		rows->views = invar_bank_has_views(bank, measured_split(p->study), INVAR_CLEAN);
 		rows->all = count_rows(bank);
 		rows->classes = count_classes(bank, measured_split(p->study));
 	}
