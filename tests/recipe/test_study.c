@@ -200,7 +200,7 @@ static void what_cannot_be_meant_is_refused(void **state)
 	        "dir/r.yaml:2:1: bank is an existing bank, so encoders cannot be given; remove "
 	        "one of them");
 	refuses(IMAGES "adapters: [keep, keep]\n",
-	        "dir/r.yaml:3:20: two items are named 'keep'; give one of them another name");
+	        "dir/r.yaml:3:18: two items are named 'keep'; give one of them another name");
 	refuses(IMAGES "adapters: [{name: '!!!'}]\n",
 	        "dir/r.yaml:3:19: the name '!!!' has no letter or digit; a folder is named "
 	        "after it");
