@@ -174,6 +174,7 @@ complete -c invar -n '__fish_seen_subcommand_from train' -l loss -x -a 'mawa wac
 complete -c invar -n '__fish_seen_subcommand_from train' -l init -x -a 'random identity rigid ridge features' -d 'initial E; identity, rigid and ridge need hidden to be at least twice the feature width; features is residual'
 complete -c invar -n '__fish_seen_subcommand_from train' -l residual -d 'E(z) = z + MLP(z), which starts at the identity; unless scaled, try it with a learning rate of 1e-4'
 complete -c invar -n '__fish_seen_subcommand_from train' -l scaled -d 'train the residual in units of the spread of clean features about their mean, so that one learning rate suits every encoder; implies residual'
+complete -c invar -n '__fish_seen_subcommand_from train' -l unit -d 'divide features and codes by their norms, for inner products and cosines: raw and normalised features then have the same codes; on by itself where all rows have norm 1, unless there is a decoder'
 complete -c invar -n '__fish_seen_subcommand_from train' -l no-identity -d 'leave out the clean rows'
 complete -c invar -n '__fish_seen_subcommand_from train' -l samples -x -d 'copies per image and step; simclr always uses 2'
 complete -c invar -n '__fish_seen_subcommand_from train' -l hidden -x -d 'width of the hidden layer; with init features, how many random features there are besides twice the feature width'

@@ -574,7 +574,8 @@ INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const 
 /*
  * One loss on given arrays: the value, its terms and the gradients, for checking and for
  * programs with their own training loop. The adapter, the decoder and the arrays must
- * outlive it; the options are copied.
+ * outlive it; the options are copied. Of a unit adapter it is the loss of the map inside
+ * the normalisation, as in training: give it unit rows.
  */
 typedef struct invar_loss invar_loss;
 

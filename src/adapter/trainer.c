@@ -303,8 +303,8 @@ static invar_status settle_unit(inv_trainer *t)
 
 	*n = (inv_row_norms){0};
 	for (uint32_t g = 0; g < t->plan.sources && st == INVAR_OK; g++)
-		st = inv_row_norms_add(t->plan.source[g]->bank, t->plan.source[g]->stored,
-		                       t->plan.source[g]->copies, n);
+		st = inv_source_norms(t->plan.source[g],
+		                      t->plan.loss ? t->plan.s : t->plan.source[g]->copies, n);
 	if (st != INVAR_OK)
 		return st;
 	if (!t->o.unit_known && inv_row_norms_are_one(n) && !t->o.decoder) {
@@ -393,7 +393,9 @@ static invar_status prepare_source(inv_trainer *t)
 		return inv_trainer_interrupted(t);
 	if (st == INVAR_OK)
 		st = inv_train_check(&t->o, t->source, t->sources, &t->plan);
-	return st == INVAR_OK ? settle_unit(t) : st;
+	if (st == INVAR_OK && (st = settle_unit(t)) == INVAR_E_CANCELLED)
+		return inv_trainer_interrupted(t);
+	return st;
 }
 
 /* Are the counters of a checkpoint within this run? */

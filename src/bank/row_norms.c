@@ -33,11 +33,21 @@ bool inv_row_norms_are_one(const inv_row_norms *n)
 	return n->units && n->units + n->zeros == n->rows;
 }
 
+uint64_t inv_norm_images(const inv_split *s)
+{
+	return s->rows < INV_NORM_IMAGES ? s->rows : INV_NORM_IMAGES;
+}
+
+uint64_t inv_norm_image(const inv_split *s, uint64_t i)
+{
+	return i * s->rows / inv_norm_images(s);
+}
+
 /* `ends`: stops at the first row that is not of norm 1 or 0. */
 static invar_status visit_rows(const invar_bank *b, const inv_split *s, uint32_t copies,
                                bool ends, inv_row_norms *n)
 {
-	uint64_t images = s->rows < INV_NORM_IMAGES ? s->rows : INV_NORM_IMAGES;
+	uint64_t images = inv_norm_images(s);
 	float *row = inv_alloc(b->dim * sizeof *row);
 	invar_status st = row ? INVAR_OK : inv_bank_no_memory(b->path);
 
@@ -45,7 +55,7 @@ static invar_status visit_rows(const invar_bank *b, const inv_split *s, uint32_t
 		for (int32_t k = INVAR_CLEAN; k < (int32_t)copies && st == INVAR_OK; k++) {
 			if (ends && n->units + n->zeros < n->rows)
 				break;
-			st = inv_bank_row(b, s, k, i * s->rows / images, row);
+			st = inv_bank_row(b, s, k, inv_norm_image(s, i), row);
 			if (st == INVAR_OK)
 				inv_row_norms_add_rows(row, 1, b->dim, n);
 		}

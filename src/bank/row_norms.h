@@ -5,7 +5,8 @@
  * Rows of a bank are unit rows if the norms of all of them that are looked at are 1 within
  * 1e-3, which rows that were normalised in float16 are; rows of zeros may be among them.
  * At most INV_NORM_IMAGES images, spread evenly over the split, are looked at, each with
- * its clean row and its copies. Looking ends at the first other norm if nothing else is
+ * its clean row and its copies: few, as copies may have to be made for it
+ * (encode/source.h). Looking ends at the first other norm if nothing else is
  * asked for.
  */
 #ifndef INV_ROW_NORMS_H
@@ -13,7 +14,7 @@
 
 #include "bank/bank.h"
 
-enum { INV_NORM_IMAGES = 2048 };
+enum { INV_NORM_IMAGES = 128 };
 
 /* Begin with zeros; several splits may be added. */
 typedef struct inv_row_norms {
@@ -22,7 +23,10 @@ typedef struct inv_row_norms {
 	double mean, squares;  /* squares: sum of squared distances from the mean */
 } inv_row_norms;
 
-/* Clean rows and the first `copies` copies. */
+/* How many images of a split are looked at, and which row number i of them is. */
+uint64_t inv_norm_images(const inv_split *s);
+uint64_t inv_norm_image(const inv_split *s, uint64_t i);
+/* Clean rows and the first `copies` copies, image by image. */
 invar_status inv_row_norms_add(const invar_bank *b, const inv_split *s, uint32_t copies,
                                inv_row_norms *n);
 void inv_row_norms_add_rows(const float *x, uint64_t rows, size_t d, inv_row_norms *n);

@@ -6,8 +6,10 @@
  */
 #include "encode/source.h"
 
-#include "bank/row_norms.h"
+#include "base/memory.h"
 #include "math/unit_rows.h"
+
+enum { MADE_AT_ONCE = 16 }; /* images whose copies are made between two checks of a hook */
 
 void inv_source_close(inv_source *s)
 {
@@ -29,6 +31,39 @@ invar_status inv_source_prepare(inv_source *s, uint64_t seed, const char *folder
                                 const char *called)
 {
 	return s->kind->prepare ? s->kind->prepare(s, seed, folder, called) : INVAR_OK;
+}
+
+/* In the order of stored ones: the mean has the same digits. */
+static invar_status add_made_norms(const inv_source *s, uint32_t copies, inv_row_norms *n)
+{
+	uint64_t images = inv_norm_images(s->stored);
+	uint32_t rows[MADE_AT_ONCE];
+	size_t block = (size_t)MADE_AT_ONCE * s->dim;
+	float *row = inv_alloc((copies + 1) * block * sizeof *row);
+	invar_status st = row ? INVAR_OK : inv_bank_no_memory(s->bank->path);
+
+	for (uint64_t at = 0; at < images && st == INVAR_OK; at += MADE_AT_ONCE) {
+		uint32_t now =
+			images - at < MADE_AT_ONCE ? (uint32_t)(images - at) : (uint32_t)MADE_AT_ONCE;
+		const inv_source_batch b = {.rows = rows, .N = now, .s = copies};
+
+		for (uint32_t i = 0; i < now; i++)
+			rows[i] = (uint32_t)inv_norm_image(s->stored, at + i);
+		if ((st = inv_progress(s->ctx, "norms", at, images)) == INVAR_OK &&
+		    (st = inv_source_fill_clean(s, &b, row)) == INVAR_OK)
+			st = inv_source_fill_copies(s, &b, row + (size_t)now * s->dim);
+		for (uint32_t i = 0; i < now && st == INVAR_OK; i++)
+			for (uint32_t k = 0; k <= copies; k++)
+				inv_row_norms_add_rows(row + ((size_t)k * now + i) * s->dim, 1, s->dim, n);
+	}
+	inv_free(row);
+	return st;
+}
+
+invar_status inv_source_norms(const inv_source *s, uint32_t copies, inv_row_norms *n)
+{
+	return s->unlimited && copies ? add_made_norms(s, copies, n)
+	                              : inv_row_norms_add(s->bank, s->stored, copies, n);
 }
 
 void inv_source_normalise(inv_source *s)

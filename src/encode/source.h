@@ -15,7 +15,7 @@
 #ifndef INV_SOURCE_H
 #define INV_SOURCE_H
 
-#include "bank/bank.h"
+#include "bank/row_norms.h"
 #include "base/rng.h"
 #include "images/dataset.h"
 
@@ -92,6 +92,11 @@ bool inv_source_is_encoded(const inv_source *s);
 invar_status inv_source_prepare(inv_source *s, uint64_t seed, const char *folder,
                                 const char *called);
 
+/*
+ * Adds the norms of some clean rows and of `copies` copies of each; see bank/row_norms.h.
+ * Copies that are not stored are made, those of epoch 0. It must be prepared.
+ */
+invar_status inv_source_norms(const inv_source *s, uint32_t copies, inv_row_norms *n);
 /* From now on its rows, stored or made, are unit(row); it must be prepared. */
 void inv_source_normalise(inv_source *s);
 

@@ -588,6 +588,34 @@ static void measurements_see_unit_features(void **state)
 	invar_adapter_close(plain);
 }
 
+/* What a run keeps of raw rows is found again: the same view is looked for. */
+static void kept_results_are_found_again(void **state)
+{
+	const char *title = "E";
+	invar_options *o = test_options("eval", "metrics", "structure", NULL);
+	invar_adapter *e;
+	invar_results *r;
+	char *missing;
+
+	(void)state;
+	assert_int_equal(train(unit, "kept", closed("ridge"), &e), INVAR_OK);
+	assert_int_equal(invar_eval(raw, (const invar_adapter *[]){e}, &title, 1, o, &r),
+	                 INVAR_OK);
+	assert_int_equal(invar_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
+	assert_string_equal(missing, "structure");
+	invar_free(missing);
+	assert_int_equal(invar_run_keep_results(ctx, test_path("kept"), r, "1"), INVAR_OK);
+	assert_int_equal(invar_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
+	assert_string_equal(missing, "");
+	invar_free(missing);
+	assert_int_equal(invar_eval_missing(unit, o, test_path("kept"), &missing), INVAR_OK);
+	assert_string_equal(missing, "structure"); /* these are other files */
+	invar_free(missing);
+	invar_results_free(r);
+	invar_options_free(o);
+	invar_adapter_close(e);
+}
+
 /* Certified on rows of norm 1: new raw rows are fine, and others are not. */
 static void a_certificate_is_about_unit_rows(void **state)
 {
@@ -640,6 +668,7 @@ int main(void)
 		cmocka_unit_test(rows_of_other_norms_are_reported),
 		cmocka_unit_test(the_rule_is_20_percent_and_some_deviations),
 		cmocka_unit_test(measurements_see_unit_features),
+		cmocka_unit_test(kept_results_are_found_again),
 		cmocka_unit_test(a_certificate_is_about_unit_rows),
 	};
 

@@ -16,7 +16,8 @@ $ invar merge a b c -o mean.safetensors --weights 2,1,1 --json -q
 >   "input_dim": 8,
 >   "hidden": 49,
 >   "output_dim": 8,
->   "residual": false
+>   "residual": false,
+>   "unit": false
 > }
 
 One at half its strength, as a file and when it is applied: the same bytes.

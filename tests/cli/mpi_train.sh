@@ -13,7 +13,7 @@ cd "$work"
 "$make" bank bank 4000 24
 
 # --- Closed forms: enough rows that ranks share them (feature_ranks.h), chosen or given lambda.
-for form in '--init features --hidden 512' '--init features --hidden 512 --ridge 0.1 --anchor 2' '--init ridge' '--init ridge --ridge 0.1' '--init rigid'; do
+for form in '--init features --hidden 512' '--init features --hidden 512 --ridge 0.1 --anchor 2' '--init ridge' '--init ridge --ridge 0.1' '--init ridge --unit' '--init rigid' '--init features --hidden 512 --unit'; do
 	rm -rf plain
 	"$invar" train bank -o plain --loss none $form --threads 1 -q
 	rm -rf shared
@@ -24,7 +24,7 @@ done
 # --- Steps: after 48 of them, the same bytes for every loss; 3 ranks have shares that differ in size.
 lines_of() { cat "$1/log.jsonl" 2>/dev/null | wc -l; }
 log_of() { sed 's/, "seconds".*//' "$1/log.jsonl"; }
-for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --scaled' 'keep --validation 0.1' simclr hsic waco; do
+for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --scaled' 'mawa --unit' 'keep --validation 0.1' simclr hsic waco; do
 	options=(--loss $loss --hidden 72 --epochs 3 --batch-size 250 --threads 1 -q)
 	[ "$loss" != waco ] || options+=(--projections 40)
 	rm -rf plain

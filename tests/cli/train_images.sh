@@ -29,6 +29,12 @@ for space in normalized pixel; do
 	cmp bank-$space/train/clean.npy by-images-$space/clean/train/clean.npy
 done
 
+# The same with --unit: copies that are made are normalised as stored ones are.
+"$invar" train bank-normalized -o unit-by-bank "${short[@]}" --samples 1 --epochs 1 --seed 3 --unit
+"$invar" train "${images[@]}" -o unit-by-images "${short[@]}" --samples 1 --epochs 1 --seed 3 --unit
+cmp unit-by-bank/adapter.safetensors unit-by-images/adapter.safetensors
+grep -q '"invar.unit":"1"' unit-by-images/adapter.safetensors || fail "it is not said that the adapter is unit"
+
 # The same with --scaled and a decoder; stopped and resumed, the same again.
 scaled=("${short[@]}" --loss mawa --scaled --decoder --samples 1 --seed 3 --validation 0.1 --keep best)
 "$invar" train bank-normalized -o scaled-by-bank "${scaled[@]}" --epochs 1

@@ -230,11 +230,14 @@ def check_forms(photos, weights):
     net = open_resnet(weights)
     model = torch.nn.Sequential(net, E.torch())
     assert model(torch.zeros(1, 3, SIDE, SIDE)).shape == (1, E.output)
-    for options in ({"preset": "instant"}, {"preset": "paper", "epochs": 1}, {"loss": "waco", "preset": "paper", "width": 64,
-                                                                              "epochs": 1, "projections": 20}):
+    for options in ({"preset": "instant"}, {"preset": "instant", "unit": True}, {"preset": "paper", "epochs": 1},
+                    {"preset": "paper", "epochs": 1, "unit": True},
+                    {"loss": "waco", "preset": "paper", "width": 64, "epochs": 1, "projections": 20}):
         other = invar.train(bank, "run-" + "-".join(map(str, options.values())), **options).adapter
+        rows = np.concatenate([z, np.zeros_like(z[:1])]) if other.unit else z
         with torch.inference_mode():
-            judge(f"E.torch() of {options}", apart(other.torch()(torch.from_numpy(z)).numpy(), other(z)), MODULE_TOLERANCE)
+            for title, network in (("E.torch()", other.torch()), ("its script", torch.jit.script(other.torch()))):
+                judge(f"{title} of {options}", apart(network(torch.from_numpy(rows)).numpy(), other(rows)), MODULE_TOLERANCE)
     program_bank = [PROGRAM, "encode", photos, "-o", "bank-cli", "--weights", weights, "--augment", "rotation", "--holdout",
                     "0.3", "--size", str(SIDE), "--copies", "3", "-q"]
     subprocess.run(program_bank, check=True)

@@ -8,6 +8,7 @@ import threading
 import time
 import timeit
 import unittest
+import warnings
 
 import numpy as np
 
@@ -105,6 +106,42 @@ class Apply(InFolder):
         np.testing.assert_allclose(invar.merge([self.E, "e.safetensors"])(z), self.E(z), atol=1e-5)
         with self.assertRaises(invar.UseError):
             invar.merge([self.E], weights=[1, 2])
+
+    def test_unit_adapters(self):
+        """Features and codes are divided by their norms; zeros stay zeros."""
+        z = (30 * rng.normal(size=(300, D)) + 5).astype("f4")
+        z[7] = 0
+        norm = lambda x: x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-30)
+        E = invar.Adapter.from_weights(*WEIGHTS, unit=True)
+        self.assertTrue(E.unit and not self.E.unit)
+        self.assertIn("unit", repr(E))
+        np.testing.assert_allclose(E(z), norm(plain(norm(z))), atol=1e-6)
+        np.testing.assert_allclose(E(z), E(norm(z)), atol=1e-6)
+        for other in (pickle.loads(pickle.dumps(E)), invar.merge([E, E])):
+            self.assertTrue(other.unit)
+            np.testing.assert_allclose(other(z), E(z), atol=1e-6)
+        with self.assertRaisesRegex(invar.MismatchError, "does not, so they cannot be merged"):
+            invar.merge([E, self.E])
+
+    def test_norms_that_do_not_fit(self):
+        """One UserWarning per adapter, and none for rows like those of training or for a unit adapter."""
+        clean = rng.normal(size=(200, D)) + 4
+        copies = [clean + 0.1 * rng.normal(size=clean.shape) for _ in range(2)]
+        options = {"loss": "none", "init": "ridge", "hidden": 16}
+        raw = invar.train(invar.bank(clean, copies), **options).adapter
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            raw(clean), raw(clean[0]), raw(np.stack(copies, 1)), raw(np.zeros((0, D)))
+            found = invar.train(invar.bank(clean / np.linalg.norm(clean, axis=1, keepdims=True), [
+                copy / np.linalg.norm(copy, axis=1, keepdims=True) for copy in copies]), **options).adapter
+            self.assertTrue(found.unit and not raw.unit)
+            found(clean), found(clean / 100)
+        with self.assertWarnsRegex(UserWarning, "these rows have norm 1; .* train it again with unit") as caught:
+            raw(clean / np.linalg.norm(clean, axis=1, keepdims=True))
+        self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            raw(clean / 100)  # said once
 
     def test_the_lock_is_released(self):
         """While one thread is in C, another one runs Python: it lets the first one go on."""
