@@ -283,9 +283,9 @@ static invar_status note_rival(const job *j)
 
 		if (!rival || !own->images || !(rival->value > own->value))
 			continue;
-		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %.1f to %.1f %%",
-		                         any ? ";" : "", d == INV_L2 ? "L2" : "cosine",
-		                         100 * rival->value, 100 * own->value);
+		fill += (size_t)snprintf(
+			text + fill, sizeof text - fill, "%s %s (%.1f and %.1f %%)", any ? " and" : "",
+			d == INV_L2 ? "L2" : "cosine", 100 * rival->value, 100 * own->value);
 		any = true;
 	}
 	return any ? inv_results_note(in->results, text) : INVAR_OK;

@@ -70,21 +70,27 @@ static invar_status load_files(merging *m)
 /* ---- Columns
  * ------------------------------------------------------------------------------ */
 
-static void column_of(size_t adapter, char id[ID])
-{
-	snprintf(id, ID, "%zu", adapter + 1);
-}
+/* The columns of the one adapter of a file: codes alone, and with four views per query. */
+static const char *const of_adapter[] = {"1", "1.views"};
+enum { COLUMNS = sizeof of_adapter / sizeof *of_adapter };
 
 static bool is_adapter(const char *id)
 {
-	return strcmp(id, "1") == 0;
+	return strcmp(id, of_adapter[0]) == 0 || strcmp(id, of_adapter[1]) == 0;
 }
 
-static void add_column(merging *m, const char *id, const char *title, json_t *adapter)
+/* The same column among those of all adapters: "1.views" becomes "3.views". */
+static void column_of(size_t adapter, const char *id, char out[ID])
+{
+	snprintf(out, ID, "%zu%s", adapter + 1, id + 1);
+}
+
+/* Takes title. */
+static void add_column(merging *m, const char *id, json_t *title, json_t *adapter)
 {
 	json_array_append_new(
 		json_object_get(m->out, "columns"),
-		json_pack("{s:s, s:s, s:O*}", "id", id, "title", title, "adapter", adapter));
+		json_pack("{s:s, s:o, s:O*}", "id", id, "title", title, "adapter", adapter));
 }
 
 /* Those without an adapter are taken from the first file; then every adapter. */
@@ -96,16 +102,20 @@ static void add_columns(merging *m)
 	json_array_foreach (first, i, column)
 		if (!is_adapter(json_string_value(json_object_get(column, "id"))))
 			json_array_append(json_object_get(m->out, "columns"), column);
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		json_t *path = NULL, *own = json_object_get(m->doc[a][0], "columns");
-		char id[ID];
+	for (size_t a = 0; a < m->of->adapters; a++)
+		json_array_foreach (json_object_get(m->doc[a][0], "columns"), i, column) {
+			const char *name = json_string_value(json_object_get(column, "id"));
+			bool views = strcmp(name, of_adapter[0]) != 0;
+			char id[ID];
 
-		json_array_foreach (own, i, column)
-			if (is_adapter(json_string_value(json_object_get(column, "id"))))
-				path = json_object_get(column, "adapter");
-		column_of(a, id);
-		add_column(m, id, m->of->adapter[a].title, path);
-	}
+			if (!is_adapter(name))
+				continue;
+			column_of(a, name, id);
+			add_column(
+				m, id,
+				json_sprintf("%s%s", m->of->adapter[a].title, views ? ", 4 views" : ""),
+				json_object_get(column, "adapter"));
+		}
 }
 
 /* ---- Values
@@ -186,11 +196,13 @@ static void put_metric(merging *m, const char *metric)
 			put_value(m, metric, name,
 			          mean_value(m->doc[0], m->of->adapter[0].files, metric, name));
 	}
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, id);
-		put_value(m, metric, id,
-		          mean_value(m->doc[a], m->of->adapter[a].files, metric, "1"));
-	}
+	for (size_t a = 0; a < m->of->adapters; a++)
+		for (size_t c = 0; c < COLUMNS; c++) {
+			column_of(a, of_adapter[c], id);
+			put_value(
+				m, metric, id,
+				mean_value(m->doc[a], m->of->adapter[a].files, metric, of_adapter[c]));
+		}
 }
 
 /* Metrics and measurements of all files, in the order in which they first appear. */
@@ -218,12 +230,13 @@ static void merge_columns(json_t *into, json_t *from, size_t adapter)
 	json_t *value;
 	char own[ID];
 
-	column_of(adapter, own);
 	json_object_foreach (from, id, value)
-		if (is_adapter(id))
+		if (is_adapter(id)) {
+			column_of(adapter, id, own);
 			json_object_set(into, own, value);
-		else if (!json_object_get(into, id))
+		} else if (!json_object_get(into, id)) {
 			json_object_set(into, id, value);
+		}
 }
 
 static json_t *find_by_id(const json_t *list, const char *id)
@@ -356,7 +369,7 @@ static void add_all_published(merging *m)
 		return;
 	add_published(m, "F", "F", "F");
 	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, id);
+		column_of(a, of_adapter[0], id);
 		add_published(m, id, m->of->adapter[a].title, m->of->adapter[a].title);
 	}
 }
