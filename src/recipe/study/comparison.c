@@ -85,6 +85,17 @@ static void column_of(size_t adapter, const char *id, char out[ID])
 	snprintf(out, ID, "%zu%s", adapter + 1, id + 1);
 }
 
+static json_t *find_by_id(const json_t *list, const char *id)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach (list, i, entry)
+		if (strcmp(json_string_value(json_object_get(entry, "id")), id) == 0)
+			return entry;
+	return NULL;
+}
+
 /* Takes title. */
 static void add_column(merging *m, const char *id, json_t *title, json_t *adapter)
 {
@@ -93,7 +104,10 @@ static void add_column(merging *m, const char *id, json_t *title, json_t *adapte
 		json_pack("{s:s, s:o, s:O*}", "id", id, "title", title, "adapter", adapter));
 }
 
-/* Those without an adapter are taken from the first file; then every adapter. */
+/*
+ * Those without an adapter are taken from the first file; then every adapter, also one that
+ * was not trained, and its column with views where it has one.
+ */
 static void add_columns(merging *m)
 {
 	json_t *column, *first = json_object_get(m->doc[0][0], "columns");
@@ -102,20 +116,18 @@ static void add_columns(merging *m)
 	json_array_foreach (first, i, column)
 		if (!is_adapter(json_string_value(json_object_get(column, "id"))))
 			json_array_append(json_object_get(m->out, "columns"), column);
-	for (size_t a = 0; a < m->of->adapters; a++)
-		json_array_foreach (json_object_get(m->doc[a][0], "columns"), i, column) {
-			const char *name = json_string_value(json_object_get(column, "id"));
-			bool views = strcmp(name, of_adapter[0]) != 0;
-			char id[ID];
+	for (size_t a = 0; a < m->of->adapters; a++) {
+		const json_t *own = json_object_get(m->doc[a][0], "columns");
+		const char *title = m->of->adapter[a].title;
+		char id[ID];
 
-			if (!is_adapter(name))
-				continue;
-			column_of(a, name, id);
-			add_column(
-				m, id,
-				json_sprintf("%s%s", m->of->adapter[a].title, views ? ", 4 views" : ""),
-				json_object_get(column, "adapter"));
-		}
+		column = find_by_id(own, of_adapter[0]);
+		column_of(a, of_adapter[0], id);
+		add_column(m, id, json_string(title), json_object_get(column, "adapter"));
+		column_of(a, of_adapter[1], id);
+		if (find_by_id(own, of_adapter[1]))
+			add_column(m, id, json_sprintf("%s, 4 views", title), NULL);
+	}
 }
 
 /* ---- Values
@@ -237,17 +249,6 @@ static void merge_columns(json_t *into, json_t *from, size_t adapter)
 		} else if (!json_object_get(into, id)) {
 			json_object_set(into, id, value);
 		}
-}
-
-static json_t *find_by_id(const json_t *list, const char *id)
-{
-	json_t *entry;
-	size_t i;
-
-	json_array_foreach (list, i, entry)
-		if (strcmp(json_string_value(json_object_get(entry, "id")), id) == 0)
-			return entry;
-	return NULL;
 }
 
 /* "series" and "scatters": lists of {id, …, columns}. */
