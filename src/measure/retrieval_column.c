@@ -272,10 +272,12 @@ static invar_status note_rival(const job *j)
 
 	if (!in->adapter || in->views)
 		return INVAR_OK;
-	fill = (size_t)snprintf(
-		text, sizeof text,
-		"same %s @1: F with 4 views (4 encodings per query) is ahead of %.60s by",
-		j->sought == INV_SAME_IMAGE ? "image" : "class", in->title);
+	fill =
+		(size_t)snprintf(text, sizeof text,
+	                     "same %s @1, %s: F with 4 views (4 encodings per query) is ahead "
+	                     "of %.60s by",
+	                     j->sought == INV_SAME_IMAGE ? "image" : "class",
+	                     index == OLD ? "old index" : "re-indexed", in->title);
 	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
 		const inv_interval *own = &j->found[index][d][AUGMENTED].figure[INV_AT_1];
 		const invar_value *rival = invar_results_value(

@@ -230,7 +230,7 @@ With views in the bank, every column is followed by one with four encodings per 
 $ printf 'P' | tr P '\223' > photos.npy; printf "NUMPY\001\000\166\000%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (60, 4, 4), }" >> photos.npy; seq -s '' 1000 2000 | head -c 960 >> photos.npy; invar encode npy:photos.npy --encoder pixels -o viewed --holdout 0.5 --augment rotation --copies 2 --views 4 -q; invar train viewed -o seen --preset instant --hidden 64 -q; invar eval viewed seen --metrics same-image -q > seen.txt; sed -n '3s/   */, /gp' seen.txt; sed -n '/encodings per query/{s/([0-9. and]* %)/(A and B %)/g; p}' seen.txt; sed -n 's/^ *\("baselines"\|"[FE].views"\): {$/\1/p' seen/metrics.json
 > , F, F, 4 views, seen, seen, 4 views
 > 4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest of the four counts; 4 encodings per query
-> same image @1: F with 4 views (4 encodings per query) is ahead of seen by L2 (A and B %) and cosine (A and B %)
+> same image @1, old index: F with 4 views (4 encodings per query) is ahead of seen by L2 (A and B %) and cosine (A and B %)
 > "baselines"
 > "F.views"
 > "E.views"
