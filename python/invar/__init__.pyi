@@ -43,6 +43,7 @@ def encode(
     mean: OptionText = None,
     std: OptionText = None,
     copies: OptionText = None,
+    views: OptionText = None,
     dtype: Literal["float32", "float16"] | None = 'float32',
     seed: int | None = 0,
     classes: OptionText = None,
@@ -81,6 +82,7 @@ def encode(
     mean: OptionText = None,
     std: OptionText = None,
     copies: OptionText = None,
+    views: OptionText = None,
     dtype: Literal["float32", "float16"] | None = 'float32',
     seed: int | None = 0,
     classes: OptionText = None,
@@ -119,6 +121,7 @@ def encode(
     mean: OptionText = None,
     std: OptionText = None,
     copies: OptionText = None,
+    views: OptionText = None,
     dtype: Literal["float32", "float16"] | None = 'float32',
     seed: int | None = 0,
     classes: OptionText = None,
@@ -226,7 +229,6 @@ def eval(
     k: int | None = 20,
     index: Literal["adapted", "clean"] | None = 'adapted',
     leave_one_out: bool | None = False,
-    views: OptionText = None,
     query_image: Literal["left-out", "counted"] | None = 'left-out',
     bins: int | None = 12,
     graph: Literal["published", "plain"] | None = 'published',
@@ -339,6 +341,7 @@ class Bank:
     def copies(self, split: str = 'train') -> int: ...
     def clean(self, split: str = 'train') -> NDArray[Any]: ...
     def copy(self, index: int, split: str = 'train') -> Floats: ...
+    def views(self, index: int = -1, split: str = 'train') -> Floats | None: ...
     def labels(self, split: str = 'train') -> NDArray[np.int64] | None: ...
     def names(self, split: str = 'train') -> list[str] | None: ...
     def __fspath__(self) -> str: ...
@@ -423,7 +426,6 @@ class Run:
         k: int | None = 20,
         index: Literal["adapted", "clean"] | None = 'adapted',
         leave_one_out: bool | None = False,
-        views: OptionText = None,
         query_image: Literal["left-out", "counted"] | None = 'left-out',
         bins: int | None = 12,
         graph: Literal["published", "plain"] | None = 'published',

@@ -72,6 +72,17 @@ class Bank(OfFolder):
         call(lib.invar_bank_read, self._pointer, encoded(split), index, 0, len(out), out.ctypes.data)
         return out
 
+    def views(self, index=CLEAN, split="train"):
+        """The features of the same rows with their images rotated by 90, 180 and 270 degrees, [n, 3, d], read as float32.
+
+        Of copy `index`, or of the clean rows; None if `encode` was not asked for views.
+        """
+        if not lib.invar_bank_has_views(self._pointer, self._split(split), index):
+            return None
+        out = np.empty((self.rows(split), 3, self.dim), np.float32)
+        call(lib.invar_bank_read_views, self._pointer, encoded(split), index, 0, len(out), out.ctypes.data)
+        return out
+
     def labels(self, split="train"):
         """One integer per row, negative for none; None if the split has no labels."""
         if not lib.invar_bank_has_labels(self._pointer, self._split(split)):

@@ -170,7 +170,7 @@ PROTOTYPES = {
     "dataset_open": "Spspp", "dataset_close": "-p",
     "bank_open": "Spsp", "bank_open_with": "Spspp", "bank_dim": "up", "bank_splits": "zp", "bank_split": "spz",
     "bank_rows": "Ups", "bank_copies": "ups", "bank_has_labels": "ips", "bank_field": "sps",
-    "bank_read": "SpslUUp", "bank_labels": "Spsp", "bank_class": "spU", "bank_has_names": "ips",
+    "bank_read": "SpslUUp", "bank_has_views": "ipsl", "bank_read_views": "SpslUUp", "bank_labels": "Spsp", "bank_class": "spU", "bank_has_names": "ips",
     "bank_names": "Spsp", "bank_close": "-p", "bank_synthesize": "Spps",
     "train": "Spzps", "run_keep_results": "Spsps", "run_results": "Spszp",
     "train_images": "Sppps", "train_images_options": "Sps", "run_is_begun": "isi",

@@ -55,7 +55,7 @@ ANNOTATIONS = {
     "->results": "list[Results]", "->table": "list[list[str]]", "->notes": "list[str]", "->heading": "str",
     "->to_json": "str", "->value": "dict[str, Any] | None", "->__getitem__": "float", "->columns": "list[str]",
     "->titles": "list[str]", "->metrics": "list[str]", "->complete": "bool", "->splits": "list[str]", "->dim": "int",
-    "->rows": "int", "->copies": "int", "->clean": "NDArray[Any]", "->copy": "Floats",
+    "->rows": "int", "->copies": "int", "->clean": "NDArray[Any]", "->copy": "Floats", "->views": "Floats | None",
     "->labels": "NDArray[np.int64] | None", "->names": "list[str] | None", "->field": "str | None",
     "->metadata": "str | None", "->save": "None", "->to_bytes": "bytes", "->weights": "dict[str, Floats]",
     "->torch": "Any", "->input": "int", "->output": "int", "->hidden": "int", "->residual": "bool", "->unit": "bool", "->path": "str",

@@ -8,14 +8,12 @@
 # IMAGES holds stl10/{train,test}, ucmerced/{train,test} and NEU, a folder per class; WEIGHTS
 # holds resnet50_keras.f16.safetensors, resnet18.safetensors and
 # squeezenet1_1_caffe.f16.safetensors. Makes OUT/NAME for the names given, or for all of the
-# list below, and OUT/NAME-views, the same bank with VIEWS (8) copies of test, for the means of
-# views that an adapter is compared with; VIEWS=0 leaves these out. All images are prepared at
-# 96 x 96, all draws have seed 0. A bank that exists is kept, one that was interrupted resumes.
+# list below, each with four views of every copy of test, the rival that an adapter is compared
+# with. All images are prepared at 96 x 96, all draws have seed 0. A bank that exists is kept, one that was interrupted resumes.
 # INVAR names the program, if it is not on PATH.
 set -eu
 images=$1 weights=$2 out=$3
 shift 3
-views=${VIEWS:-8}
 . "$(dirname "$0")/../common.sh"
 
 # name                                images    encoder        augment            train test
@@ -40,28 +38,14 @@ weights_of() { # ENCODER
 	esac
 }
 
-# encode BANK IMAGES ENCODER AUGMENT TRAIN TEST
-encode() {
+# make_bank NAME IMAGES ENCODER AUGMENT TRAIN TEST
+make_bank() {
 	local how=()
 	# NEU has no splits: the last 9 of the 30 images of each class are test.
 	[ "$2" = NEU ] && how=(--holdout 0.3)
-	"$invar" encode "folder:$images/$2" -o "$1" --encoder "$3" --weights "$(weights_of "$3")" \
-		--size 96 --augment "$4" --copies "train=$5,test=$6" "${how[@]}"
-	du -sh "$1"
-}
-
-# make_bank NAME IMAGES ENCODER AUGMENT TRAIN TEST
-make_bank() {
-	local bank=$out/$1
-	shift
-	encode "$bank" "$@"
-	[ "$views" -gt 0 ] || return 0
-	if [ ! -e "$bank-views" ]; then
-		rm -rf "$bank-views.part"
-		cp -r "$bank" "$bank-views.part"
-		mv "$bank-views.part" "$bank-views"
-	fi
-	encode "$bank-views" "${@:1:4}" "$views"
+	"$invar" encode "folder:$images/$2" -o "$out/$1" --encoder "$3" --weights "$(weights_of "$3")" \
+		--size 96 --augment "$4" --copies "train=$5,test=$6" --views 4 "${how[@]}"
+	du -sh "$out/$1"
 }
 
 while read -r name row; do

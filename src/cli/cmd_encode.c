@@ -188,12 +188,13 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b}", "name",
-		                                     inv_name_json(name), "rows",
-		                                     (json_int_t)invar_bank_rows(b, name), "copies",
-		                                     (json_int_t)invar_bank_copies(b, name),
-		                                     "labels", invar_bank_has_labels(b, name),
-		                                     "names", invar_bank_has_names(b, name)));
+		json_array_append_new(
+			all, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name", inv_name_json(name),
+		                   "rows", (json_int_t)invar_bank_rows(b, name), "copies",
+		                   (json_int_t)invar_bank_copies(b, name), "labels",
+		                   invar_bank_has_labels(b, name), "names",
+		                   invar_bank_has_names(b, name), "views",
+		                   invar_bank_has_views(b, name, INVAR_CLEAN)));
 	}
 	return all;
 }
@@ -275,16 +276,17 @@ const inv_command inv_cmd_encode = {
 	.name = "encode",
 	.purpose = "turns images and augmented copies of them into a bank of features",
 	.usage = "DATASET -o BANK [options]",
-	.about = "Images are decoded, resized if a size is set (byte for byte as Pillow does), "
-			 "normalised, augmented and encoded. BANK receives the clean rows, labels, "
-			 "copies with their drawn parameters, SPLIT/names.txt with the file of each "
-			 "row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
-			 "SHA-256 of each image, and bank.json, which records how it was made. "
-			 "Existing rows are kept: splits and copies can be added later and have the "
-			 "same bytes as if made at once. A bank made with another encoder, SPEC, size "
-			 "or seed cannot be extended, nor can one whose images have changed since. "
-			 "Rows are finished in blocks of 256: after an interruption the same command "
-			 "resumes after the last finished block and ends with the same bytes.",
+	.about =
+		"Images are decoded, resized if a size is set (byte for byte as Pillow does), "
+		"normalised, augmented and encoded. BANK receives the clean rows, labels, "
+		"copies with their drawn parameters, SPLIT/names.txt with the file of each "
+		"row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
+		"SHA-256 of each image, and bank.json, which records how it was made. "
+		"Existing rows are kept: splits, copies and views can be added later and have the "
+		"same bytes as if made at once. A bank made with another encoder, SPEC, size "
+		"or seed cannot be extended, nor can one whose images have changed since. "
+		"Rows are finished in blocks of 256: after an interruption the same command "
+		"resumes after the last finished block and ends with the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
 	.places = inv_dataset_item,

@@ -272,10 +272,12 @@ static invar_status note_rival(const job *j)
 
 	if (!in->adapter || in->views)
 		return INVAR_OK;
-	fill = (size_t)snprintf(
-		text, sizeof text,
-		"same %s @1: F with 4 views (4 encodings per query) is ahead of %.60s by",
-		j->sought == INV_SAME_IMAGE ? "image" : "class", in->title);
+	fill =
+		(size_t)snprintf(text, sizeof text,
+	                     "same %s @1, %s: F with 4 views (4 encodings per query) is ahead "
+	                     "of %.60s by",
+	                     j->sought == INV_SAME_IMAGE ? "image" : "class",
+	                     index == OLD ? "old index" : "re-indexed", in->title);
 	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
 		const inv_interval *own = &j->found[index][d][AUGMENTED].figure[INV_AT_1];
 		const invar_value *rival = invar_results_value(
@@ -283,9 +285,9 @@ static invar_status note_rival(const job *j)
 
 		if (!rival || !own->images || !(rival->value > own->value))
 			continue;
-		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %.1f to %.1f %%",
-		                         any ? ";" : "", d == INV_L2 ? "L2" : "cosine",
-		                         100 * rival->value, 100 * own->value);
+		fill += (size_t)snprintf(
+			text + fill, sizeof text - fill, "%s %s (%.1f and %.1f %%)", any ? " and" : "",
+			d == INV_L2 ? "L2" : "cosine", 100 * rival->value, 100 * own->value);
 		any = true;
 	}
 	return any ? inv_results_note(in->results, text) : INVAR_OK;

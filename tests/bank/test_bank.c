@@ -151,6 +151,86 @@ static void wrong_banks_are_refused_in_a_sentence(void **state)
 	refuse(test_path("json"), INVAR_E_FORMAT, "line 1");
 }
 
+/* [rows, views, DIM], or without views [rows, DIM]. */
+static void write_views(const char *path, size_t rows, size_t views, size_t dim,
+                        invar_dtype type, float last)
+{
+	const uint64_t shape[3] = {rows, views ? views : dim, dim};
+	size_t cells = rows * (views ? views : 1) * dim;
+	float x[100];
+
+	for (size_t i = 0; i < cells; i++)
+		x[i] = (float)i;
+	x[cells - 1] = last;
+	assert_int_equal(invar_array_write(ctx, path, x, views ? 3 : 2, shape, type), INVAR_OK);
+}
+
+static void views_are_optional_for_each_array(void **state)
+{
+	float all[INV_ROTATED * DIM];
+	const inv_split *s;
+	invar_bank *b;
+
+	(void)state;
+	write_bank("viewed", INVAR_FLOAT32);
+	write_views(test_path("viewed/train/clean.views.npy"), ROWS, INV_ROTATED, DIM,
+	            INVAR_FLOAT32, 0);
+	write_views(test_path("viewed/train/aug/001.views.npy"), ROWS, INV_ROTATED, DIM,
+	            INVAR_FLOAT16, 0);
+	assert_int_equal(invar_bank_open(ctx, test_path("viewed"), &b), INVAR_OK);
+	s = inv_bank_split(b, "train");
+	assert_true(invar_bank_has_views(b, "train", INVAR_CLEAN));
+	assert_false(invar_bank_has_views(b, "train", 0));
+	assert_true(invar_bank_has_views(b, "train", 1));
+	assert_false(invar_bank_has_views(b, "test", INVAR_CLEAN));
+	assert_false(inv_split_copies_have_views(s));
+	assert_int_equal(invar_bank_read_views(b, "train", 1, 2, 1, all), INVAR_OK);
+	for (size_t i = 0; i < INV_ROTATED * DIM; i++)
+		assert_true(all[i] == (float)(2 * INV_ROTATED * DIM + i));
+	assert_int_equal(invar_bank_read_views(b, "train", 0, 0, 1, all), INVAR_E_MISMATCH);
+	test_assert_error("no train/aug/000.views.npy");
+	invar_bank_close(b);
+}
+
+static void wrong_views_are_refused_in_a_sentence(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t rows, views, dim;
+		const char *word;
+	} cases[] = {
+		{"rows", ROWS + 1, INV_ROTATED, DIM, "its shape is (6, 3, 3) but (5, 3, 3) was"},
+		{"four", ROWS, 4, DIM, "its shape is (5, 4, 3)"},
+		{"wide", ROWS, INV_ROTATED, DIM + 1, "its shape is (5, 3, 4)"},
+		{"flat", ROWS, 0, DIM, "three rotated views of each row"},
+	};
+	float all[ROWS * INV_ROTATED * DIM];
+	invar_bank *b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		write_bank(cases[i].name, INVAR_FLOAT32);
+		write_views(test_path("%s/train/aug/001.views.npy", cases[i].name), cases[i].rows,
+		            cases[i].views, cases[i].dim, INVAR_FLOAT32, 0);
+		refuse(test_path("%s", cases[i].name), INVAR_E_MISMATCH, cases[i].word);
+	}
+	write_bank("orphan", INVAR_FLOAT32);
+	write_views(test_path("orphan/train/aug/002.views.npy"), ROWS, INV_ROTATED, DIM,
+	            INVAR_FLOAT32, 0);
+	refuse(test_path("orphan"), INVAR_E_FORMAT, "has 002.views.npy but no 002.npy");
+	write_bank("bytes", INVAR_FLOAT32);
+	test_write(test_path("bytes/train/clean.views.npy"), "not an array", 12);
+	refuse(test_path("bytes"), INVAR_E_FORMAT, "clean.views.npy");
+	write_bank("nan-views", INVAR_FLOAT32);
+	write_views(test_path("nan-views/train/clean.views.npy"), ROWS, INV_ROTATED, DIM,
+	            INVAR_FLOAT32, NAN);
+	assert_int_equal(invar_bank_open(ctx, test_path("nan-views"), &b), INVAR_OK);
+	assert_int_equal(invar_bank_read_views(b, "train", INVAR_CLEAN, 0, ROWS, all),
+	                 INVAR_E_NUMERIC);
+	test_assert_error("row 4, rotated by 270 degrees, column 2 is NaN");
+	invar_bank_close(b);
+}
+
 static void nan_is_named_with_file_row_and_column(void **state)
 {
 	uint64_t shape[2] = {ROWS, DIM};
@@ -189,6 +269,8 @@ int main(void)
 		cmocka_unit_test(numbered_copies_are_read),
 		cmocka_unit_test(a_stacked_array_is_read_as_copies),
 		cmocka_unit_test(wrong_banks_are_refused_in_a_sentence),
+		cmocka_unit_test(views_are_optional_for_each_array),
+		cmocka_unit_test(wrong_views_are_refused_in_a_sentence),
 		cmocka_unit_test(nan_is_named_with_file_row_and_column),
 		cmocka_unit_test(the_shared_banks_open),
 	};

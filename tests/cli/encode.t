@@ -64,7 +64,8 @@ $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 3 
 >       "rows": 12,
 >       "copies": 3,
 >       "labels": false,
->       "names": false
+>       "names": false,
+>       "views": false
 >     }
 >   ]
 > }
@@ -108,7 +109,7 @@ $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 2 
 
 Where images are files, a bank has their names.
 $ make-input photos pets 5; mv pets/even/0002.png "$(printf 'pets/even/a\\b\nc.png')"; invar encode folder:pets --encoder pixels -o pets-bank --size 4 --json -q | grep names; cat pets-bank/train/names.txt
->       "names": true
+>       "names": true,
 > even/0000.png
 > even/0004.png
 > even/a\\b\x0ac.png
@@ -123,6 +124,48 @@ $ mv elsewhere/odd/0001.png elsewhere/odd/0002.png; invar encode folder:elsewher
 $ mv elsewhere/odd/0002.png elsewhere/odd/0001.png; cp elsewhere/odd/0003.png elsewhere/odd/0001.png; invar encode folder:elsewhere --encoder pixels -o pets-bank --size 4 --augment rotation --copies 2 -q
 ! invar: pets-bank/train/fingerprints.npy: image 3 (odd/0001.png) of train has changed since its row was encoded; restore the old image, or use another bank
 ? 1
+
+Views, the same images rotated by right angles, for test or the splits that are named; they can be added later.
+$ invar encode npy:x.npy --encoder pixels -o viewed --size 4 --holdout 0.5 --augment rotation --copies 1 --views 4 2>&1 | sed '1d; s/[0-9.]* per second/N per second/; 5,$d'; find viewed/test -type f | LC_ALL=C sort; tail -13 viewed/bank.json
+> train: 6 images, 1 copy; 12 encoded, N per second
+> test: 6 images, 1 copy; 12 encoded, N per second
+> test: views of 6 images, 1 copy; 36 encoded, N per second
+> viewed/test/aug/000.npy
+> viewed/test/aug/000.params.npy
+> viewed/test/aug/000.views.npy
+> viewed/test/clean.npy
+> viewed/test/clean.views.npy
+> viewed/test/fingerprints.npy
+>   "train": {
+>    "images": 6,
+>    "rows": 6,
+>    "left_out": []
+>   },
+>   "test": {
+>    "images": 6,
+>    "rows": 6,
+>    "left_out": [],
+>    "views": 4
+>   }
+>  }
+> }
+$ invar encode npy:x.npy --encoder pixels -o viewed --size 4 --holdout 0.5 --augment rotation --copies 2 -q; invar eval viewed --metrics same-image -q | tail -2
+> 4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest of the four counts; 4 encodings per query
+> not all copies have views, so only clean queries are measured with 4 views; encode adds the missing ones
+$ invar encode npy:x.npy --encoder pixels -o viewed --size 4 --holdout 0.5 --augment rotation --copies 2 --views 4 --dry-run | sed -n '1p; 3s/,.*//p'
+> 12 images, 90 features of 16 numbers in float32; 72 of them already exist, 18 are to be made
+> disk  0.00 MB needed
+$ invar encode npy:x.npy --encoder pixels -o viewed --size 4 --holdout 0.5 --augment rotation --copies 2 --views 4 --json -q | grep views; invar encode npy:x.npy --encoder pixels -o viewed --size 4 --holdout 0.5 --augment rotation --copies 2 --views 4 2>&1 | sed -n 3p
+>       "views": true
+>       "views": false
+> test: already exists, with views and 2 copies; nothing to do
+$ invar encode npy:x.npy --encoder pixels -o planned --holdout 0.5 --views 4 -q; invar encode npy:x.npy --encoder pixels -o planned --size 4 --views 4 -q
+! invar encode: --views 4: needs square images, but the encoder gets 4 x 3 pixels; use --size N
+! invar encode: --views 4: npy:x.npy has no split test; name the splits to store views of, such as val=4
+? 2
+$ invar encode npy:x.npy --encoder pixels -o planned --size 4 --views 3 -q
+! invar encode: --views 3: must be 4, or by split such as val=4,test=4
+? 2
 
 What is refused.
 $ invar encode npy:x.npy --encoder pixels -o bank --augment noise -q
@@ -180,4 +223,5 @@ $ ls
 > pets-bank
 > run
 > split
+> viewed
 > x.npy

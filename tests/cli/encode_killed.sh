@@ -71,3 +71,28 @@ rm torn/train/aug/003.npy.part
 truncate -s -1 torn/train/aug/004.npy.part
 "$invar" encode "${options[@]}" -o torn
 diff -r whole torn
+
+# Views come after all copies of a split, and are resumed by the same rules.
+viewed=("${options[@]}" --copies train=2,test=20 --views 4)
+count=$(points "$invar" encode "${viewed[@]}" -o views)
+[ -e views/test/aug/019.views.npy ] || fail "there are no views"
+stop_at 'encode:pass encode test, views of 20 copies=kill' "$invar" encode "${viewed[@]}" -o killed-views
+[ $code = 137 ] && [ -e killed-views/test/aug/019.npy ] || fail "views were started before all copies were finished"
+for block in 1 2; do
+	stop_at "encode:block $block=kill" "$invar" encode "${viewed[@]}" -o killed-views
+	[ $code = 137 ] && [ "$(marks killed-views)" -gt 0 ] || fail "no block of views was finished before a kill"
+done
+[ ! -e killed-views/test/clean.views.npy ] || fail "views have their name before they are complete"
+# Without the option they stay as they are; with it only the rest is encoded.
+"$invar" encode "${options[@]}" --copies train=2,test=20 -o killed-views
+[ "$(marks killed-views)" -gt 0 ] || fail "the finished blocks of views were lost"
+"$invar" encode "${viewed[@]/-q/-v}" -o killed-views --threads 1 2>log
+encoded=$(sed -n 's/^test: views of .*; \([0-9]*\) encoded.*/\1/p' log)
+[ "$encoded" -gt 0 ] && [ "$encoded" -lt $((1800 * 21 * 3)) ] || fail "finished blocks of views were encoded again: $encoded"
+diff -r views killed-views
+for moment in 1 2 3 4; do
+	stop_at "$((count - count * moment / 8))=kill" "$invar" encode "${viewed[@]}" -o late-views
+	"$invar" encode "${viewed[@]}" -o late-views
+	diff -r views late-views
+	rm -rf late-views
+done

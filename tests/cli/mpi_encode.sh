@@ -29,6 +29,13 @@ done
 ranks 3 "$invar" encode "${options[@]}" -q -o grown
 diff -r whole grown
 
+# Views, of all ranks and added by them.
+"$invar" encode "${options[@]}" --views 4 -q -o views
+ranks 2 "$invar" encode "${options[@]}" --views 4 -q -o by-2-views
+diff -r views by-2-views || fail "2 ranks make other views"
+ranks 3 "$invar" encode "${options[@]}" --views 4 -q -o grown
+diff -r views grown || fail "3 ranks add other views"
+
 # Errors of one rank, and of all, are said once.
 code=0
 ranks 2 "$invar" encode npy:nowhere.npy --encoder pixels -o no 2>error || code=$?

@@ -357,8 +357,9 @@ static void views_pass_through_adapters(void **state)
 	/* What four views cost, and where F is ahead with them, is said below the table. */
 	assert_int_equal(invar_results_json(r, &text), INVAR_OK);
 	assert_non_null(strstr(text, "4 encodings per query"));
-	assert_non_null(strstr(text, "same image @1: F with 4 views (4 encodings per query) is "
-	                             "ahead of bent by L2, "));
+	assert_non_null(
+		strstr(text, "same image @1, old index: F with 4 views (4 encodings per query) is "
+	                 "ahead of bent by L2 ("));
 	invar_free(text);
 	invar_results_free(r);
 	invar_bank_close(bank);

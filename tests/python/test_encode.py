@@ -33,6 +33,24 @@ class SameAsTheProgram(InFolder):
         self.assertEqual((bank.copies("train"), bank.copies("test")), (3, 2))
         self.assertEqual(len(bank.names("test")), bank.rows("test"))
 
+    def test_views_are_rotated_images(self):
+        photo_folder()
+        program("encode", "photos", "-o", "theirs", "--encoder", "pixels", "--size", "16", "--augment", "rotation",
+                "--copies", "2", "--holdout", "0.3", "--views", "4")
+        bank = invar.encode("photos", "ours", encoder=first_numbers, size=16, normalize="imagenet", augment="rotation",
+                            copies=2, holdout=0.3, views=4)
+        self.assertIsNone(bank.views(0))
+        self.assertIsNone(bank.views(2, "test"))
+        for copy_index in (-1, 0, 1):
+            rows = bank.clean("test") if copy_index < 0 else bank.copy(copy_index, "test")
+            image = rows.reshape(len(rows), 3, 16, 16)
+            for turns in (1, 2, 3):
+                np.testing.assert_array_equal(bank.views(copy_index, "test")[:, turns - 1].reshape(image.shape),
+                                              np.rot90(image, turns, axes=(2, 3)))
+            np.testing.assert_array_equal(bank.views(copy_index, "test"), invar.Bank("theirs").views(copy_index, "test"))
+        results = invar.eval(bank, metrics="same-image")
+        self.assertEqual(results.columns, ["F", "F.views"])
+
     def test_a_bank_of_a_network(self):
         photo_folder()
         words = ["--weights", WEIGHTS, "--size", "32", "--augment", "rotation", "--copies", "1"]

@@ -70,24 +70,44 @@ static invar_status load_files(merging *m)
 /* ---- Columns
  * ------------------------------------------------------------------------------ */
 
-static void column_of(size_t adapter, char id[ID])
-{
-	snprintf(id, ID, "%zu", adapter + 1);
-}
+/* The columns of the one adapter of a file: codes alone, and with four views per query. */
+static const char *const of_adapter[] = {"1", "1.views"};
+enum { COLUMNS = sizeof of_adapter / sizeof *of_adapter };
 
 static bool is_adapter(const char *id)
 {
-	return strcmp(id, "1") == 0;
+	return strcmp(id, of_adapter[0]) == 0 || strcmp(id, of_adapter[1]) == 0;
 }
 
-static void add_column(merging *m, const char *id, const char *title, json_t *adapter)
+/* The same column among those of all adapters: "1.views" becomes "3.views". */
+static void column_of(size_t adapter, const char *id, char out[ID])
+{
+	snprintf(out, ID, "%zu%s", adapter + 1, id + 1);
+}
+
+static json_t *find_by_id(const json_t *list, const char *id)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach (list, i, entry)
+		if (strcmp(json_string_value(json_object_get(entry, "id")), id) == 0)
+			return entry;
+	return NULL;
+}
+
+/* Takes title. */
+static void add_column(merging *m, const char *id, json_t *title, json_t *adapter)
 {
 	json_array_append_new(
 		json_object_get(m->out, "columns"),
-		json_pack("{s:s, s:s, s:O*}", "id", id, "title", title, "adapter", adapter));
+		json_pack("{s:s, s:o, s:O*}", "id", id, "title", title, "adapter", adapter));
 }
 
-/* Those without an adapter are taken from the first file; then every adapter. */
+/*
+ * Those without an adapter are taken from the first file; then every adapter, also one that
+ * was not trained, and its column with views where it has one.
+ */
 static void add_columns(merging *m)
 {
 	json_t *column, *first = json_object_get(m->doc[0][0], "columns");
@@ -97,14 +117,16 @@ static void add_columns(merging *m)
 		if (!is_adapter(json_string_value(json_object_get(column, "id"))))
 			json_array_append(json_object_get(m->out, "columns"), column);
 	for (size_t a = 0; a < m->of->adapters; a++) {
-		json_t *path = NULL, *own = json_object_get(m->doc[a][0], "columns");
+		const json_t *own = json_object_get(m->doc[a][0], "columns");
+		const char *title = m->of->adapter[a].title;
 		char id[ID];
 
-		json_array_foreach (own, i, column)
-			if (is_adapter(json_string_value(json_object_get(column, "id"))))
-				path = json_object_get(column, "adapter");
-		column_of(a, id);
-		add_column(m, id, m->of->adapter[a].title, path);
+		column = find_by_id(own, of_adapter[0]);
+		column_of(a, of_adapter[0], id);
+		add_column(m, id, json_string(title), json_object_get(column, "adapter"));
+		column_of(a, of_adapter[1], id);
+		if (find_by_id(own, of_adapter[1]))
+			add_column(m, id, json_sprintf("%s, 4 views", title), NULL);
 	}
 }
 
@@ -186,11 +208,13 @@ static void put_metric(merging *m, const char *metric)
 			put_value(m, metric, name,
 			          mean_value(m->doc[0], m->of->adapter[0].files, metric, name));
 	}
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, id);
-		put_value(m, metric, id,
-		          mean_value(m->doc[a], m->of->adapter[a].files, metric, "1"));
-	}
+	for (size_t a = 0; a < m->of->adapters; a++)
+		for (size_t c = 0; c < COLUMNS; c++) {
+			column_of(a, of_adapter[c], id);
+			put_value(
+				m, metric, id,
+				mean_value(m->doc[a], m->of->adapter[a].files, metric, of_adapter[c]));
+		}
 }
 
 /* Metrics and measurements of all files, in the order in which they first appear. */
@@ -218,23 +242,13 @@ static void merge_columns(json_t *into, json_t *from, size_t adapter)
 	json_t *value;
 	char own[ID];
 
-	column_of(adapter, own);
 	json_object_foreach (from, id, value)
-		if (is_adapter(id))
+		if (is_adapter(id)) {
+			column_of(adapter, id, own);
 			json_object_set(into, own, value);
-		else if (!json_object_get(into, id))
+		} else if (!json_object_get(into, id)) {
 			json_object_set(into, id, value);
-}
-
-static json_t *find_by_id(const json_t *list, const char *id)
-{
-	json_t *entry;
-	size_t i;
-
-	json_array_foreach (list, i, entry)
-		if (strcmp(json_string_value(json_object_get(entry, "id")), id) == 0)
-			return entry;
-	return NULL;
+		}
 }
 
 /* "series" and "scatters": lists of {id, …, columns}. */
@@ -356,7 +370,7 @@ static void add_all_published(merging *m)
 		return;
 	add_published(m, "F", "F", "F");
 	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, id);
+		column_of(a, of_adapter[0], id);
 		add_published(m, id, m->of->adapter[a].title, m->of->adapter[a].title);
 	}
 }
