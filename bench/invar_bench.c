@@ -47,7 +47,7 @@
 #include "nn/classifier.h"
 
 enum { PICTURES = 15 }; /* max kinds of batches */
-enum { SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
+enum { SAMPLES = 3, HIDDEN = 4096, KEEP_HIDDEN = 1024, CLASSES = 10, SIZES = 4 };
 
 static double now(void)
 {
@@ -87,17 +87,19 @@ typedef struct bench_step {
 	float *rows; /* [(s + 1) N, d], the clean ones first */
 } bench_step;
 
-/* The batch is the loss's own: 256 images, or 1024 in two views for SimCLR. */
+/* The batch is the loss's own: 256 images, or 1024 in two views for SimCLR; keep has the
+ * units of its preset and is residual. */
 static inv_step_spec step_spec(const inv_loss *loss, const invar_options *o, size_t d)
 {
 	size_t max = loss->max_samples;
 
-	return (inv_step_spec){.shape = {d, HIDDEN, d},
+	return (inv_step_spec){.shape = {d, loss->needs_scaled ? KEEP_HIDDEN : HIDDEN, d},
+	                       .residual = loss->needs_scaled,
 	                       .loss = loss,
 	                       .options = o,
 	                       .N = loss->batch,
 	                       .s = max > 0 && max < SAMPLES ? max : SAMPLES,
-	                       .frame = {.sigma = 1, .distance = 2 * (double)d},
+	                       .frame = {.distance = 2 * (double)d},
 	                       .update = true,
 	                       .weight_decay = 1e-4};
 }
@@ -171,7 +173,12 @@ static void profile_step(bench_step *b, double part[PARTS])
 	inv_loss_value value = {0};
 	double at[PARTS + 1] = {now()};
 
-	die(inv_mlp_forward(p->pass, p->params, seen, false, p->codes));
+	if (p->inputs) { /* the rows of the batch are there from the first steps */
+		inv_step_draw_vicinal(p, &batch, p->inputs);
+		batch.vicinal = p->inputs + (p->spec.s + 1) * p->spec.N * b->d;
+		seen = p->inputs;
+	}
+	die(inv_mlp_forward(p->pass, p->params, seen, p->spec.residual, p->codes));
 	at[1] = now();
 	die(b->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, &value, p->d_codes));
 	at[2] = now();

@@ -4,7 +4,7 @@
 PyTorch trains the paper's MaWa (100 epochs, hidden 4096) on a bank; invar measures what it
 made: 1-NN accuracy of augmented queries in an untouched index of clean features, and R² of
 the structure. invar then trains `instant` with few hidden units and with as many as PyTorch
-has, and `robust` with more and more epochs, each from nothing, until both figures are at least
+has, and `keep` with more and more epochs, each from nothing, until both figures are at least
 those. invar's time is that of the whole command,
 start and files included; PyTorch's that of its epochs alone, with all rows in memory.
 
@@ -12,7 +12,7 @@ A training of minutes cannot be repeated in turns, and a machine is seldom idle 
 the seconds of processors are shown beside those of the clock, and the ratio of both.
 
 --banks names the banks, separated by commas; the default is in the data beside the clone.
---presets takes some of the lists alone, by the beginning of their names: instant,robust.
+--presets takes some of the lists alone, by the beginning of their names: instant,keep.
 """
 
 import json
@@ -29,9 +29,7 @@ FIGURES = ("knn.augmented", "structure.R2")
 INSTANT = (("", ""), (", anchor 0.3", "--anchor 0.3"))
 STEPS = {"instant --hidden 512": [("instant, 512 units" + name, words) for name, words in INSTANT],
          "instant": [("instant, 4096 units" + name, words) for name, words in INSTANT],
-         "robust": [("robust, %d epochs" % n, "--epochs %d" % n) for n in (15, 30, 60)],
-         "robust --spread scale": [("robust, stretched, %d epochs" % n, "--epochs %d" % n) for n in (10, 15, 20, 30, 60)],
-         "search": [("search, %d epochs" % n, "--epochs %d" % n) for n in (5, 10, 20, 30, 60)]}
+         "keep": [("keep, %d epochs" % n, "--epochs %d" % n) for n in (5, 10, 20, 30, 60)]}
 
 
 def measure(options, bank, adapter):
@@ -67,7 +65,7 @@ def row(name, times, figures, peer_times=()):
 
 
 def compare(options, bank):
-    """Rows of the table; of robust all lengths up to the first that is good enough."""
+    """Rows of the table; of keep all lengths up to the first that is good enough."""
     folder = tempfile.mkdtemp()
     try:
         peer_times, goal = train_with_torch(options, bank, folder)
@@ -89,7 +87,7 @@ def compare(options, bank):
 
 
 def main():
-    options = common.arguments(__doc__.splitlines()[0], banks=BANK, epochs=100, presets="instant,robust,search")
+    options = common.arguments(__doc__.splitlines()[0], banks=BANK, epochs=100, presets="instant,keep")
     body = ["Old index: 1-NN accuracy of augmented queries in an untouched index, %. The ratio is PyTorch's time to "
             "invar's, by the clock and by seconds of processors, where both figures are at least PyTorch's."]
     for bank in options.banks.split(","):

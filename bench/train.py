@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """train.py - one training step of each loss: invar against PyTorch, and both against the peak.
 
-Hidden 4096; batch 256, s = 3 (1024 rows) for MaWa, WaCo, HSIC and AnCo; 1024 images, two
-views each (2048 rows) for SimCLR; d = 384 and 2048. Directions and permutations of
-WaCo are drawn in the step, by both.
+Hidden 4096, for KEEP 1024, as in its preset; batch 256, s = 3 (1024 rows) for MaWa, WaCo and
+HSIC, with vicinal rows (1280 rows) for KEEP; 1024 images, two views each (2048 rows) for
+SimCLR; d = 384 and 2048. Directions and permutations of WaCo and vicinal rows of KEEP are
+drawn in the step, by both.
 
 PyTorch runs at its best: eager and compiled, three forms of AdamW, the ways of
 writing the loss of peers/torch_losses.py, with the allocator's defaults and with memory
@@ -20,18 +21,18 @@ import torch
 
 import common
 
-HIDDEN, IMAGES, SAMPLES, VIEWS_IMAGES, DIRECTIONS = 4096, 256, 3, 1024, 1000
+HIDDEN, KEEP_HIDDEN, IMAGES, SAMPLES, VIEWS_IMAGES, DIRECTIONS = 4096, 1024, 256, 3, 1024, 1000
 TITLES = {"mawa": "MaWa step (batch 256, s = 3, hidden 4096)",
           "waco": "WaCo step (batch 256, s = 3, 1000 directions, hidden 4096)",
           "simclr": "SimCLR step (batch 1024, two views, hidden 4096)",
           "hsic": "HSIC step (batch 256, s = 3, hidden 4096)",
-          "anco": "AnCo step (L2, batch 256, s = 3, hidden 4096)"}
+          "keep": "KEEP step (batch 256, s = 3, hidden 1024)"}
 STEPS = {"mawa": {384: 20, 2048: 4}, "waco": {384: 5, 2048: 2}, "simclr": {384: 6, 2048: 2},
-         "hsic": {384: 10, 2048: 3}, "anco": {384: 10, 2048: 3}}  # in one measurement
+         "hsic": {384: 10, 2048: 3}, "keep": {384: 20, 2048: 5}}  # in one measurement
 VARIANTS = ("eager/fused", "eager/foreach", "eager/compiled", "compile/fused", "compile/foreach",
             "compile/compiled")
 FORMS = {"mawa": ("",), "waco": ("/columns", "/rows"), "simclr": ("",), "hsic": ("/product", "/cdist"),
-         "anco": ("/product", "/cdist")}
+         "keep": ("",)}
 KEPT = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "8589934592",
         "MALLOC_TOP_PAD_": "268435456", "THP_MEM_ALLOC_ENABLE": "1"}
 FINALISTS = 3
@@ -40,10 +41,10 @@ ALLOCATORS = {"plain": {}, "kept memory": KEPT}
 
 # ---- what a step needs ---------------------------------------------------------
 
-def mlp_flops(rows, d):
+def mlp_flops(rows, d, hidden=HIDDEN):
     """Two products forward, two for the weights, one for the hidden layer; the gradient
     of the input is not needed."""
-    return 5 * 2.0 * rows * d * HIDDEN
+    return 5 * 2.0 * rows * d * hidden
 
 
 def waco_flops(n, m, d):
@@ -64,9 +65,10 @@ def flops(loss, d):
     if loss == "simclr":
         rows = 2 * VIEWS_IMAGES
         return mlp_flops(rows, d) + 3 * gram_flops(rows, d)
+    if loss == "keep":  # copies with both kinds of keys, their gradient, and that of the new keys
+        return mlp_flops(m + IMAGES, d, KEEP_HIDDEN) + 5 * 2.0 * SAMPLES * IMAGES * IMAGES * d
     extra = {"mawa": 0, "waco": waco_flops(IMAGES, m, d),
-             "hsic": gram_flops(IMAGES, d) + 3 * gram_flops(m, d),
-             "anco": 2 * 2.0 * m * IMAGES * d}
+             "hsic": gram_flops(IMAGES, d) + 3 * gram_flops(m, d)}
     return mlp_flops(m, d) + extra[loss]
 
 
@@ -76,7 +78,8 @@ COUNTED = {"mawa": "the five products of the adapter",
            "simclr": "the adapter's five products over 2048 rows, and 3·2048²·d of similarities and "
                      "their gradient",
            "hsic": "the adapter's five products, and (256² + 3·1024²)·d of distances and their gradient",
-           "anco": "the adapter's five products, and 4·1024·256·d of distances and their gradient"}
+           "keep": "the adapter's five products over 1280 rows, and 10·768·256·d of products with keys and "
+                   "their gradients"}
 
 
 # ---- measuring -------------------------------------------------------------------

@@ -5,7 +5,7 @@
 #   recipes/images.sh out folder:photos --weights resnet50.pth --size 96 --holdout 0.3 --augment rotation
 #
 # Encodes the images and augmented copies of them, fits a closed form and trains adapters
-# (ridge; robust, the default of train, with its own epochs; the paper's MaWa;
+# (ridge; keep, the default of train, with its own epochs; the paper's MaWa;
 # residual MaWa with a smaller rate; WaCo), and measures all of it side by side, also
 # against an index of old features. What is already in OUT is not done again. EPOCHS
 # (30), SPLIT (what is measured, test) and INVAR (the program, if it is not on PATH) come
@@ -18,13 +18,13 @@ epochs=${EPOCHS:-30} split=${SPLIT:-test}
 
 "$invar" encode "$dataset" -o "$out/bank" "$@"
 train_once "$out/ridge" "$out/bank" --loss none --init ridge
-train_once "$out/robust" "$out/bank" --preset robust
+train_once "$out/keep" "$out/bank" --preset keep
 train_once "$out/mawa" "$out/bank" --preset paper --epochs "$epochs"
 train_once "$out/residual" "$out/bank" --preset paper --epochs "$epochs" --residual --lr 1e-4
 train_once "$out/waco" "$out/bank" --preset paper --epochs "$epochs" --loss waco
 # First what F itself loses, which needs no training; then the adapters.
 "$invar" eval "$out/bank" --split "$split" --metrics collision -o "$out/collision.json"
-"$invar" eval "$out/bank" "$out"/{ridge,robust,mawa,residual,waco} --split "$split" \
+"$invar" eval "$out/bank" "$out"/{ridge,keep,mawa,residual,waco} --split "$split" \
 	--metrics lc,ec,kept,structure -o "$out/results.json"
-"$invar" eval "$out/bank" "$out"/{ridge,robust,mawa,residual} --split "$split" --metrics knn --k 1 --index clean \
+"$invar" eval "$out/bank" "$out"/{ridge,keep,mawa,residual} --split "$split" --metrics knn --k 1 --index clean \
 	-o "$out/old-index.json"

@@ -30,7 +30,7 @@ train waco --loss waco
 train waco-alone --loss waco --no-identity
 train simclr --loss simclr
 train hsic --loss hsic
-train anco --loss anco
+train keep --loss keep
 wide=("${runs[@]}") runs=()
 train waco-quarter --loss waco --width $((width / 4))
 train waco-decoder --loss waco --width $((width / 4)) --decoder

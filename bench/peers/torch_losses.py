@@ -11,7 +11,7 @@ both are here and FORMS names them; all forms of a loss give the same value.
 import torch
 import torch.nn.functional as F
 
-DIRECTIONS, TEMPERATURE, ALPHA, TAU = 1000, 0.5, 0.3, 0.1
+DIRECTIONS, TEMPERATURE = 1000, 0.5
 
 
 # ---- MaWa and SimCLR -----------------------------------------------------------
@@ -114,39 +114,41 @@ def hsic_cdist(codes, clean, drawn):
     return hsic(squares_by_cdist, codes, clean)
 
 
-# ---- AnCo ------------------------------------------------------------------------
+# ---- KEEP ------------------------------------------------------------------------
 
-def anco(squares, codes, clean):
-    """MaWa, and each code against all clean features; the batch is of unit spread."""
+def draw_keep(n):
+    """Two permutations of the images and how far to move between them."""
+    return torch.randperm(n), torch.randperm(n), torch.rand(n, 1) - 0.5
+
+
+def keep_rows(rows, clean, drawn):
+    """Rows [k, N, d] and vicinal rows, the last ones of [k + 1, N, d]."""
+    a, b, rho = drawn
+    return torch.cat([rows, (clean + rho * (clean[a] - clean[a[b]]))[None]])
+
+
+def keep(codes, clean, drawn, vicinal):
+    """The batch is in units of its spread; the mean of all features is at -1."""
     n, d = clean.shape
-    similar = -squares(codes.flatten(0, 1), clean) / (2 * d)
-    contrast = F.cross_entropy(similar / TAU, torch.arange(n).repeat(len(codes)))
-    return (codes - clean).square().sum(dim=2).mean() / d + ALPHA * contrast
-
-
-def between_by_product(z, x):
-    return z.square().sum(dim=1, keepdim=True) + x.square().sum(dim=1) - 2 * z @ x.T
-
-
-def between_by_cdist(z, x):
-    return torch.cdist(z, x).square()
-
-
-def anco_product(codes, clean, drawn):
-    return anco(between_by_product, codes, clean)
-
-
-def anco_cdist(codes, clean, drawn):
-    return anco(between_by_cdist, codes, clean)
+    copies, own = codes[1:-1].flatten(0, 1), torch.arange(n).repeat(len(codes) - 2)
+    value = (codes[:-1] - clean).square().mean() + 1.5 * (codes[-1] - vicinal).square().mean()
+    q = F.normalize(copies + 1, dim=1)
+    for keys, by_l2, by_cosine in ((clean, 0.25, 0.2), (codes[0], 0.04, 0.04)):
+        l2 = (2 * copies @ keys.T - keys.square().sum(dim=1)) / (0.1 * 2 * d)
+        cosine = q @ F.normalize(keys + 1, dim=1).T / 0.05
+        value = value + by_l2 * F.cross_entropy(l2, own) + by_cosine * F.cross_entropy(cosine, own)
+    return value
 
 
 def draw(loss, codes_shape, clean_shape):
     """What the loss needs of random numbers for a step."""
     samples, n, w = codes_shape
+    if loss == "keep":
+        return draw_keep(n)
     return draw_waco(samples * n, clean_shape[1], w) if loss == "waco" else []
 
 
 FORMS = {"mawa": {"": mawa}, "simclr": {"": simclr},
          "waco": {"columns": waco_columns, "rows": waco_rows},
          "hsic": {"product": hsic_product, "cdist": hsic_cdist},
-         "anco": {"product": anco_product, "cdist": anco_cdist}}
+         "keep": {"": keep}}

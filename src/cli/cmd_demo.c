@@ -107,7 +107,7 @@ const inv_command inv_cmd_demo = {
 	.about =
 		"Uses Debian's package dataset-fashion-mnist and a small encoder that comes with "
 		"invar and was trained on upright garments only, without labels. Encodes garments "
-		"and rotated and noisy copies of them, diagnoses, trains ridge, instant, robust "
+		"and rotated and noisy copies of them, diagnoses, trains ridge, instant, keep "
 		"(the default of 'invar train'), the paper's MaWa and WaCo, all of them small, "
 		"measures them, prints a table and the adapter that it recommends, and writes a "
 		"page, DIR/report.html, to be opened with a browser. Takes a few minutes on two "

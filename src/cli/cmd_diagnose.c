@@ -104,7 +104,7 @@ const inv_command inv_cmd_diagnose = {
 		"how much of the variance of clean features is explained (the mean of all explains "
 		"0), how often a copy finds its own image and its class among clean features, and "
 		"how often a linear classifier of clean features gets it right. Collision rates "
-		"are those of the first copy. The verdict recommends a preset for train, robust or "
+		"are those of the first copy. The verdict recommends a preset for train, keep or "
 		"instant, or none if there is nothing to gain. The split test is not read.",
 	.examples = examples,
 	.arguments = arguments,

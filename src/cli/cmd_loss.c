@@ -33,7 +33,7 @@ static const inv_example examples[] = {
      "as JSON, with gradients in g/0_weight.npy, g/codes.npy …"},
 	{"invar loss waco --adapter run --clean x.npy --aug a.npy --aug b.npy --seed 3",
      "two augmentations, with directions and permutations drawn from this seed"},
-	{"invar loss keep --adapter run --residual --clean u.npy --aug a.npy --origin m.npy",
+	{"invar loss keep --adapter run --clean u.npy --aug a.npy --origin m.npy",
      "KEEP; rows, adapter and origin are in units of the spread of the features"},
 	{"invar loss sw --a a.npy --b b.npy --p 1",
      "the sliced Wasserstein distance of two sets of rows"},

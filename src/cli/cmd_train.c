@@ -13,12 +13,10 @@ enum { WORD = 2048 };
 
 static const inv_example examples[] = {
 	{"invar train bank -o run",
-     "preset robust: MaWa on a residual scaled by the spread of the features; needs no "
-     "tuning"},
+     "preset keep: copies find their image, and clean images stay where they are"},
 	{"invar train bank -o run --preset paper", "MaWa with the paper's settings"},
 	{"invar train bank -o run --contrast 3",
-     "AnCo: trains copies to find their own image in an index of old features, here by "
-     "cosine"},
+     "the same with a stronger contrast, for search alone; distances change more"},
 	{"invar train bank -o run --goal same-image --metric cosine",
      "the best closed form for finding the image of a query in an index that stays"},
 	{"invar train bank -o run --preset instant --keep-structure 0.95",

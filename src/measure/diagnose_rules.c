@@ -20,7 +20,7 @@
  *   6. instant: with random features, a classifier that is kept gets copies right as often
  *      as clean images, but for 3 points. Training could only add these, in minutes instead
  *      of seconds, and where little is left it spends structure and the same image on them.
- *   7. robust: otherwise. Training moves copies no closer than random features do, but more
+ *   7. keep: otherwise. Training moves copies no closer than random features do, but more
  *      of them come to lie next to their class, or more R² of the distances between clean
  *      features is left (table in README.md).
  *
@@ -165,7 +165,7 @@ static void recommend_robust(const inv_diagnosis_facts *f, char *out, size_t siz
 	snprintf(
 		out, size,
 		"Training is expected to gain as much and to be ahead in structure%s or in the "
-		"old index: use the preset robust, or instant if seconds count",
+		"old index: use the preset keep, or instant if seconds count",
 		known);
 }
 

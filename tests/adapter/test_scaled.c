@@ -206,7 +206,10 @@ static void it_is_the_residual_on_a_bank_in_its_own_units(void **state)
 	invar_bank_close(units);
 }
 
-/* Features that are 1000 times as large and translated give the corresponding E. */
+/*
+ * Features that are 1000 times as large and translated give the corresponding E. Cosines
+ * depend on the mean, so keep is trained without them.
+ */
 static void every_encoder_has_the_same_scale(void **state)
 {
 	static const char *const losses[] = {"mawa", "waco", "hsic", "keep"};
@@ -223,6 +226,10 @@ static void every_encoder_has_the_same_scale(void **state)
 		invar_options *same =
 			test_set(options(), "scaled", "1", "loss", losses[i], "epochs", "2", NULL);
 
+		if (strcmp(losses[i], "keep") == 0) {
+			test_set(o, "old-cosine-weight", "0", "new-cosine-weight", "0", NULL);
+			test_set(same, "old-cosine-weight", "0", "new-cosine-weight", "0", NULL);
+		}
 		train(bank, o, test_text("near-%s", losses[i]));
 		train(far, same, test_text("far-%s", losses[i]));
 		apply(test_text("near-%s", losses[i]), x, ROWS, y);

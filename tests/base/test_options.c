@@ -19,7 +19,7 @@ static const invar_option own[] = {
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
-     .choices = "mawa|simclr|anco"},
+     .choices = "mawa|simclr|hsic"},
 	{.name = "epochs",
      .type = INVAR_OPTION_COUNT,
      .initial = "100",
@@ -51,7 +51,7 @@ static invar_options *make(void)
 	assert_int_equal(inv_options_begin("train", &o), INVAR_OK);
 	assert_int_equal(inv_options_add_rows(o, own), INVAR_OK);
 	assert_int_equal(inv_options_add_part(o, "loss", "simclr", warm), INVAR_OK);
-	assert_int_equal(inv_options_add_part(o, "loss", "anco", warm), INVAR_OK);
+	assert_int_equal(inv_options_add_part(o, "loss", "hsic", warm), INVAR_OK);
 	assert_int_equal(inv_options_share(o, "loss", "mawa", "no-identity"), INVAR_OK);
 	assert_int_equal(inv_options_share(o, "force", "true", "title"), INVAR_OK);
 	return o;
@@ -194,8 +194,8 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "temperature", "2"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("temperature needs loss simclr or anco, but loss is mawa");
-	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	test_assert_error("temperature needs loss simclr or hsic, but loss is mawa");
+	assert_int_equal(invar_options_set(o, "loss", "hsic"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "no-identity", "true"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
@@ -207,7 +207,7 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_true(inv_options_uses(o, "loss", "simclr", "temperature"));
 	assert_false(inv_options_uses(o, "loss", "mawa", "temperature"));
-	assert_string_equal(invar_options_part(o, "temperature", 1), "anco");
+	assert_string_equal(invar_options_part(o, "temperature", 1), "hsic");
 	assert_null(invar_options_part(o, "temperature", 2));
 	assert_null(invar_options_part(o, "epochs", 0));
 	invar_options_free(o);
@@ -218,11 +218,11 @@ static void an_option_may_belong_to_parts_of_several_selectors(void **state)
 	invar_options *o = make();
 
 	(void)state;
-	assert_int_equal(inv_options_share(o, "loss", "anco", "title"), INVAR_OK);
+	assert_int_equal(inv_options_share(o, "loss", "hsic", "title"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("title needs force or loss anco, and neither is set");
-	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	test_assert_error("title needs force or loss hsic, and neither is set");
+	assert_int_equal(invar_options_set(o, "loss", "hsic"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "loss", "mawa"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "force", "1"), INVAR_OK);
@@ -232,8 +232,8 @@ static void an_option_may_belong_to_parts_of_several_selectors(void **state)
 
 static invar_options *make_with_rules(void)
 {
-	static const inv_option_default rules[] = {{"loss", "anco", "rate", "0.3", NULL},
-	                                           {"loss", "anco", "keep", "best", NULL},
+	static const inv_option_default rules[] = {{"loss", "hsic", "rate", "0.3", NULL},
+	                                           {"loss", "hsic", "keep", "best", NULL},
 	                                           {"keep", "best", "epochs", "7", NULL},
 	                                           {"fruit", "apple", "rate", "0.4", NULL},
 	                                           {"fruit", "apple", "force", "true", NULL}};
@@ -250,7 +250,7 @@ static void a_default_may_depend_on_another_option(void **state)
 
 	(void)state;
 	assert_true(inv_option_number(o, "rate") == 1e-3);
-	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "loss", "hsic"), INVAR_OK);
 	assert_true(inv_option_number(o, "rate") == 0.3);
 	assert_false(inv_option_is_set(o, "rate"));
 	assert_int_equal(inv_option_count(o, "epochs"), 7); /* through keep */
@@ -302,11 +302,11 @@ static void a_default_may_be_chosen_from_what_was_set(void **state)
 static void rules_apply_to_documents_as_well(void **state)
 {
 	json_t *saved =
-		json_pack("{s:s, s:f, s:s}", "loss", "anco", "rate", 0.25, "keep", "last");
+		json_pack("{s:s, s:f, s:s}", "loss", "hsic", "rate", 0.25, "keep", "last");
 	invar_options *o = make_with_rules(), *back = make_with_rules();
 
 	(void)state;
-	assert_int_equal(invar_options_set_json(o, "{\"keep\": \"last\", \"loss\": \"anco\"}"),
+	assert_int_equal(invar_options_set_json(o, "{\"keep\": \"last\", \"loss\": \"hsic\"}"),
 	                 INVAR_OK);
 	assert_true(inv_option_number(o, "rate") == 0.3);
 	assert_true(inv_option_is(o, "keep", "last"));
@@ -392,14 +392,14 @@ static void only_what_takes_part_is_recorded(void **state)
 	(void)state;
 	assert_int_equal(inv_options_add_rows(o, steps), INVAR_OK);
 	assert_int_equal(inv_options_idle(o, "strength", "1", "strength"), INVAR_OK);
-	assert_int_equal(inv_options_idle(o, "loss", "anco", "epochs|rate"), INVAR_OK);
+	assert_int_equal(inv_options_idle(o, "loss", "hsic", "epochs|rate"), INVAR_OK);
 	assert_recorded(o, "epochs", true);
 	assert_recorded(o, "no-identity", true); /* mawa's */
 	assert_recorded(o, "temperature", false);
 	assert_recorded(o, "strength", false);
 	assert_recorded(o, "title", false);
 	assert_int_equal(invar_options_set(o, "strength", "0.5"), INVAR_OK);
-	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "loss", "hsic"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "epochs", "3"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK); /* idle, not wrong */
 	assert_recorded(o, "strength", true);

@@ -17,14 +17,14 @@ fail() { echo "$*"; exit 1; }
 "$invar" demo --data photos --augment affine --size 16 --normalize half -o own >said 2>told || fail "$(cat told)"
 cat said
 [ "$(grep -c '^clean | ' said)" = 1 ]
-for row in 'F, no adapter' ridge instant robust mawa waco; do
+for row in 'F, no adapter' ridge instant keep mawa waco; do
 	[ "$(grep -c "^$row\( \*\)\?  *[0-9.]* | [0-9.]* " said)" = 1 ] || fail "no row '$row'"
 done
 grep -q '^  own/report.html$' said
 grep -q 'data:image/jpeg' own/report.html || fail "no pictures in the page"
 ! grep -q 'class="more"' own/report.html || fail "a page of one bank needs no overview"
 # Few images: more epochs, and a word about chance.
-grep -q '"epochs": 300,' own/photos/demo/affine/runs/0/robust/run.json || fail "few images, few steps"
+grep -q '"epochs": 300,' own/photos/demo/affine/runs/0/keep/run.json || fail "few images, few steps"
 grep -q '^  Only 12 images were tested: differences of less than [0-9]* points may be chance.$' said || fail "$(cat said)"
 [ "$(wc -c <own/report.html)" -lt 3000000 ]
 ! "$invar" demo --data photos --augment nonsense -q 2>error || fail "nonsense was accepted"
@@ -43,7 +43,7 @@ cat said told
 [ "$(grep -c '^F, no adapter ' said)" = 2 ]
 for name in rotation noise; do
 	grep -q "^$name: .* recommended" said
-	for file in bank/bank.json runs/0/robust/adapter.safetensors runs/0/waco/run.json table.json report.html; do
+	for file in bank/bank.json runs/0/keep/adapter.safetensors runs/0/waco/run.json table.json report.html; do
 		[ -s "invar-demo/fashion-mnist/demo/$name/$file" ] || fail "no $file"
 	done
 	grep -q "href=\"fashion-mnist/demo/$name/report.html\"" invar-demo/report.html || fail "no link to $name"
@@ -64,7 +64,7 @@ rm invar-demo/fashion-mnist/demo/noise/runs/0/waco/adapter.safetensors
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
 grep -q 'training waco on fashion-mnist, demo, noise' told || fail "$(cat told)"
-! grep -q 'training robust\|encoding' told || fail "$(cat told)"
+! grep -q 'training keep\|encoding' told || fail "$(cat told)"
 
 # 'invar run' with the recipe does what the demo did, so there is nothing left to do.
 "$invar" run "$recipe" --set encode.limit=60 --set encode.seed=0 -o invar-demo 2>told >/dev/null
@@ -94,7 +94,7 @@ stop_at 'train:epoch 2=int' "$invar" demo "${few[@]}" "${one[@]}" >/dev/null 2>m
 grep -q 'the same command resumes' message || fail "$(cat message)"
 "$invar" demo "${few[@]}" "${one[@]}" --json -q >json
 grep -q '"invar-study"' json
-for run in ridge instant robust mawa waco; do
+for run in ridge instant keep mawa waco; do
 	cmp stopped/fashion-mnist/demo/rotation/runs/0/$run/adapter.safetensors \
 		invar-demo/fashion-mnist/demo/rotation/runs/0/$run/adapter.safetensors
 done

@@ -17,7 +17,7 @@ fail()
 }
 
 "$make" bank bank 200 8
-"$invar" train bank -o whole --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
+"$invar" train bank -o whole --loss mawa --scaled --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 
 # edit FIELD VALUE SENTENCE - of an interrupted run.
 edit()
@@ -36,8 +36,8 @@ edit()
 edit epochs 5 'run/run.json has epochs 5, but the checkpoint was made with 10;'
 edit epochs 20 'run/run.json has epochs 20, but the checkpoint was made with 10;'
 edit batch-size 40 'has batch-size 40, but the checkpoint was made with 32'
-edit lr 0.002 'has lr 0.002, but the checkpoint was made with 0.0005'
-edit lr-min 0.0001 'has lr-min 0.0001, but the checkpoint was made with 0.0002'
+edit lr 0.002 'has lr 0.002, but the checkpoint was made with 0.001'
+edit lr-min 0.0001 'has lr-min 0.0001, but the checkpoint was made with 0.0004'
 edit seed 7 'has seed 7, but the checkpoint was made with 0'
 edit hidden 17 'has hidden 17, but the checkpoint was made with 16'
 edit samples 2 'has samples 2, but the checkpoint was made with 3'
@@ -50,7 +50,7 @@ edit weight-decay 0.1 'has weight-decay 0.1, but the checkpoint was made with 0.
 
 # Other rows, and a run.json that was edited to accept them.
 "$make" bank wide 200 8 && "$make" npy wide/train/clean.npy 200 8
-"$invar" train wide -o other --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
+"$invar" train wide -o other --loss mawa --scaled --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 rm -rf run && cp -r other run && cp whole/checkpoint.safetensors run
 "$invar" train wide -o run --resume -q 2>error && fail "the checkpoint of other rows is taken"
 grep -q 'the checkpoint was made with' error || fail "other rows: not said"

@@ -47,7 +47,7 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor needs --loss mawa or anco or --init features, and neither is set
+! invar train: --anchor needs --loss mawa or --init features, and neither is set
 ? 2
 $ invar train bank -o r --preset paper --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid, ridge or features

@@ -1,8 +1,8 @@
 Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
-$ for l in mawa waco simclr hsic anco; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
-$ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
+$ for l in mawa waco simclr hsic keep; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
+$ for l in mawa waco simclr hsic keep; do head -1 $l/log.jsonl | grep -o '"[a-z0-9_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
 > "batch-size": 256
 > "epoch" "loss" "terms" "sc" "sw_xz" "sw_xx" "sw_zz" "lr" "seconds"
@@ -11,19 +11,19 @@ $ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_
 > "batch-size": 1024
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
 > "batch-size": 256
-> "epoch" "loss" "terms" "mawa" "contrast" "lr" "seconds"
+> "epoch" "loss" "terms" "mawa" "vicinal" "old_l2" "old_cosine" "new_l2" "new_cosine" "lr" "seconds"
 > "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,3p'
-> using preset paper: the default, robust, does not fit the option loss
+> using preset paper: the default, keep, does not fit the option loss
 > using batches of 64 images: there are no more
 > 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
 $ invar train bank -o r --temperature 0.1 -q
-! invar train: --temperature needs --loss simclr, but --loss is mawa
+! invar train: --temperature needs --loss simclr, but --loss is keep
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
-! invar train: --no-identity needs --loss mawa, waco, hsic or anco, but --loss is simclr
+! invar train: --no-identity needs --loss mawa, waco or hsic, but --loss is simclr
 ? 2
 $ invar train bank -o r --loss hsic --projections 10 -q
 ! invar train: --projections needs --loss waco, but --loss is hsic
@@ -32,7 +32,7 @@ $ invar train bank -o r --loss waco --sigma-z median -q
 ! invar train: --sigma-z needs --loss hsic, but --loss is waco
 ? 2
 $ invar train bank noise -o r -q
-! invar train: --loss mawa takes one bank, but 2 are given: the second one is noise
+! invar train: --loss keep takes one bank, but 2 are given: the second one is noise
 ? 2
 $ invar train bank -o r --loss simclr --samples 1 -q
 ! invar train: --loss simclr needs 2 copies per image, but --samples is 1
@@ -57,7 +57,7 @@ $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/d
 >   "input_dim": 3,
 >   "output_dim": 8
 $ invar train bank -o r --alpha 2 -q
-! invar train: --alpha needs --decoder or --loss anco, and neither is set
+! invar train: --alpha needs --decoder, which is not set
 ? 2
 $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
 ! invar train: --loss none trains nothing, so it cannot train a --decoder

@@ -24,7 +24,7 @@ done
 # --- Steps: after 48 of them, the same bytes for every loss; 3 ranks have shares that differ in size.
 lines_of() { cat "$1/log.jsonl" 2>/dev/null | wc -l; }
 log_of() { sed 's/, "seconds".*//' "$1/log.jsonl"; }
-for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --preset robust' simclr hsic anco waco; do
+for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --scaled' 'keep --validation 0.1' simclr hsic waco; do
 	options=(--loss $loss --hidden 72 --epochs 3 --batch-size 250 --threads 1 -q)
 	[ "$loss" != waco ] || options+=(--projections 40)
 	rm -rf plain

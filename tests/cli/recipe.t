@@ -292,16 +292,16 @@ $ invar run wrong.yaml -o bank/study
 ! invar run: -o bank/study is inside bank, among the features that this command reads; choose another place
 ? 2
 $ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wrong.yaml --dry-run -q 2>&1 | head -2; ls -d wrong*
-> stage                    state  time  disk
-> bank nowhere            to run     ?     ?
+> stage                  state  time  disk
+> bank nowhere          to run     ?     ?
 > wrong.yaml
 ! invar: nowhere: no such bank
 
 Pages are part of the plan: one per bank, and an overview of several.
 $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencoders: pixels\nencode: {holdout: 0.25, size: 8}\naugmentations: [rotation, noise]\n' > wrong.yaml; invar run wrong.yaml --dry-run -q | grep -o '^[^ ]*report.html *to run'; rm -r wrong.yaml photos
-> photos/pixels/rotation/report.html     to run
-> photos/pixels/noise/report.html        to run
-> report.html                            to run
+> photos/pixels/rotation/report.html   to run
+> photos/pixels/noise/report.html      to run
+> report.html                          to run
 
 Published figures that cannot be read are found by the plan already.
 $ printf 'data: folder:photos\nencoders: pixels\npublished: nowhere.json\n' > wrong.yaml; invar run wrong.yaml --dry-run -q; rm wrong.yaml
@@ -325,24 +325,24 @@ $ cp -r made kept; invar run short.yaml -o wide -q --set adapters.width=7 2> /de
 > made: all 15 stages were done before; nothing to do
 ! invar run: encode photos/pixels/rotation: folder:photos: features of 48000000 numbers are too wide, at most 2^24 are allowed; use size N
 ! invar run: encode photos/pixels/rotation: copies train=1,val=2: folder:photos has no split 'val'
-! invar run: train photos/pixels/rotation/robust/0: loss mawa needs codes as wide as the features: width is 7, but the bank has 192
+! invar run: train photos/pixels/rotation/keep/0: loss mawa needs codes as wide as the features: width is 7, but the bank has 192
 ! invar run: eval: folder:photos: has no split zzz; it has train, test
 ! invar: encode photos/pixels/rotation: photos/even/z.jpg: is not a JPEG, PNG, TIFF or WebP file; skip-broken skips such images
 
 Outputs that were changed, extended or exchanged are made again, with the numbers of the beginning.
-$ cd made/photos/pixels; head -c 128 rotation/bank/test/labels.npy > labels; head -c 16 /dev/zero >> labels; cp labels rotation/bank/test/labels.npy; rm labels; cp rotation/runs/0/robust/adapter.safetensors noise/runs/0/robust; cd ../../..; invar encode folder:photos -o made/photos/pixels/noise/bank --encoder pixels --holdout 0.25 --size 8 --augment noise --copies 2 -q > /dev/null; invar run short.yaml -o made 2>&1 > /dev/null | grep again; for file in table.txt table.json photos/pixels/rotation/bank photos/pixels/noise/bank photos/pixels/noise/runs/0/robust/adapter.safetensors; do diff -r made/$file kept/$file; done; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; rm -r kept
+$ cd made/photos/pixels; head -c 128 rotation/bank/test/labels.npy > labels; head -c 16 /dev/zero >> labels; cp labels rotation/bank/test/labels.npy; rm labels; cp rotation/runs/0/keep/adapter.safetensors noise/runs/0/keep; cd ../../..; invar encode folder:photos -o made/photos/pixels/noise/bank --encoder pixels --holdout 0.25 --size 8 --augment noise --copies 2 -q > /dev/null; invar run short.yaml -o made 2>&1 > /dev/null | grep again; for file in table.txt table.json photos/pixels/rotation/bank photos/pixels/noise/bank photos/pixels/noise/runs/0/keep/adapter.safetensors; do diff -r made/$file kept/$file; done; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; rm -r kept
 > encode photos/pixels/rotation: its output was changed or removed; running it again
 > encode photos/pixels/noise: its output was changed or removed; running it again
-> train photos/pixels/noise/robust/0: its output was changed or removed; running it again
-> eval photos/pixels/noise/robust/0: its output was changed or removed; running it again
+> train photos/pixels/noise/keep/0: its output was changed or removed; running it again
+> eval photos/pixels/noise/keep/0: its output was changed or removed; running it again
 > made: all 15 stages were done before; nothing to do
 
 The plan says what is missing.
 $ invar run short.yaml --dry-run -q --set 'encoders=[pixels, {weights: nowhere.pth}]' | grep 'encode\|nowhere.pth:' | sed 's/  *[0-9.]* s  *[0-9.]* MB$//'
-> encode photos/pixels/rotation           to run
-> encode photos/pixels/noise              to run
-> encode photos/nowhere/rotation          to run      ?        ?
-> encode photos/nowhere/noise             to run      ?        ?
+> encode photos/pixels/rotation         to run
+> encode photos/pixels/noise            to run
+> encode photos/nowhere/rotation        to run      ?        ?
+> encode photos/nowhere/noise           to run      ?        ?
 > nowhere.pth: cannot open: No such file or directory
 $ invar run short.yaml -o made 2>&1 >/dev/null --set encode.size=10 | grep -c '^\['
 > 15
@@ -352,7 +352,7 @@ $ invar run --print-defaults > long.yaml; invar run long.yaml -o made --set data
 > [2/15] diagnosing photos, pixels, rotation
 > [7/15] diagnosing photos, pixels, noise
 > made: all 15 stages were done before; nothing to do
-$ for command in encode train eval diagnose; do invar $command --help | grep -o '^ *--[a-z-]*\|^  -., --[a-z-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
+$ for command in encode train eval diagnose; do invar $command --help | grep -o '^ *--[a-z0-9-]*\|^  -., --[a-z0-9-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z0-9-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
 > encode: augment dry-run encoder help json quiet threads verbose version weights
 > train: augment encoder force help json preset quiet resume resume threads verbose version weights
 > eval: certify force format help json plots quiet threads verbose version

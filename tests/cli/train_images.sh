@@ -30,7 +30,7 @@ for space in normalized pixel; do
 done
 
 # The same with --scaled and a decoder; stopped and resumed, the same again.
-scaled=("${short[@]}" --scaled --decoder --samples 1 --seed 3 --validation 0.1 --keep best)
+scaled=("${short[@]}" --loss mawa --scaled --decoder --samples 1 --seed 3 --validation 0.1 --keep best)
 "$invar" train bank-normalized -o scaled-by-bank "${scaled[@]}" --epochs 1
 "$invar" train "${images[@]}" -o scaled-by-images "${scaled[@]}" --epochs 1
 for file in adapter decoder; do
@@ -54,7 +54,7 @@ done
 cmp threads1/adapter.safetensors threads2/adapter.safetensors
 
 # Every loss.
-for loss in 'waco --projections 20' 'simclr' 'hsic' 'anco' 'mawa --samples 0' 'waco --projections 20 --width 8 --decoder'; do
+for loss in 'waco --projections 20' 'simclr' 'hsic' 'keep' 'mawa --samples 0' 'waco --projections 20 --width 8 --decoder'; do
 	"$invar" train "${images[@]}" -o loss --force "${short[@]}" --epochs 1 --loss $loss
 	[ -e loss/adapter.safetensors ] || fail "$loss"
 done
@@ -80,7 +80,7 @@ diff -r whole/clean run/clean
 "$invar" train "${again[@]}" -o whole
 "$invar" train "${again[@]}" -o whole --augment rotation:degrees=-180..180+noise:std=0.1 --encoder pixels --size 8
 cmp whole/adapter.safetensors run/adapter.safetensors
-"$invar" train "${images[@]:0:6}" --samples 0 --holdout 0.25 --split test -o few "${short[@]}" --epochs 2
+"$invar" train "${images[@]:0:6}" --loss mawa --samples 0 --holdout 0.25 --split test -o few "${short[@]}" --epochs 2
 cp -r few again
 rm again/adapter.safetensors again/checkpoint.safetensors
 "$invar" train "${again[@]}" -o again

@@ -91,7 +91,7 @@ $ invar train bank -o run --residual=yes
 ! invar train: --residual must be true or false, not 'yes'
 ? 2
 $ invar train bank -o run --loss mava
-! invar train: --loss must be mawa, waco, simclr, hsic, anco or none, not 'mava'; did you mean mawa?
+! invar train: --loss must be mawa, waco, simclr, hsic, keep or none, not 'mava'; did you mean mawa?
 ? 2
 $ invar train bank -o run --temperature 0
 ! invar train: --temperature must be above 0 and at most 1000000, not 0
@@ -136,7 +136,7 @@ $ invar loss
 ! invar loss: KIND is missing; usage: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
 ? 2
 $ invar loss mava
-! invar loss: KIND must be mawa, waco, simclr, hsic, anco or sw, not 'mava'; did you mean mawa?
+! invar loss: KIND must be mawa, waco, simclr, hsic, keep or sw, not 'mava'; did you mean mawa?
 ? 2
 $ invar loss mawa
 ! invar loss: the adapter is missing: --adapter FILE

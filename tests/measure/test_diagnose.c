@@ -76,7 +76,7 @@ static void preset_that_fits(void **state)
 	inv_diagnosis_facts f = useful(0.85);
 
 	(void)state;
-	check_verdict(&f, "robust", "70.0 % of the copies instead of 50.0 %");
+	check_verdict(&f, "keep", "70.0 % of the copies instead of 50.0 %");
 	f = useful(0.85);
 	f.explained[1] = 0.95;
 	check_verdict(&f, "instant", "little to learn");
@@ -84,7 +84,7 @@ static void preset_that_fits(void **state)
 	f.figure[INV_DIAGNOSIS_F][INV_DIAGNOSIS_KEPT_CLEAN] = 0.729;
 	check_verdict(&f, "instant", "72.9 %, so training has little to add");
 	f.figure[INV_DIAGNOSIS_F][INV_DIAGNOSIS_KEPT_CLEAN] = 0.731;
-	check_verdict(&f, "robust", "their R² is 0.85");
+	check_verdict(&f, "keep", "their R² is 0.85");
 }
 
 /* Where all distances of clean features are equal, there is no R². */
@@ -95,7 +95,7 @@ static void no_figure_is_told_as_nan(void **state)
 
 	(void)state;
 	inv_diagnosis_judge(&f, &v);
-	assert_string_equal(v.word, "robust");
+	assert_string_equal(v.word, "keep");
 	assert_null(strstr(v.why, "nan"));
 	assert_null(strstr(v.why, "R²"));
 }
@@ -110,7 +110,7 @@ static void without_labels_images_count(void **state)
 			f.figure[m][k] = NAN;
 			f.gain[m][k] = (inv_interval){NAN, NAN, NAN, 0};
 		}
-	check_verdict(&f, "robust", "own image");
+	check_verdict(&f, "keep", "own image");
 	f.gain[1][0] = f.gain[2][0] = f.gain[3][0] = (inv_interval){-0.1, -0.2, 0, 100};
 	f.gain[1][1] = f.gain[2][1] = f.gain[3][1] = (inv_interval){-0.1, -0.2, 0, 100};
 	check_verdict(&f, "none", "more often");
@@ -124,7 +124,7 @@ static void losses_are_told(void **state)
 	(void)state;
 	f.figure[INV_DIAGNOSIS_FEATURES][cosine] = 0.31;
 	f.gain[INV_DIAGNOSIS_FEATURES][cosine] = (inv_interval){-0.19, -0.2, -0.1, 100};
-	check_verdict(&f, "robust", "but only 31.0 % instead of 50.0 %");
+	check_verdict(&f, "keep", "but only 31.0 % instead of 50.0 %");
 }
 
 /* ---- Figures --------------------------------------------------------------------- */

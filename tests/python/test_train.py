@@ -28,7 +28,7 @@ class Train(InFolder):
             self.assertEqual(a.read(), b.read())
 
     def test_adapters_are_those_of_the_program(self):
-        for preset, words in (("robust", ["--epochs", "3", "--hidden", "64"]), ("instant", [])):
+        for preset, words in (("keep", ["--epochs", "3", "--hidden", "64"]), ("instant", [])):
             program("train", "bank", "-o", "theirs-" + preset, "--preset", preset, "--seed", "4", *words)
             options = {"epochs": 3, "hidden": 64} if words else {}
             run = invar.train(self.bank, "ours-" + preset, preset=preset, seed=4, **options)

@@ -25,7 +25,7 @@ class Transformer(InFolder):
         self.assertEqual(len(T.get_feature_names_out()), 16)
 
     def test_parameters(self):
-        T = invar.InvariantTransformer(preset="robust", options={"epochs": 1, "hidden": 8}, seed=3)
+        T = invar.InvariantTransformer(preset="keep", options={"epochs": 1, "hidden": 8}, seed=3)
         self.assertEqual(T.get_params()["seed"], 3)
         self.assertEqual(T.set_params(seed=4).seed, 4)
         clean, copies, _ = features()
@@ -36,12 +36,12 @@ class Transformer(InFolder):
 
     def test_options_of_training_are_parameters(self):
         clean, copies, _ = features()
-        T = invar.InvariantTransformer(preset="robust", hidden=8, epochs=1)
+        T = invar.InvariantTransformer(preset="keep", hidden=8, epochs=1)
         self.assertEqual((T.get_params()["hidden"], T.get_params()["epochs"], T.get_params()["lr"]), (8, 1, None))
         self.assertEqual(T.fit(clean, copies).adapter_.hidden, 8)
         other = invar.InvariantTransformer(**T.get_params()).set_params(hidden=12, lr=1e-4)
         self.assertEqual(other.fit(clean, copies).adapter_.hidden, 12)
-        given = invar.InvariantTransformer(preset="robust", options={"hidden": 8, "epochs": 1}).fit(clean, copies)
+        given = invar.InvariantTransformer(preset="keep", options={"hidden": 8, "epochs": 1}).fit(clean, copies)
         np.testing.assert_array_equal(given.transform(clean), T.transform(clean))
         with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'hiden'"):
             invar.InvariantTransformer(hiden=3)

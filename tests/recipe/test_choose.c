@@ -543,7 +543,7 @@ static void a_training_reaches_it_by_its_strength(void **state)
 
 	(void)state;
 	train(partial,
-	      test_options("train", "preset", "robust", "hidden", "32", "epochs", "40",
+	      test_options("train", "preset", "keep", "hidden", "32", "epochs", "40",
 	                   "batch-size", "32", "keep-structure", "0.97", NULL),
 	      "trained");
 	json = run_json("trained");
@@ -583,7 +583,7 @@ static void wrong_uses_are_refused(void **state)
 	(void)state;
 	refuse(unlabelled, goal("classify"), "needs none");
 	refuse(easy, test_options("train", "index", "new", NULL), "needs goal");
-	refuse(easy, test_set(goal("classify"), "budget", "1", "preset", "robust", NULL),
+	refuse(easy, test_set(goal("classify"), "budget", "1", "preset", "keep", NULL),
 	       "budget is for trying several methods");
 	refuse(easy, test_set(goal("classify"), "width", "4", NULL), "so width cannot be 4");
 	refuse(easy, test_set(goal("same-image"), "decoder", "1", NULL),

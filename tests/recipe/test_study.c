@@ -61,7 +61,7 @@ static void a_short_recipe_has_defaults(void **state)
 	assert_string_equal(inv_settings_find(&s->bank[0].encode, "weights"),
 	                    "dir/net.safetensors");
 	assert_int_equal(s->adapters, 1);
-	assert_string_equal(s->adapter[0].title, "robust");
+	assert_string_equal(s->adapter[0].title, "keep");
 	assert_int_equal(s->seeds, 1);
 	assert_int_equal(s->seed[0], 0);
 	assert_true(s->diagnoses && s->reports);
@@ -95,14 +95,14 @@ static void the_matrix_is_the_product(void **state)
 
 static void lists_in_adapters_are_multiplied(void **state)
 {
-	static const char *const titles[] = {"robust",
+	static const char *const titles[] = {"keep",
 	                                     "paper mawa",
 	                                     "W width 8 epochs 1",
 	                                     "W width 8 epochs 2",
 	                                     "W width d/4 epochs 1",
 	                                     "W width d/4 epochs 2"};
 	inv_study *s = study_of(
-		"bank: b\nadapters: [robust, {preset: paper, loss: mawa},\n"
+		"bank: b\nadapters: [keep, {preset: paper, loss: mawa},\n"
 		" {name: W, loss: waco, width: [8, d/4], epochs: [1, 2]}]\nseeds: [3, 1]\n");
 	invar_options *o;
 
@@ -150,7 +150,7 @@ static void paths_are_beside_the_recipe(void **state)
 static void unknown_keys_name_the_nearest(void **state)
 {
 	(void)state;
-	refuses(IMAGES "adapter: robust\n",
+	refuses(IMAGES "adapter: keep\n",
 	        "dir/r.yaml:3:1: unknown key 'adapter', did you mean adapters?; 'invar run "
 	        "--print-defaults' shows all keys");
 	refuses(IMAGES "adapters:\n  - {preset: paper, epoch: 3}\n",
@@ -169,9 +169,9 @@ static void wrong_values_are_reported_at_their_place(void **state)
 	refuses(IMAGES "adapters:\n  - {epochs: 0}\n",
 	        "dir/r.yaml:4:14: epochs must be at least 1 and at most 1000000, not 0");
 	refuses(
-		IMAGES "adapters: [robst]\n",
-		"dir/r.yaml:3:12: preset must be paper, robust, search or instant, not 'robst'; "
-		"did you mean robust?");
+		IMAGES "adapters: [keap]\n",
+		"dir/r.yaml:3:12: preset must be keep, paper or instant, not 'keap'; "
+		"did you mean keep?");
 	refuses(IMAGES "adapters: {loss: mawa, temperature: 2}\n",
 	        "dir/r.yaml:3:11: temperature needs loss simclr, but loss is mawa");
 	refuses(
@@ -199,8 +199,8 @@ static void what_cannot_be_meant_is_refused(void **state)
 	refuses("bank: a\nencoders: pixels\n",
 	        "dir/r.yaml:2:1: bank is an existing bank, so encoders cannot be given; remove "
 	        "one of them");
-	refuses(IMAGES "adapters: [robust, robust]\n",
-	        "dir/r.yaml:3:20: two items are named 'robust'; give one of them another name");
+	refuses(IMAGES "adapters: [keep, keep]\n",
+	        "dir/r.yaml:3:18: two items are named 'keep'; give one of them another name");
 	refuses(IMAGES "adapters: [{name: '!!!'}]\n",
 	        "dir/r.yaml:3:19: the name '!!!' has no letter or digit; a folder is named "
 	        "after it");

@@ -127,14 +127,14 @@ static invar_status set(inv_node *tree, const char *path, const char *text)
 
 static void paths_reach_keys_positions_and_short_items(void **state)
 {
-	inv_node *tree = read_text("adapters: [robust, {loss: waco}]\nseeds: 0\n");
+	inv_node *tree = read_text("adapters: [keep, {loss: waco}]\nseeds: 0\n");
 	const inv_node *list = inv_node_find(tree, "adapters");
 
 	(void)state;
 	assert_int_equal(set(tree, "encode.size", "64"), INVAR_OK);
 	assert_string_equal(inv_node_find(inv_node_find(tree, "encode"), "size")->text, "64");
 	assert_int_equal(set(tree, "adapters.0.epochs", "5"), INVAR_OK);
-	assert_string_equal(inv_node_find(list->child[0], "preset")->text, "robust");
+	assert_string_equal(inv_node_find(list->child[0], "preset")->text, "keep");
 	assert_string_equal(inv_node_find(list->child[0], "epochs")->text, "5");
 	assert_int_equal(set(tree, "adapters.1.loss", "mawa"), INVAR_OK);
 	assert_string_equal(inv_node_find(list->child[1], "loss")->text, "mawa");
@@ -149,7 +149,7 @@ static void paths_reach_keys_positions_and_short_items(void **state)
 
 static void wrong_paths_are_reported(void **state)
 {
-	inv_node *tree = read_text("adapters: [robust]\nseeds: 0\n");
+	inv_node *tree = read_text("adapters: [keep]\nseeds: 0\n");
 
 	(void)state;
 	assert_int_equal(set(tree, "adapters.1.epochs", "5"), INVAR_E_USE);
