@@ -84,6 +84,14 @@ static void compute(const char *operator, const tensor * a, const tensor *b, inv
 			*y = a->data[i * a->columns + j % a->columns];
 			if (strcmp(operator, "Relu") == 0)
 				*y = *y > 0 ? *y : 0;
+			else if (strcmp(operator, "Abs") == 0)
+				*y = fabsf(*y);
+			else if (strcmp(operator, "Sqrt") == 0)
+				*y = sqrtf(*y);
+			else if (strcmp(operator, "Mul") == 0)
+				*y *= b->data[i * b->columns + j];
+			else if (strcmp(operator, "Div") == 0)
+				*y /= b->data[i]; /* a column of norms */
 			else if (strcmp(operator, "Add") == 0)
 				*y += b->data[(b->rows == 1 ? 0 : i) * b->columns + j];
 			else if (!product && strcmp(operator, "Flatten") != 0) /* of [n, d] */
@@ -139,7 +147,7 @@ static void run_graph(inv_bytes graph, size_t from)
 
 static float z[ROWS * D];
 
-static invar_adapter *make(bool residual)
+static invar_adapter *make(int form)
 {
 	inv_stream s = inv_stream_of(3, "onnx", 0);
 	float W0[H * D], b0[H], W2[D * H], b2[D];
@@ -150,7 +158,7 @@ static invar_adapter *make(bool residual)
 	inv_fill_normal(&s, 2, W2, D * H);
 	inv_fill_normal(&s, 3, b2, D);
 	inv_fill_normal(&s, 4, z, ROWS * D);
-	assert_int_equal(invar_adapter_new(test_ctx, D, H, D, residual, W0, b0, W2, b2, &e),
+	assert_int_equal(invar_adapter_new(test_ctx, D, H, D, form, W0, b0, W2, b2, &e),
 	                 INVAR_OK);
 	return e;
 }
@@ -179,10 +187,10 @@ static void a_model_computes_what_the_adapter_does(void **state)
 	static const char *const dtypes[] = {"float32", "float16"};
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
-		invar_adapter *e = make(i & 1);
+	for (int i = 0; i < 8; i++) {
+		invar_adapter *e = make(i % 4); /* residual, unit, both or none */
 		const char *path = test_path("%d.onnx", i);
-		invar_options *o = test_options("export", "dtype", dtypes[i / 2], NULL);
+		invar_options *o = test_options("export", "dtype", dtypes[i / 4], NULL);
 		size_t size, again;
 		unsigned char *bytes, *second;
 		inv_onnx m;
@@ -192,9 +200,11 @@ static void a_model_computes_what_the_adapter_does(void **state)
 		assert_int_equal(inv_onnx_view(bytes, size, "model", &m), INVAR_OK);
 		assert_int_equal(m.opset, 17);
 		assert_true(inv_onnx_has_key(&m, "invar.residual"));
+		assert_int_equal(inv_onnx_has_key(&m, "invar.unit"), i / 2 % 2);
+		memset(z, 0, i / 2 % 2 * D * sizeof *z); /* unit(0) = 0 */
 		give_features("features");
 		run_graph(m.graph, 0);
-		check_codes(e, "codes", i < 2 ? 1e-5 : 2e-2);
+		check_codes(e, "codes", i < 4 ? 1e-5 : 2e-2);
 		assert_int_equal(invar_adapter_export(e, o, path), INVAR_OK);
 		second = test_read(path, &again);
 		assert_int_equal(again, size);
@@ -215,10 +225,12 @@ static void a_foreign_model_stays_as_it_is_and_gets_an_output(void **state)
 		{"old", "invar/codes"},         {"nested", "invar/codes"},
 		{"two-outputs", "invar/codes"}, {"named", "invar1/codes"},
 		{"metadata", "invar/codes"}};
-	invar_adapter *e = make(true);
+	enum { FILES = sizeof files / sizeof *files };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+	for (size_t k = 0; k < 2 * FILES; k++) {
+		size_t i = k % FILES;
+		invar_adapter *e = make(INVAR_RESIDUAL | (k < FILES ? 0 : INVAR_UNIT));
 		bool named = strcmp(files[i][0], "named") == 0;
 		const char *features = named ? "invar/codes" : "features";
 		char onto[512], path[512];
@@ -242,8 +254,8 @@ static void a_foreign_model_stays_as_it_is_and_gets_an_output(void **state)
 		free(before);
 		free(after);
 		invar_options_free(o);
+		invar_adapter_close(e);
 	}
-	invar_adapter_close(e);
 }
 
 static void what_does_not_fit_is_refused(void **state)
