@@ -331,10 +331,7 @@ static invar_status measure_views(inv_measure_input *in, const char *of, const c
 	if (!is_needed(in->options, INV_TAKES_VIEWS) || !(s->clean_views || copies))
 		return INVAR_OK;
 	if (!in->adapter)
-		st = inv_results_note(
-			in->results,
-			"4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest "
-			"of the four counts; 4 encodings per query");
+		st = inv_results_note(in->results, INV_NOTE_VIEWS);
 	if (!in->adapter && st == INVAR_OK && s->copies && !copies)
 		st = inv_results_note(in->results,
 		                      "not all copies have views, so only clean queries are "

@@ -21,6 +21,11 @@
 
 #include "base/json.h"
 
+/* Below every table that has columns with four views. */
+#define INV_NOTE_VIEWS                                                                    \
+	"4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest of the " \
+	"four counts; 4 encodings per query"
+
 invar_status inv_results_new(invar_results **out);
 
 /* What the figures were taken on: "bank", "split", "encoder" … takes value. */

@@ -261,6 +261,21 @@ static void describe_bank(json_t *document, const json_t *entry)
 			json_object_set(document, keys[i], json_object_get(entry, keys[i]));
 }
 
+/* A column of queries with four views, if there is one. */
+static void add_views(json_t *document, const json_t *views, const char *id,
+                      const char *title)
+{
+	char *with_views = NULL;
+
+	if (!json_object_get(views, id))
+		return;
+	if (!has_id(json_object_get(document, "columns"), id) &&
+	    asprintf(&with_views, "%s, 4 views", title) >= 0)
+		add_column(document, id, with_views);
+	free(with_views);
+	add_values(document, views, id, id);
+}
+
 static json_t *bank_document(const json_t *metrics, const json_t *bank, const char *title)
 {
 	const json_t *measured = json_object_get(metrics, "measured"), *entry;
@@ -273,9 +288,12 @@ static json_t *bank_document(const json_t *metrics, const json_t *bank, const ch
 	json_array_foreach (measured, i, entry) {
 		const char *name = text(entry, "measurement");
 		json_t *list = json_object_get(document, "measurements");
+		const json_t *views = json_object_get(entry, "baselines");
 
 		if (!name || !is_same_bank(bank, entry))
 			continue;
+		add_views(document, views, "F.views", "F");
+		add_views(document, views, "E.views", title);
 		if (!has_id(list, name))
 			json_array_append_new(list, json_pack("{s:s, s:s}", "id", name, "title", name));
 		add_metrics(document, entry, json_object_get(metrics, "metrics"));

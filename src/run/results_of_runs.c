@@ -245,7 +245,7 @@ static void add_run(const collection *c, const json_t *bank, const char *measure
 {
 	const json_t *entry = entry_of(c, run, bank, measurement, chosen);
 	json_t *details, *reason;
-	char column[24];
+	char column[40];
 
 	snprintf(column, sizeof column, "%zu", run + 1);
 	if (!entry && (entry = entry_of(c, run, bank, measurement, NULL)))
@@ -256,6 +256,10 @@ static void add_run(const collection *c, const json_t *bank, const char *measure
 	if (is_equal(entry, chosen, "options"))
 		add_column_of(c, entry, "F", "F");
 	add_column_of(c, entry, "E", column);
+	add_values(c, json_object_get(entry, "baselines"), "F.views", "F.views");
+	snprintf(column, sizeof column, "%zu.views", run + 1);
+	add_values(c, json_object_get(entry, "baselines"), "E.views", column);
+	snprintf(column, sizeof column, "%zu", run + 1);
 	details = json_object_get(entry, "details");
 	reason = json_object_get(entry, "skipped");
 	if (details)
@@ -293,6 +297,50 @@ static bool has_entry(const collection *c, size_t run, const json_t *bank)
 	return false;
 }
 
+/* Was the run measured on this bank with four views per query? */
+static bool has_views(const collection *c, size_t run, const json_t *bank)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (measured(c, run), i, entry)
+		if (is_same_bank(bank, entry) &&
+		    json_object_get(json_object_get(entry, "baselines"), "E.views"))
+			return true;
+	return false;
+}
+
+/* The columns that are behind each other: F, each run, and what has views behind itself. */
+static void add_columns(const collection *c, const json_t *bank, json_t *document)
+{
+	json_t *columns = json_object_get(document, "columns");
+	bool any = false;
+
+	for (size_t run = 0; run < c->count; run++)
+		any = any || has_views(c, run, bank);
+	if (any) {
+		json_array_append_new(
+			columns, json_pack("{s:s, s:s}", "id", "F.views", "title", "F, 4 views"));
+		json_array_append_new(json_object_get(document, "notes"),
+		                      json_string(INV_NOTE_VIEWS));
+	}
+	for (size_t run = 0; run < c->count; run++) {
+		json_t *title = has_entry(c, run, bank) ? inv_json_path(c->title[run]) : NULL;
+
+		if (!title)
+			continue;
+		json_array_append_new(
+			columns,
+			json_pack("{s:o, s:O}", "id", json_sprintf("%zu", run + 1), "title", title));
+		if (has_views(c, run, bank))
+			json_array_append_new(
+				columns,
+				json_pack("{s:o, s:o}", "id", json_sprintf("%zu.views", run + 1), "title",
+			              json_sprintf("%s, 4 views", json_string_value(title))));
+		json_decref(title);
+	}
+}
+
 static json_t *new_document(const collection *c, const json_t *bank)
 {
 	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
@@ -306,16 +354,8 @@ static json_t *new_document(const collection *c, const json_t *bank)
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (json_object_get(bank, keys[i]))
 			json_object_set(document, keys[i], json_object_get(bank, keys[i]));
-	for (size_t run = 0; run < c->count; run++) {
-		char id[24];
-
-		if (!has_entry(c, run, bank))
-			continue;
-		snprintf(id, sizeof id, "%zu", run + 1);
-		json_array_append_new(
-			json_object_get(document, "columns"),
-			json_pack("{s:s, s:o}", "id", id, "title", inv_json_path(c->title[run])));
-	}
+	if (document)
+		add_columns(c, bank, document);
 	return document;
 }
 

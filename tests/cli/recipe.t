@@ -313,10 +313,14 @@ $ mkdir mine; echo mine > mine/table.txt; invar run study.yaml -o mine -q; cat m
 ! invar: mine/table.txt: already exists and is not from a study; choose another folder with -o
 
 With views in the banks, the table of a study has a column with 4 views behind F and behind every adapter, means over seeds as well.
-$ make-input photos photos 40 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.5, size: 8, copies: 1, views: 4}\nencoders: pixels\naugmentations: rotation\ndiagnose: false\nadapters: [{name: one, preset: instant, hidden: 16}, {name: two, preset: paper, epochs: 1, hidden: 16}]\nseeds: [0, 1]\neval: {metrics: same-image}\nreport: false\n' > views.yaml; invar run views.yaml -q > shown; grep 'F, 4 views' shown | sed 's/   */, /g'; grep -c '^ *same image @1 |' shown; grep -o '^4 views.*' shown; rm -r views views.yaml photos shown
+$ make-input photos photos 40 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.5, size: 8, copies: 1, views: 4}\nencoders: pixels\naugmentations: rotation\ndiagnose: false\nadapters: [{name: one, preset: instant, hidden: 16}, {name: two, preset: paper, epochs: 1, hidden: 16}]\nseeds: [0, 1]\neval: {metrics: same-image}\n' > views.yaml; invar run views.yaml -q > shown; grep 'F, 4 views' shown | sed 's/   */, /g'; grep -c '^ *same image @1 |' shown; grep -o '^4 views.*' shown; grep -o '<bdi>[A-Za-z0-9 -]*, 4 views</bdi>\|4 encodings per query<' views/report.html | sort -u; rm -r views views.yaml photos shown
 > , F, F, 4 views, one, one, 4 views, two, two, 4 views
 > 4
 > 4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest of the four counts; 4 encodings per query
+> 4 encodings per query<
+> <bdi>F, 4 views</bdi>
+> <bdi>one, 4 views</bdi>
+> <bdi>two, 4 views</bdi>
 
 From images, with few of them: what cannot be diagnosed is left out.
 $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.25, size: 8, copies: 1}\nencoders: pixels\naugmentations: [rotation, noise]\nadapters: {epochs: 1, hidden: 16}\neval: {metrics: structure}\nreport: false\n' > short.yaml; invar run short.yaml -o made > shown 2> log; echo $?; grep '^photos' shown; grep 'left out' log

@@ -421,6 +421,25 @@ static void views_are_the_same_tensors_rotated(void **state)
 		test_assert_same_file("views", "views-more", files[i]);
 	}
 	assert_false(test_has_part(test_path("views-more/test")));
+	/* Rounded to float16, a view still has the pixels of its row. */
+	assert_int_equal(encode(two, grey_text,
+	                        test_kept("data", "limit", "300", "holdout", "0.3", NULL),
+	                        test_kept("encode", "size", "6", "dtype", "float16", "views",
+	                                  "train=4", NULL),
+	                        "views-half"),
+	                 INVAR_OK);
+	b = open_bank("views-half");
+	assert_false(invar_bank_has_views(b, "test", INVAR_CLEAN));
+	for (uint64_t i = 0; i < invar_bank_rows(b, "train"); i++) {
+		assert_int_equal(invar_bank_read(b, "train", INVAR_CLEAN, i, 1, row), INVAR_OK);
+		assert_int_equal(invar_bank_read_views(b, "train", INVAR_CLEAN, i, 1, got),
+		                 INVAR_OK);
+		rotate_plainly(row, 3, want);
+		assert_memory_equal(got + 2 * PLANE, want, sizeof want);
+	}
+	assert_int_equal(inv_split_views(inv_bank_split(b, "train"), INVAR_CLEAN)->h.dtype,
+	                 INV_F16);
+	invar_bank_close(b);
 }
 
 static void views_need_square_images_and_a_split(void **state)
@@ -614,7 +633,7 @@ static const char *make_folder(const char *name, char text[2048])
 static void broken_images_are_left_out_of_every_array(void **state)
 {
 	char text[2048];
-	float before[48], after[48], params[1];
+	float before[48], after[48], views[INV_ROTATED * 48], params[1];
 	const invar_options *skip;
 	const invar_options *o = rotated("2", NULL, NULL);
 	invar_array *a;
@@ -633,8 +652,12 @@ static void broken_images_are_left_out_of_every_array(void **state)
 	o = test_kept("encode", "augment", "rotation", "copies", "1", "seed", "7", NULL);
 	assert_int_equal(encode(two, text, skip, o, "broken"), INVAR_OK);
 	/* The images left out are known now and not read again. */
-	o = test_kept("encode", "augment", "rotation", "copies", "2", "seed", "7", NULL);
+	o = test_kept("encode", "augment", "rotation", "copies", "2", "seed", "7", "views",
+	              "train=4", NULL);
 	assert_int_equal(encode(one, text, NULL, o, "broken"), INVAR_OK);
+	assert_int_equal(encode(two, text, skip, o, "broken-views"), INVAR_OK);
+	test_assert_same_file("broken", "broken-views", "train/aug/001.views.npy");
+	test_assert_same_file("broken", "broken-views", "bank.json");
 	x = open_bank("whole");
 	y = open_bank("broken");
 	assert_int_equal(invar_bank_rows(y, "train"), 7);
@@ -647,6 +670,10 @@ static void broken_images_are_left_out_of_every_array(void **state)
 			assert_int_equal(invar_bank_read(x, "train", copy, was, 1, before), INVAR_OK);
 			assert_int_equal(invar_bank_read(y, "train", copy, row, 1, after), INVAR_OK);
 			assert_memory_equal(before, after, sizeof before);
+			assert_int_equal(invar_bank_read_views(y, "train", copy, row, 1, views),
+			                 INVAR_OK);
+			for (size_t i = 0; i < 48; i++) /* rotated by 180 degrees, plane by plane */
+				assert_true(views[48 + i] == after[i / 16 * 16 + 15 - i % 16]);
 		}
 	}
 	assert_int_equal(
