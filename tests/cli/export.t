@@ -2,7 +2,7 @@ Adapters as ONNX models and model cards. What the onnx package and ONNX Runtime 
 
 $ make-input bank bank 80 4; invar train bank -o run --hidden 6 --epochs 1 -q
 $ invar export run -o adapter.onnx 2>&1 | head -1
-> adapter.onnx is written: onnx, 1340 bytes
+> adapter.onnx is written: onnx, 1422 bytes
 $ invar export run -o again.onnx -q; cmp adapter.onnx again.onnx && echo same
 > same
 $ invar export run -o half.onnx --dtype float16 --json -q | grep -E 'format|dim'

@@ -18,12 +18,12 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
 $ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
-> format      safetensors, 1376 bytes
+> format      safetensors, 1464 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss keep
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
 $ invar models inspect run/adapter.safetensors --tensors
-> format      safetensors, 1376 bytes
+> format      safetensors, 1464 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss keep
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
@@ -37,7 +37,7 @@ $ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d'
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1376,
+>   "file_bytes": 1464,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -49,7 +49,7 @@ $ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1376,
+>   "file_bytes": 1464,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -69,6 +69,7 @@ $ make-input photos pets 8; invar encode folder:pets --encoder pixels -o pixels 
 >     "hidden": 4,
 >     "output": 48,
 >     "residual": true,
+>     "unit": false,
 >     "loss": "waco",
 >     "augment": "rotation",
 >     "encoder": "pixels",
@@ -109,7 +110,7 @@ $ invar models convert run/adapter.safetensors run/adapter.safetensors
 
 A run whose adapter is damaged is still a run, not a folder without weights.
 $ mkdir cut; head -c 100 run/adapter.safetensors > cut/adapter.safetensors; invar models inspect cut
-! invar: cut/adapter.safetensors: is not a safetensors file, or is truncated: its header should have 1064 bytes, but at most 92 are left
+! invar: cut/adapter.safetensors: is not a safetensors file, or is truncated: its header should have 1152 bytes, but at most 92 are left
 ? 1
 
 Wrong use: exit 2, and the right word.
