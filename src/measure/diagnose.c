@@ -127,9 +127,10 @@ static const inv_trial_attempt *choose_preset(const inv_trial *t)
 	return best;
 }
 
-/* "instant: …; robust: …" */
+/* A line per preset: "instant helps: …". */
 static void explain(const inv_trial *t, char out[WHY * TRIED])
 {
+	static const char *const verbs[] = {"helps", "does not help", "does harm"};
 	size_t fill = (size_t)snprintf(out, WHY * TRIED, "%s", t->unknown.why);
 
 	for (size_t i = 0; i < t->attempts && fill < WHY * TRIED; i++) {
@@ -137,7 +138,7 @@ static void explain(const inv_trial *t, char out[WHY * TRIED])
 
 		fill +=
 			(size_t)snprintf(out + fill, WHY * TRIED - fill, "%s%s %s: %s", i ? "\n" : "",
-		                     a->id, inv_trial_words[a->verdict.word], a->verdict.why);
+		                     a->id, verbs[a->verdict.word], a->verdict.why);
 	}
 }
 

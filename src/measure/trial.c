@@ -517,12 +517,14 @@ static json_t *list_figures(const invar_results *r, const char *column)
 			continue;
 		snprintf(id, sizeof id, "%s" GAIN, m->id);
 		gain = invar_results_value(r, id, column);
-		one = json_pack("{s:f, s:f}", "F", f->value, "E", e->value);
-		if (one && gain && isfinite(gain->low)) {
-			json_object_set_new(one, "low", json_real(gain->low));
-			json_object_set_new(one, "high", json_real(gain->high));
+		one = gain && isfinite(gain->low)
+		          ? json_pack("{s:f, s:f, s:f, s:f}", "F", f->value, "E", e->value, "low",
+		                      gain->low, "high", gain->high)
+		          : json_pack("{s:f, s:f}", "F", f->value, "E", e->value);
+		if (json_object_set_new(figures, m->id, one) != 0) {
+			json_decref(figures);
+			return NULL;
 		}
-		json_object_set_new(figures, m->id, one);
 	}
 	return figures;
 }

@@ -41,7 +41,7 @@ $ . ./t -o r --similarity dot
 $ . ./t -o r --tau 0
 ! invar train: --tau must be above 0 and at most 1000000, not 0
 ? 2
-$ invar train bank -o r --tau 0.2 -q
+$ invar train --trial=false bank -o r --tau 0.2 -q
 ! invar train: --tau needs --loss anco, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --alpha 0.2 -q

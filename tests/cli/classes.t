@@ -67,7 +67,7 @@ $ printf 'cow\nwolf\n' > bad; invar eval whole --classes bad -q
 $ invar data folder:pets --classes bad -q
 ! invar data: --classes bad: there is no class 'wolf' in folder:pets
 ? 2
-$ printf 'cow\n2\n' > bad; invar train whole -o run --classes bad -q
+$ printf 'cow\n2\n' > bad; invar train --trial=false whole -o run --classes bad -q
 ! invar train: --classes bad: lists the class 'cow' twice
 ? 2
 $ printf '\n \n' > bad; invar subset whole -k 2 --classes bad -q

@@ -19,7 +19,7 @@ $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,
 > 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
-$ invar train bank -o r --temperature 0.1 -q
+$ invar train --trial=false bank -o r --temperature 0.1 -q
 ! invar train: --temperature needs --loss simclr, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
@@ -31,7 +31,7 @@ $ invar train bank -o r --loss hsic --projections 10 -q
 $ invar train bank -o r --loss waco --sigma-z median -q
 ! invar train: --sigma-z needs --loss hsic, but --loss is waco
 ? 2
-$ invar train bank noise -o r -q
+$ invar train --trial=false bank noise -o r -q
 ! invar train: --loss mawa takes one bank, but 2 are given: the second one is noise
 ? 2
 $ invar train bank -o r --loss simclr --samples 1 -q
@@ -56,7 +56,7 @@ $ tail -1 dec/log.jsonl | grep -o '"reconstruction"'
 $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/decoder.safetensors z.npy -o back.npy --json -q | grep dim
 >   "input_dim": 3,
 >   "output_dim": 8
-$ invar train bank -o r --alpha 2 -q
+$ invar train --trial=false bank -o r --alpha 2 -q
 ! invar train: --alpha needs --decoder or --loss anco, and neither is set
 ? 2
 $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q

@@ -17,7 +17,7 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "file": "ViT-B-16.pt",
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
-$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
+$ make-input bank bank; invar train --trial=false bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
 > format      safetensors, 1232 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss mawa
 > made for    synthetic; coherent displacement

@@ -1,9 +1,9 @@
 The path a user walks: train, measure, apply, go on.
 
 $ make-input bank bank
-$ invar train bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
+$ invar train --trial=false bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
 > done in N s, N s of CPU time, peak memory N MB
-$ invar train bank -o quiet --hidden 16 --epochs 4 -q
+$ invar train --trial=false bank -o quiet --hidden 16 --epochs 4 -q
 $ ls run
 > adapter.safetensors
 > checkpoint.safetensors
@@ -12,9 +12,9 @@ $ ls run
 $ wc -l < run/log.jsonl
 > 4
 $ cmp run/adapter.safetensors quiet/adapter.safetensors
-$ invar train bank -o summary --hidden 16 --epochs 4 --json -q | grep -c '"loss"'
+$ invar train --trial=false bank -o summary --hidden 16 --epochs 4 --json -q | grep -c '"loss"'
 > 1
-$ invar train bank -o run --hidden 16 --epochs 4 --force -q
+$ invar train --trial=false bank -o run --hidden 16 --epochs 4 --force -q
 $ cmp run/adapter.safetensors quiet/adapter.safetensors
 
 Another seed is another adapter; flags may come before the arguments.
@@ -158,7 +158,7 @@ $ make-input npy big.npy 100000 8; invar apply run big.npy -o - -q | head -c 10 
 > 1
 
 What is not used, not better than none, or left out is told.
-$ make-input bank told 80 8; invar train told -o closed --preset instant --hidden 16 --epochs 3 --validation 0.2 2>&1 | grep 'not used'
+$ make-input bank told 80 8; invar train --trial=false told -o closed --preset instant --hidden 16 --epochs 3 --validation 0.2 2>&1 | grep 'not used'
 > --epochs is not used: a closed form has no steps
 > --validation is not used: a closed form has no steps
 $ invar train told -o mixed --loss simclr --keep-structure 0.9 --hidden 16 --epochs 2 --batch-size 16 2>&1 | grep 'than none'
