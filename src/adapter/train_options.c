@@ -247,7 +247,7 @@ static const invar_option trial_rows[] = {
      .group = "Trial",
      .help = "first fit without a fifth of the images and measure on these whether the "
              "adapter helps; if it is not set: true for the presets " INV_DEFAULT_PRESET
-             " and instant without loss, and with keep-structure"},
+             " and instant and with keep-structure, false for other methods"},
 	{.name = "keep-structure",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
@@ -267,20 +267,22 @@ static const invar_option trial_rows[] = {
 };
 
 /*
- * What people use is tried first; a loss or a method that is asked for by name is an
- * experiment.
+ * What people use is tried first: the default preset and instant. Another method that is
+ * asked for by name is an experiment.
  */
 static const char *choose_trial(const invar_options *o)
 {
-	bool usual = inv_option_is_set(o, "preset")
-	                 ? inv_option_is(o, "preset", INV_DEFAULT_PRESET) ||
-	                       inv_option_is(o, "preset", "instant")
-	                 : !inv_preset_conflict(o);
+	bool set = inv_option_is_set(o, "preset"), usual;
 
+	if (set && inv_option_is(o, "preset", "instant"))
+		usual = !inv_option_is_set(o, "loss") || inv_option_is(o, "loss", "none");
+	else
+		usual = (!set || inv_option_is(o, "preset", INV_DEFAULT_PRESET)) &&
+		        !inv_preset_conflict(o);
 	if (inv_option_is_set(o, "keep-structure") &&
 	    inv_option_number(o, "keep-structure") > 0)
-		return "true";
-	return usual && !inv_option_is_set(o, "loss") ? "true" : "false";
+		usual = true;
+	return usual ? "true" : "false";
 }
 
 static invar_status declare_trial(invar_options *o)
