@@ -95,10 +95,16 @@ static invar_status take_form(const inv_trainer *t, inv_mlp_form *out)
 
 invar_status inv_train_in_memory(const inv_memory_training *m, inv_mlp_form *out)
 {
+	invar_context quiet = *m->bank->ctx;
+	invar_bank bank = *m->bank;
+	const inv_memory_training own = {&bank, m->options, m->images, m->image_count};
 	inv_trainer t = {.validation = NAN};
-	invar_status st = open_training(&t, m);
+	invar_status st;
 
+	quiet.hooks.log = NULL;
+	bank.ctx = &quiet;
 	*out = (inv_mlp_form){.params = NULL};
+	st = open_training(&t, &own);
 	if (st == INVAR_OK && t.step)
 		st = run_steps(&t);
 	if (st == INVAR_OK)

@@ -62,7 +62,7 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_diagnose = {
 	.name = "diagnose",
-	.purpose = "tries adapters on held-out images: will they help, and what do they cost?",
+	.purpose = "tells on held-out images whether an adapter would help",
 	.usage = "BANK [options]",
 	.about =
 		"Holds out a fifth of the images in runs of consecutive images (of small banks up "

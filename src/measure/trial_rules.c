@@ -120,7 +120,7 @@ static int find_gain(const inv_trial_column *e, int index,
 
 /* ---- Words --------------------------------------------------------------------------- */
 
-/* "same image @1 of clean images (old index, L2) falls from 100.0 to 63.2 %" */
+/* "same image @1 of clean images (old index, L2) falls from 100.0 % with F to 63.2 %" */
 static size_t tell_figure(const inv_trial_column *f, const inv_trial_column *e, int figure,
                           const char *verb, char *out, size_t size)
 {
@@ -162,7 +162,7 @@ void inv_trial_judge(const inv_trial_column *f, const inv_trial_column *e, bool 
 	} else {
 		out->word = INV_TRIAL_NONE;
 		fill = (size_t)snprintf(out->why, size, "no figure gets better beyond chance; ");
-		fill += tell_figure(f, e, shown, "goes", out->why + fill, size - fill);
+		fill += tell_figure(f, e, shown, "changes", out->why + fill, size - fill);
 	}
 	if (fill < size && images < FEW)
 		snprintf(out->why + fill, size - fill,

@@ -222,7 +222,7 @@ $ invar run fails.yaml --set adapters.0.width=0 -q --set adapters.0.epochs=1 | s
 >                           F                  bad              instant
 
 That no adapter helps is a result: the table says so, F is measured alone, and it is done once.
-$ make-input bank easy 200 8; printf 'bank: easy\ndiagnose: false\neval: {metrics: structure}\nadapters: {name: any, goal: classify}\n' > none.yaml; invar run none.yaml -q | grep 'F \|R²\|seed 0' | sed 's| L2 is .*| L2|'; invar run none.yaml 2>&1 > /dev/null | grep 'nothing\|page'; ls none/easy/runs/0/any; invar run none.yaml --set 'adapters=[{name: any, goal: classify}, {preset: instant, hidden: 16}]' 2> log | sed -n '6p'; grep '^\[.*on easy\|page;' log; rm -r easy none none.yaml
+$ make-input bank easy 200 8; for i in 0 1 2; do cp easy/train/clean.npy easy/train/aug/00$i.npy; done; printf 'bank: easy\ndiagnose: false\neval: {metrics: structure}\nadapters: {name: any, preset: instant, hidden: 16}\n' > none.yaml; invar run none.yaml -q | grep 'F \|R²\|seed 0' | sed 's|written: .*|written|'; invar run none.yaml 2>&1 > /dev/null | grep 'nothing\|page'; ls none/easy/runs/0/any; invar run none.yaml --set 'adapters=[{name: any, preset: instant, hidden: 16}, {preset: instant, hidden: 16, trial: false}]' 2> log | sed -n '6p'; grep '^\[.*on easy\|page;' log; rm -r easy none none.yaml
 >                      F  any
 > R²              1.0000    –
 > any, seed 0: no adapter is certain to help here, so none is written: nearest neighbour of the same class, old index, L2

@@ -641,13 +641,19 @@ static invar_status try_small(void *user)
 
 static void memory_that_fails(void **state)
 {
+	invar_context *ctx;
+
 	(void)state;
 	make_rows(EASY, 12);
-	small = write_bank("small", INV_TRIAL_MIN_IMAGES, true);
-	made_options = test_set(instant(), "hidden", "4", "ridge", "0.1", NULL);
+	invar_bank_close(write_bank("small", INV_TRIAL_MIN_IMAGES, true));
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("small"), &small), INVAR_OK);
+	made_options = test_options("train", "loss", "none", "init", "identity", "hidden",
+	                            test_text("%d", 2 * D), NULL);
 	assert_true(test_each_allocation_fails(try_small, NULL) > 100);
 	invar_options_free(made_options);
 	invar_bank_close(small);
+	invar_context_free(ctx);
 }
 
 int main(void)
