@@ -164,7 +164,7 @@ void inv_trial_judge(const inv_trial_column *f, const inv_trial_column *e, bool 
 		fill = (size_t)snprintf(out->why, size, "no figure gets better beyond chance; ");
 		fill += tell_figure(f, e, shown, "changes", out->why + fill, size - fill);
 	}
-	if (fill < size && images < FEW)
+	if (fill < size && images < FEW && e->gain[shown].high > e->gain[shown].low)
 		snprintf(out->why + fill, size - fill,
 		         "; with only %llu held-out images, differences of less than %.1f points "
 		         "may be chance",

@@ -1,7 +1,7 @@
 Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
-$ for l in mawa waco simclr hsic anco; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
+$ for l in mawa waco simclr hsic anco; do invar train --trial=false bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
 $ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
 > "batch-size": 256
