@@ -6,7 +6,7 @@ complete -c invar -n __fish_use_subcommand -f -a augment -d 'applies an augmenta
 complete -c invar -n __fish_use_subcommand -f -a models -d 'lists, inspects, verifies, converts and downloads encoders'
 complete -c invar -n __fish_use_subcommand -f -a encode -d 'turns images and augmented copies of them into a bank of features'
 complete -c invar -n __fish_use_subcommand -f -a features -d 'turns normalised images in a NumPy file into features'
-complete -c invar -n __fish_use_subcommand -f -a diagnose -d 'tries adapters on held-out images: will they help, and what do they cost?'
+complete -c invar -n __fish_use_subcommand -f -a diagnose -d 'tells on held-out images whether an adapter would help'
 complete -c invar -n __fish_use_subcommand -f -a train -d 'trains an adapter on a bank of features'
 complete -c invar -n __fish_use_subcommand -f -a merge -d 'averages adapters into one, or makes one weaker'
 complete -c invar -n __fish_use_subcommand -f -a apply -d 'applies an adapter to features'
