@@ -53,7 +53,7 @@ def train_with_torch(options, bank, folder):
 
 def train_with_invar(options, bank, folder, words):
     run = os.path.join(folder, "run")
-    elapsed, busy, _ = common.watch([program(options), "train", bank, "-o", run, "--force", "-q", "--threads",
+    elapsed, busy, _ = common.watch([program(options), "train", bank, "-o", run, "--force", "--trial=false", "-q", "--threads",
                                      str(options.threads)] + words.split())
     return [elapsed, busy], measure(options, bank, run)
 

@@ -77,7 +77,8 @@ class Jobs:
         return ["eval", bank, os.path.join(run_folder, "adapter.safetensors"), "--split", "train", "--metrics", "structure", "-q"]
 
     def instant(self):
-        return ["train", self.bank("rows", 32000, 256), "--preset", "instant", "--hidden", "2048", "-q", "-o", "OUT"]
+        return ["train", self.bank("rows", 32000, 256), "--preset", "instant", "--hidden", "2048", "--trial=false", "-q", "-o",
+                "OUT"]
 
     def timed(self, name, ranks, threads):
         """(seconds of the command, seconds of a step if it trains)"""

@@ -92,8 +92,8 @@ INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, si
 
 /*
  * The topic of the last error, for programs that can point to more information: "encoders"
- * (the list of names), "weights" (the contents of a file), "no-adapter" (a goal for which
- * no adapter is better than none). "" for most errors.
+ * (the list of names), "weights" (the contents of a file), "no-adapter" (a trial has found
+ * that the adapter does harm or does not help). "" for most errors.
  */
 INVAR_API const char *invar_last_error_topic(void);
 
@@ -514,8 +514,8 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
  * Several banks are several augmentations of the same images: all must have the clean rows
  * of the first in the same order, and each has its own copies.
  *
- * With the option goal or keep-structure, the method and its numbers are chosen first, on
- * held-out images; INVAR_E_MISMATCH, and no folder, where no adapter is better than none.
+ * It only trains. Whether the adapter will help is what invar_trial measures (section 9);
+ * the option keep-structure needs it.
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
@@ -533,7 +533,7 @@ INVAR_API invar_status invar_train_check(const invar_options *o, uint32_t d);
 #define INVAR_RUN_REPORT "report.html"
 #define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
-/* In the run.json that a stage writes where no adapter is better than none: true; "error"
+/* In the run.json that a stage writes where a trial has refused the adapter: true; "error"
  * says why. */
 #define INVAR_RUN_NO_ADAPTER "no_adapter"
 
@@ -543,6 +543,11 @@ INVAR_API invar_status invar_train_check(const invar_options *o, uint32_t d);
  * finished.
  */
 INVAR_API int invar_run_is_begun(const char *run, int replacing);
+/*
+ * Fails if invar_train would refuse to create this run (with `replacing`: to replace it):
+ * for programs that do something long before, such as a trial.
+ */
+INVAR_API invar_status invar_run_check_new(const char *run, int replacing);
 typedef struct invar_results invar_results; /* see section 9 */
 
 /*
@@ -965,12 +970,30 @@ INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_op
                                           const char *run, char **metrics);
 
 /*
- * What an adapter can be expected to do on a bank, before any training. A fifth of the
- * images of one split is held out; closed forms are fitted to the others and measured on
- * copies of the held-out ones. o is made for "diagnose". Gives results with the columns
- * "F", "rigid", "ridge" and "features"; invar_results_about has a "verdict" ("keep" or
- * "instant", the preset to use, or "none") and "why", the reason in two sentences. Figures
- * that need labels are skipped if there are none.
+ * The trial: will a training with these options, a list for "train", help, and what does it
+ * cost? A fifth of the images of the split is held out, in runs of consecutive images; with
+ * few images up to five fifths in turn. The adapter is fitted to the others, and clean rows
+ * and copies of held-out images are searched for among all clean rows. Gives results with
+ * the columns "F" and "E" (and "E-0.8", if it does harm at strength 1 and helps at 0.8):
+ * the same image @1 and @10 and the class of the nearest neighbour, in the old and in the
+ * new index, by L2 and by cosine, R2 and CVRMSD; metrics ending in ".gain" are E - F.
+ * invar_results_about has a "verdict", "why", a sentence, and "strength", the one to train
+ * with. Verdicts: "helps", "none" (nothing gets better beyond chance), "harm", "unknown"
+ * (fewer than 50 images or no copies; there are no figures then). Figures that need labels
+ * are skipped if there are none.
+ */
+INVAR_API invar_status invar_trial(const invar_bank *bank, const invar_options *o,
+                                   invar_results **out);
+/*
+ * What follows from a trial: sets the option strength of the training, whose run.json will
+ * have a record of the trial. INVAR_E_MISMATCH, topic "no-adapter", if the verdict is
+ * "none" or "harm" and the option even-if-worse is not set.
+ */
+INVAR_API invar_status invar_trial_settle(const invar_results *trial, invar_options *o);
+/*
+ * The trial of the presets instant and keep in one document: columns "F" and the presets.
+ * o is made for "diagnose". The "verdict" is the preset to use, "none" or "unknown"; "why"
+ * has a line per preset.
  */
 INVAR_API invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
                                       invar_results **out);

@@ -10,5 +10,5 @@ train_once() {
 	shift
 	[ -e "$run/adapter.safetensors" ] && return
 	[ -e "$run/run.json" ] && how=(--resume)
-	"$invar" train "$@" -o "$run" "${how[@]}"
+	"$invar" train --trial=false "$@" -o "$run" "${how[@]}"
 }

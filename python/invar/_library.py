@@ -174,6 +174,7 @@ PROTOTYPES = {
     "bank_names": "Spsp", "bank_close": "-p", "bank_synthesize": "Spps",
     "train": "Spzps", "run_keep_results": "Spsps", "run_results": "Spszp",
     "train_images": "Sppps", "train_images_options": "Sps", "run_is_begun": "isi",
+    "run_check_new": "Ssi", "trial": "Sppp", "trial_settle": "Spp",
     "neighbours": "SppUpUuupp", "collision_rate": "SpppUppUupp", "linear_probe": "SpppUpUuUUp",
     "results_json": "Spp", "results_open": "Spsp", "results_is_complete": "ip", "results_free": "-p",
     "structure": "SppupuUp", "graph": "SppupuUip", "sliced_wasserstein": "SpppUupppp", "dependence": "SppupuUpp",

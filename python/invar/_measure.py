@@ -83,7 +83,10 @@ def eval(bank, *adapters, certify=False, threads=0, progress=None, **options):
 
 
 def diagnose(bank, *, threads=0, progress=None, **options):
-    """What an adapter can be expected to do on a bank, before any training."""
+    """The trial of the presets beside F: will an adapter help, and what does it cost?
+
+    `results.document["verdict"]` is the preset to use, "none" or "unknown", and `["why"]` has a line per preset.
+    """
     values = Options("diagnose", options)
     opened, out = ctypes.c_void_p(), ctypes.c_void_p()
     call(lib.invar_bank_open_with, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))

@@ -98,12 +98,29 @@ def train_in_temporary(bank, options):
         raise
 
 
+def try_first(banks, values, run, progress):
+    """The trial, as `invar train` makes it: refuses what does harm or does not help, or sets the strength."""
+    given = values.values()
+    if not given["trial"] or given["resume"]:
+        return
+    if len(banks) > 1:
+        raise UseError(f"trial is measured on the copies of one bank, not of {len(banks)}")
+    out = ctypes.c_void_p()
+    call(lib.invar_run_check_new, encoded(run), bool(given["force"]))
+    call(lib.invar_trial, banks[0].value, values.pointer, ctypes.byref(out), progress=progress)
+    found = Handle(out.value, lib.invar_results_free)
+    call(lib.invar_trial_settle, found.value, values.pointer)
+
+
 def train(bank, run=None, *, threads=0, progress=None, **options):
     """Trains an adapter on a bank, or on several augmentations of the same images, and gives the run.
 
     bank: a Bank, a path, or a list of them; None with images= instead. run: a new folder; an interrupted training
     (Ctrl-C) is resumed with resume=True and ends with the same bytes as one that was not interrupted. Without run it is
     a temporary folder that is removed with the last reference to the run; keep the adapter with run.adapter.save(path).
+
+    First comes the trial, as with `invar train` (trial=False: without one): an adapter that does harm or does not help
+    on held-out images is a MismatchError that names the figures, unless even_if_worse=True. `run.info["trial"]` has it.
     """
     if run is None:
         return train_in_temporary(bank, {**options, "threads": threads, "progress": progress})
@@ -119,6 +136,7 @@ def train(bank, run=None, *, threads=0, progress=None, **options):
     opened = [open_bank(one, values, threads) for one in banks]
     handles = (ctypes.c_void_p * len(opened))(*(one.value for one in opened))
     try:
+        try_first(opened, values, run, progress)
         call(lib.invar_train, handles, len(opened), values.pointer, encoded(run), progress=progress)
     finally:
         for one in opened:

@@ -53,7 +53,7 @@ except ImportError:
 
 
 OWN = ("preset", "copies", "options", "seed", "threads")
-GROUPS = ("Goal", "Method", "Loss", "Data", "Optimiser")
+GROUPS = ("Trial", "Method", "Loss", "Data", "Optimiser")
 
 
 def training_rows():
@@ -70,7 +70,8 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
     fit(clean, copies): clean is [n, d], copies [n, c, d], [n, d] or a list of [n, d], row by row from the same images.
     In a pipeline, where only X is passed on, `copies` of the constructor is a function that makes copies of X.
     preset, seed and all other parameters, such as hidden=512, are the options of invar.train, None for the default of the
-    preset; so grids can search them. The dictionary options gives several at once.
+    preset; so grids can search them. The dictionary options gives several at once. Whether E helps is what a pipeline's own
+    validation measures, so that fit makes no trial unless trial=True or keep_structure ask for it.
     """
 
     def __init__(self, preset="instant", copies=None, options=None, seed=0, threads=0, **training):
@@ -110,7 +111,8 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
         for name in self.options or {}:
             if name in given:
                 raise UseError(f"{name} is a parameter and also in options; leave one of them out")
-        return {**(self.options or {}), **given}
+        given = {**(self.options or {}), **given}
+        return given if given.get("keep_structure") else {"trial": False, **given}
 
     def fit(self, X, y=None):
         """X: clean features [n, d]; y: copies of them."""

@@ -8,11 +8,8 @@
 
 #include "adapter/scaled.h"
 #include "adapter/trainer.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "nn/adamw.h"
-
-enum { TIMED_STEPS = 4 };
 
 /* All given images are used for training, none for validation. */
 static invar_status take_images(inv_trainer *t, const inv_memory_training *m)
@@ -64,7 +61,7 @@ static invar_status run_steps(inv_trainer *t)
 
 		st = inv_trainer_step(t, lr);
 		if (st == INVAR_OK)
-			st = inv_progress(t->ctx, "candidate", i + 1, total);
+			st = inv_progress(t->ctx, "trial", i + 1, total);
 		if (t->at.step == steps) {
 			t->at.epoch++;
 			t->at.step = 0;
@@ -76,6 +73,9 @@ static invar_status run_steps(inv_trainer *t)
 static invar_status take_form(const inv_trainer *t, inv_mlp_form *out)
 {
 	size_t floats = inv_mlp_floats(t->plan.shape);
+	inv_mlp_form complete;
+	json_t *about;
+	invar_status st;
 
 	*out = (inv_mlp_form){t->plan.shape, t->plan.residual,
 	                      inv_alloc(floats * sizeof *out->params)};
@@ -84,49 +84,34 @@ static invar_status take_form(const inv_trainer *t, inv_mlp_form *out)
 	memcpy(out->params, t->params, floats * sizeof *out->params);
 	if (t->o.scaled)
 		inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, out->params);
-	return INVAR_OK;
+	st = inv_trainer_complete(t, out, &complete, &about);
+	json_decref(about);
+	if (st != INVAR_OK || complete.params) {
+		inv_free(out->params);
+		*out = complete;
+	}
+	return st;
 }
 
 invar_status inv_train_in_memory(const inv_memory_training *m, inv_mlp_form *out)
 {
+	invar_context quiet = *m->bank->ctx;
+	invar_bank bank = *m->bank;
+	const inv_memory_training own = {.bank = &bank,
+	                                 .options = m->options,
+	                                 .images = m->images,
+	                                 .image_count = m->image_count};
 	inv_trainer t = {.validation = NAN};
-	invar_status st = open_training(&t, m);
+	invar_status st;
 
+	quiet.hooks.log = NULL;
+	bank.ctx = &quiet;
 	*out = (inv_mlp_form){.params = NULL};
+	st = open_training(&t, &own);
 	if (st == INVAR_OK && t.step)
 		st = run_steps(&t);
 	if (st == INVAR_OK)
 		st = take_form(&t, out);
-	if (m->unit)
-		*m->unit = t.o.unit;
-	inv_trainer_clear(&t);
-	return st;
-}
-
-/* The first step is a warm-up and does not count if there are more. */
-static invar_status time_steps(inv_trainer *t, double *seconds)
-{
-	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
-	uint64_t timed = total > TIMED_STEPS ? TIMED_STEPS : total > 1 ? total - 1 : 1;
-	double started = inv_wall_seconds();
-	invar_status st = INVAR_OK;
-
-	if (total > 1 && (st = inv_trainer_step(t, t->o.lr)) == INVAR_OK)
-		started = inv_wall_seconds();
-	for (uint64_t i = 0; i < timed && st == INVAR_OK; i++)
-		st = inv_trainer_step(t, t->o.lr);
-	*seconds = (inv_wall_seconds() - started) / (double)timed * (double)steps;
-	return st;
-}
-
-invar_status inv_train_time_epoch(const inv_memory_training *m, double *seconds)
-{
-	inv_trainer t = {.validation = NAN};
-	invar_status st = open_training(&t, m);
-
-	*seconds = 0;
-	if (st == INVAR_OK && t.step)
-		st = time_steps(&t, seconds);
 	inv_trainer_clear(&t);
 	return st;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * train_in_memory.h - trains an adapter without a run, for the choice of a method.
+ * train_in_memory.h - trains an adapter without a run, for the trial.
  *
- * The same steps as a training with the same options, on some images of the split. Spread
- * and strength are left out: they come after E, and the caller adds them. Nothing is
- * logged or saved, and a hook that stops it leaves nothing to resume.
+ * The same steps as a training with the same options, on some images of the split, or the
+ * closed form; spread and strength included. Nothing is logged or saved, and a hook that
+ * stops it leaves nothing to resume.
  */
 #ifndef INV_TRAIN_IN_MEMORY_H
 #define INV_TRAIN_IN_MEMORY_H
@@ -18,16 +18,9 @@ typedef struct inv_memory_training {
 	const invar_options *options; /* made for "train" */
 	const uint32_t *images;       /* the rows of the split that train */
 	uint32_t image_count;
-	/*
-	 * Gets whether E is for unit rows (the option unit, or a bank of such rows): the caller
-	 * then gives it rows of inv_unit_view and normalises the codes. NULL: not asked for.
-	 */
-	bool *unit;
 } inv_memory_training;
 
 /* Gives out->params. */
 invar_status inv_train_in_memory(const inv_memory_training *m, inv_mlp_form *out);
-/* Elapsed time of an epoch, from a few steps that are discarded. */
-invar_status inv_train_time_epoch(const inv_memory_training *m, double *seconds);
 
 #endif

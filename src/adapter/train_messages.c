@@ -23,7 +23,7 @@ static void announce_length(const inv_trainer *t)
 	        : p->residual ? " residual"
 	                      : "",
 	        p->decoder.h ? " with a decoder" : "", steps, inv_noun(steps, "step", "steps"));
-	if (all < FEW_STEPS)
+	if (all < FEW_STEPS && !p->loss->by_epochs)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%" PRIu64 " %s in total %s few; try about %" PRIu64
 		        " epochs for this many images",

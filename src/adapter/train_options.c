@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
-#include "adapter/goal.h"
 #include "adapter/presets.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
@@ -247,6 +246,60 @@ static const invar_option decoder_rows[] = {
 	{0},
 };
 
+/* Of the trial (measure/trial.h), which comes before a training and is not part of it. */
+static const invar_option trial_rows[] = {
+	{.name = "trial",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Trial",
+     .help = "first fit without a fifth of the images and measure on these whether the "
+             "adapter helps; if it is not set: true for the presets " INV_DEFAULT_PRESET
+             " and instant and with keep-structure, false for other methods"},
+	{.name = "keep-structure",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1,
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "R2",
+     .group = "Trial",
+     .help = "the largest strength, at most 1, whose R2 of distances between held-out "
+             "clean images is at least this; 0 is off"},
+	{.name = "even-if-worse",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Trial",
+     .help = "write the adapter even if the trial finds that it does harm or does not "
+             "help"},
+	{0},
+};
+
+/*
+ * What people use is tried first: the default preset and instant. Another method that is
+ * asked for by name is an experiment.
+ */
+static const char *choose_trial(const invar_options *o)
+{
+	bool set = inv_option_is_set(o, "preset"), usual;
+
+	if (set && inv_option_is(o, "preset", "instant"))
+		usual = !inv_option_is_set(o, "loss") || inv_option_is(o, "loss", "none");
+	else
+		usual = (!set || inv_option_is(o, "preset", INV_DEFAULT_PRESET)) &&
+		        !inv_preset_conflict(o);
+	if (inv_option_is_set(o, "keep-structure") &&
+	    inv_option_number(o, "keep-structure") > 0)
+		usual = true;
+	return usual ? "true" : "false";
+}
+
+static invar_status declare_trial(invar_options *o)
+{
+	const inv_option_default rule = {.name = "trial", .choose = choose_trial};
+	invar_status st = inv_options_add_rows(o, trial_rows);
+
+	return st == INVAR_OK ? inv_options_add_default(o, &rule) : st;
+}
+
 static const invar_option image_rows[] = {
 	{.name = "images",
      .type = INVAR_OPTION_TEXT,
@@ -261,6 +314,8 @@ invar_status inv_train_declare(invar_options *o)
 {
 	invar_status st = inv_train_declare_method(o);
 
+	if (st == INVAR_OK)
+		st = declare_trial(o);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, image_rows);
 	if (st == INVAR_OK)
@@ -296,10 +351,8 @@ static invar_status declare_scaled_and_residual(invar_options *o)
 
 invar_status inv_train_declare_method(invar_options *o)
 {
-	invar_status st = inv_goal_declare(o);
+	invar_status st = inv_options_add_rows(o, method_rows);
 
-	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, method_rows);
 	if (st == INVAR_OK)
 		st = inv_loss_declare(o, "loss");
 	if (st == INVAR_OK)
@@ -680,8 +733,8 @@ invar_status invar_train_check(const invar_options *o, uint32_t d)
 	invar_status st;
 
 	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
-	    (st = inv_options_check_parts(o)) != INVAR_OK || inv_goal_wanted(o))
-		return st; /* a goal chooses the options later */
+	    (st = inv_options_check_parts(o)) != INVAR_OK)
+		return st;
 	inv_train_read(o, &settings);
 	st = choose_shape(&settings, d, &plan);
 	return st == INVAR_OK ? check_shape(&settings, &plan) : st;

@@ -2,10 +2,10 @@
 /*
  * trainer.c - a run from its options to its adapter, on banks or on images.
  *
- * invar_train itself is recipe/train.c, which may choose the options first. This file
- * combines sources, options and the run's folder; the epochs are in train_epochs.c. With
- * the loss none there are no steps: the closed form from which training would start becomes
- * the adapter.
+ * This file combines sources, options and the run's folder; the epochs are in
+ * train_epochs.c. With the loss none there are no steps: the closed form from which
+ * training would start becomes the adapter. What a trial found before (measure/trial.h) is
+ * among the options and goes into run.json.
  */
 #include "adapter/trainer.h"
 
@@ -15,12 +15,12 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
-#include "adapter/goal.h"
 #include "adapter/presets.h"
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
 #include "adapter/train_ranks.h"
+#include "bank/class_view.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -216,47 +216,40 @@ static invar_status begin_closed(inv_trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
-/* Strength comes last. */
-static invar_status save_with_strength(inv_trainer *t, const inv_mlp_form *e)
-{
-	double strength = inv_option_number(t->options, "strength");
-	inv_mlp_form moved = {0};
-	invar_status st;
-
-	if (strength == 1)
-		return inv_adapter_save(t->run->adapter_path, e, &t->o, &t->plan);
-	if ((st = inv_strength_apply(t->ctx, e, strength, &moved)) == INVAR_OK)
-		st = inv_adapter_save(t->run->adapter_path, &moved, &t->o, &t->plan);
-	inv_free(moved.params);
-	return st;
-}
-
-/* The spread is applied after training: checkpoints hold E itself. */
-static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
+/*
+ * Both come after training, so that checkpoints hold E itself: first the spread, then the
+ * strength, which moves features along the line to their final codes.
+ */
+invar_status inv_trainer_complete(const inv_trainer *t, const inv_mlp_form *e,
+                                  inv_mlp_form *out, json_t **about)
 {
 	const inv_spread_spec spec = {.options = t->options,
 	                              .source = t->plan.source,
 	                              .sources = t->plan.sources,
 	                              .images = t->images,
 	                              .image_count = t->plan.images};
-	inv_mlp_form stretched = {0};
-	json_t *about;
-	invar_status st = inv_spread_apply(&spec, e, &stretched, &about);
+	double strength = inv_option_number(t->options, "strength");
+	inv_mlp_form moved = {.params = NULL};
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_E_CANCELLED)
-		st = inv_trainer_interrupted(t);
-	if (st == INVAR_OK) {
-		json_object_set_new(t->run->json, "spread", about);
-		st = save_with_strength(t, &stretched);
-	}
-	inv_free(stretched.params);
+	*out = (inv_mlp_form){.params = NULL};
+	*about = NULL;
+	if (inv_spread_wanted(t->options))
+		st = inv_spread_apply(&spec, e, out, about);
+	if (st != INVAR_OK || strength == 1)
+		return st;
+	st = inv_strength_apply(t->ctx, out->params ? out : e, strength, &moved);
+	inv_free(out->params);
+	*out = moved;
 	return st;
 }
 
 /* Writes the decoder, if any, then E; params take the features as they are. */
 static invar_status save_files(inv_trainer *t, float *params)
 {
-	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
+	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params}, *last;
+	inv_mlp_form complete = {.params = NULL};
+	json_t *about = NULL;
 	invar_status st = inv_trainer_check_weights(t, params);
 
 	if (st == INVAR_OK && t->plan.decoder.h)
@@ -266,9 +259,16 @@ static invar_status save_files(inv_trainer *t, float *params)
 			&t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
-	if (inv_spread_wanted(t->options))
-		return save_with_spread(t, &e);
-	return save_with_strength(t, &e);
+	if ((st = inv_trainer_complete(t, &e, &complete, &about)) == INVAR_E_CANCELLED)
+		st = inv_trainer_interrupted(t);
+	last = complete.params ? &complete : &e;
+	if (st == INVAR_OK && about)
+		json_object_set(t->run->json, "spread", about);
+	if (st == INVAR_OK)
+		st = inv_adapter_save(t->run->adapter_path, last, &t->o, &t->plan);
+	json_decref(about);
+	inv_free(complete.params);
+	return st;
 }
 
 static invar_status save_adapter(inv_trainer *t)
@@ -443,8 +443,8 @@ static invar_status prepare_run(inv_trainer *t, const char *path)
 		st = prepare_source(t);
 	if (st == INVAR_OK)
 		st = inv_trainer_build(t);
-	if (st == INVAR_OK && t->choice)
-		json_object_set(t->run->json, "choice", t->choice);
+	if (st == INVAR_OK && inv_options_record(t->options, "trial"))
+		json_object_set(t->run->json, "trial", inv_options_record(t->options, "trial"));
 	if (st == INVAR_OK)
 		st = inv_run_describe(t->run, &t->plan, &t->o);
 	t->begun = t->begun || st == INVAR_OK;
@@ -512,15 +512,39 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 	return st;
 }
 
-invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
-                             json_t *choice, inv_run_start start, const char *run)
+invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
+                         const char *run)
 {
-	inv_trainer t = {.validation = NAN, .choice = choice, .start = start};
-	invar_status st = INVAR_OK;
+	inv_trainer t = {.validation = NAN, .start = inv_run_start_now()};
+	invar_status st;
 
+	if (!count || count > INV_MAX_SOURCES)
+		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
+		                INV_MAX_SOURCES, count);
+	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
+	    (st = inv_options_check_parts(o)) != INVAR_OK)
+		return st;
+	for (size_t i = 0; i < count; i++)
+		if ((st = inv_class_view_check(banks[i], o)) != INVAR_OK)
+			return st;
+	if (inv_option_number(o, "keep-structure") > 0 && !inv_option_flag(o, "resume") &&
+	    !inv_options_record(o, "trial"))
+		return inv_fail(INVAR_E_USE, "@keep-structure is found in the trial, so @trial "
+		                             "cannot be false; leave one of them out");
 	for (; t.sources < count && st == INVAR_OK; t.sources++)
 		st = inv_bank_source_open(banks[t.sources], &t.source[t.sources]);
 	return train(&t, st, o, run);
+}
+
+/* Stored copies of held-out images are what a trial is measured on. */
+static invar_status check_no_trial(const invar_options *o)
+{
+	bool dial = inv_option_number(o, "keep-structure") > 0;
+
+	if (!dial && !(inv_option_is_set(o, "trial") && inv_option_flag(o, "trial")))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE, "@%s needs a bank with copies, not @images",
+	                dial ? "keep-structure" : "trial");
 }
 
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
@@ -529,13 +553,13 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 	inv_trainer t = {.validation = NAN, .sources = 1, .start = inv_run_start_now()};
 	invar_status st = inv_options_expect(o, "train");
 
-	if (st == INVAR_OK && inv_goal_wanted(o))
-		st = inv_fail(INVAR_E_USE,
-		              "@%s is measured on stored copies of held-out images, so it needs a "
-		              "bank with copies, not @images",
-		              inv_option_text(o, "goal") ? "goal" : "keep-structure");
+	if (st == INVAR_OK)
+		st = check_no_trial(o);
 	if (st == INVAR_OK)
 		st = inv_image_source_open(e, d, o, &t.source[0]);
+	if (st == INVAR_OK && inv_option_flag(o, "trial") && !inv_option_flag(o, "resume"))
+		inv_log(t.source[0]->ctx, INVAR_LOG_INFO,
+		        "no trial: it needs a bank with copies, not @images");
 	return train(&t, st, o, run);
 }
 

@@ -13,6 +13,7 @@
 #define INV_TRAINER_H
 
 #include "adapter/checkpoint.h"
+#include "adapter/compose.h"
 #include "adapter/provenance.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
@@ -43,7 +44,6 @@ typedef struct inv_trainer {
 	double validation; /* of the last epoch; NaN without */
 	inv_run_start start;
 	double epoch_started, saved; /* clock readings */
-	json_t *choice; /* how the options were chosen, for run.json; NULL: they were given */
 } inv_trainer;
 
 /* Reads t->options and checks them with the sources, whose rows it normalises if wanted. */
@@ -52,6 +52,12 @@ invar_status inv_trainer_check_options(inv_trainer *t);
 invar_status inv_trainer_build(inv_trainer *t);
 /* The closed form that E starts with becomes t->params; gives what run.json says of it. */
 invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about);
+/*
+ * E with the spread and the strength of the options; gives out->params, NULL if E stays as
+ * it is, and what run.json says of the spread.
+ */
+invar_status inv_trainer_complete(const inv_trainer *t, const inv_mlp_form *e,
+                                  inv_mlp_form *out, json_t **about);
 /* One step at this rate; counts it. */
 invar_status inv_trainer_step(inv_trainer *t, double lr);
 /* Frees all but t itself. */
@@ -63,14 +69,6 @@ invar_status inv_trainer_run_epochs(inv_trainer *t);
 invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
 /* Fails with INVAR_E_CANCELLED, once run.json says so. */
 invar_status inv_trainer_interrupted(inv_trainer *t);
-
-/*
- * Trains on banks and fills the folder `run`; see invar_train. `choice` goes into run.json
- * as it is, NULL: the options were given. The times in run.json count from `start`, so that
- * they include the choice.
- */
-invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
-                             json_t *choice, inv_run_start start, const char *run);
 
 /* For the log. */
 void inv_trainer_announce_preset(const inv_trainer *t);

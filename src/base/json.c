@@ -104,10 +104,13 @@ json_t *inv_json_number(double value)
 json_t *inv_json_path(const char *path)
 {
 	json_t *text = json_string(path);
+	bool ascii = true;
 	char *plain;
 
-	if (text || !(plain = inv_strdup(path)))
-		return text;
+	for (const char *at = path; *at; at++)
+		ascii = ascii && !(*at & 0x80);
+	if (text || ascii || !(plain = inv_strdup(path)))
+		return text; /* of ASCII, NULL means no memory */
 	for (char *at = plain; *at; at++)
 		if (*at & 0x80)
 			*at = '?';

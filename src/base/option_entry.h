@@ -41,6 +41,7 @@ struct invar_options {
 	size_t count, allocated;
 	inv_option_default rule[INV_MAX_DEFAULTS]; /* in the order they were added */
 	size_t rules;
+	json_t *record; /* see inv_options_set_record; NULL: there is none */
 };
 
 /* NULL: there is none. */

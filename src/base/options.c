@@ -49,7 +49,26 @@ void invar_options_free(invar_options *o)
 		inv_free(o->entry[i].texts);
 	}
 	inv_free(o->entry);
+	json_decref(o->record);
 	inv_free(o);
+}
+
+invar_status inv_options_set_record(invar_options *o, const char *key, json_t *value)
+{
+	json_t *record = o->record ? json_copy(o->record) : json_object();
+
+	if (!record || json_object_set_new(record, key, value) != 0) {
+		json_decref(record);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the record of options");
+	}
+	json_decref(o->record); /* a copy may have it too */
+	o->record = record;
+	return INVAR_OK;
+}
+
+json_t *inv_options_record(const invar_options *o, const char *key)
+{
+	return json_object_get(o->record, key);
 }
 
 inv_entry *inv_entry_find(const invar_options *o, const char *name)
@@ -475,6 +494,7 @@ invar_status inv_options_copy(const invar_options *o, invar_options **out)
 	copy->allocated = o->count + 1;
 	memcpy(copy->rule, o->rule, sizeof copy->rule);
 	copy->rules = o->rules;
+	copy->record = json_incref(o->record);
 	*out = copy;
 	return INVAR_OK;
 }
@@ -527,6 +547,7 @@ invar_status inv_options_pick(const invar_options *o,
 		invar_options_free(mine);
 		return st;
 	}
+	mine->record = o ? json_incref(o->record) : NULL;
 	*out = mine;
 	return INVAR_OK;
 }

@@ -123,6 +123,13 @@ invar_status inv_options_resume(invar_options *o, const json_t *saved, const cha
                                 bool lenient);
 
 /*
+ * How options were found, { key: value }, for the record of what they are used for; copies
+ * have it too. Takes value; NULL: there is none.
+ */
+invar_status inv_options_set_record(invar_options *o, const char *key, json_t *value);
+json_t *inv_options_record(const invar_options *o, const char *key); /* views */
+
+/*
  * A copy of the options of the command, with what was set; those that a caller has added
  * are left out, as they mean nothing to it. Gives, invar_options_free.
  */

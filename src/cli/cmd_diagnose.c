@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diagnose.c - invar diagnose: what to expect of an adapter, before any training. */
-#include <stdio.h>
-
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "report/line_text.h"
-#include "report/results_table.h"
+#include "cli/trial_table.h"
 
 static const inv_example examples[] = {
 	{"invar diagnose bank", "is an adapter worth training, and with which preset?"},
-	{"invar diagnose bank --points 1000", "quicker, on 1000 images"},
+	{"invar diagnose bank --hidden 512", "quicker, with smaller adapters"},
 	{"invar diagnose bank --json -o diagnosis.json", "as JSON, also saved to a file"},
 	{0},
 };
@@ -26,36 +23,6 @@ static const invar_option own[] = {
 	{INV_FORCE_IN_BANK_ROW},
 	{0},
 };
-
-static void print_heading(const invar_results *r)
-{
-	const char *encoder = invar_results_about(r, "encoder");
-	const char *augment = invar_results_about(r, "augment");
-
-	inv_print_line(
-		stdout,
-		"%s%s%s%s%.0f images of the split %s, %.0f of them held out; copies of these "
-		"are measured",
-		encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-		augment ? ": " : "", invar_results_about_number(r, "points"),
-		invar_results_about(r, "split"), invar_results_about_number(r, "held_out"));
-	putchar('\n');
-}
-
-static invar_status print_table(inv_session *s, const invar_results *r)
-{
-	inv_table *t = inv_results_table(r);
-	bool written;
-
-	print_heading(r);
-	written = t && inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	if (!written)
-		return inv_no_memory(s);
-	printf("\nverdict: %s\n%s\n", invar_results_about(r, "verdict"),
-	       invar_results_about(r, "why"));
-	return INVAR_OK;
-}
 
 static invar_status diagnose(inv_session *s, invar_results **out)
 {
@@ -86,7 +53,7 @@ static invar_status run(inv_session *s)
 	    (st = diagnose(s, &r)) != INVAR_OK)
 		return st;
 	inv_term_close(s->term);
-	st = s->common->json ? inv_print_results(r) : print_table(s, r);
+	st = s->common->json ? inv_print_results(r) : inv_print_trial(s, r);
 	if (st == INVAR_OK && output)
 		st = inv_save_results(s, output, r);
 	invar_results_free(r);
@@ -95,17 +62,20 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_diagnose = {
 	.name = "diagnose",
-	.purpose = "estimates before training what an adapter could achieve on a bank",
+	.purpose = "tells on held-out images whether an adapter would help",
 	.usage = "BANK [options]",
 	.about =
-		"Holds out a fifth of the images, fits closed forms (a rigid map, ridge "
-		"regression, random features) to the others, which takes seconds, and measures "
-		"them on copies of the held-out images: how much of the displacement is removed, "
-		"how much of the variance of clean features is explained (the mean of all explains "
-		"0), how often a copy finds its own image and its class among clean features, and "
-		"how often a linear classifier of clean features gets it right. Collision rates "
-		"are those of the first copy. The verdict recommends a preset for train, keep or "
-		"instant, or none if there is nothing to gain. The split test is not read.",
+		"Holds out a fifth of the images in runs of consecutive images (of small banks up "
+		"to five fifths in turn), fits the presets instant and keep to the others, and "
+		"searches for clean rows and copies of held-out images among the clean rows of "
+		"all images: how often the same image is found first and among the first ten, and "
+		"how often the nearest neighbour has the same class, in the old index (stored "
+		"features stay as they are) and in the new one (they pass through the adapter "
+		"too), by L2 and by cosine; and R² and CVRMSD of distances between clean images. "
+		"F, the encoder alone, stands beside them. The verdict is the preset to use, none "
+		"if nothing gets better beyond chance or something gets worse, or unknown with "
+		"fewer than 50 images. The split test is not read. train makes the same trial of "
+		"what it is about to train.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "diagnose",

@@ -8,6 +8,7 @@
 #include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/trial_table.h"
 
 enum { WORD = 2048 };
 
@@ -17,10 +18,9 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --preset paper", "MaWa with the paper's settings"},
 	{"invar train bank -o run --contrast 3",
      "the same with a stronger contrast, for search alone; distances change more"},
-	{"invar train bank -o run --goal same-image --metric cosine",
-     "the best closed form for finding the image of a query in an index that stays"},
-	{"invar train bank -o run --preset instant --keep-structure 0.95",
+	{"invar train bank -o run --keep-structure 0.95",
      "as much invariance as leaves the distances of clean images nearly as they are"},
+	{"invar train bank -o run --trial=false", "trains without asking whether it will help"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder from codes to features"},
@@ -88,26 +88,26 @@ static invar_status explain_interrupt(inv_session *s)
 	                 inv_shell_word(output, word, sizeof word));
 }
 
-/* What a goal chose and from what, as run.json has it; NULL if nothing was chosen. */
-static json_t *choice_of(const char *run)
+/* What run.json says of the trial; NULL if there was none. Gives. */
+static json_t *trial_of(const char *run)
 {
 	char *path = inv_path(run, INVAR_RUN_JSON);
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
-	json_t *choice = json_incref(json_object_get(json, "choice"));
+	json_t *trial = json_incref(json_object_get(json, "trial"));
 
 	json_decref(json);
 	free(path);
-	return choice;
+	return trial;
 }
 
 /*
  * The last line of the log, with the number of epochs for the index of the last one, and
- * the choice of a goal.
+ * the trial.
  */
 static invar_status print_summary(inv_session *s, const char *run, const char *adapter,
                                   const char *log)
 {
-	json_t *choice = choice_of(run);
+	json_t *trial = trial_of(run);
 	json_t *last = inv_last_json_line(log);
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
 	json_t *document =
@@ -119,9 +119,9 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 	if (last && document)
 		json_object_update(document, last);
 	json_decref(last);
-	if (choice && document)
-		json_object_set(document, "choice", choice);
-	json_decref(choice);
+	if (trial && document)
+		json_object_set(document, "trial", trial);
+	json_decref(trial);
 	return inv_print_json(s, document);
 }
 
@@ -149,6 +149,31 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	return st;
 }
 
+/* A run that is resumed had its trial before. */
+static invar_status try_first(inv_session *s, const invar_bank *bank)
+{
+	invar_results *r = NULL;
+	invar_status st;
+
+	if (!inv_flag(s, "trial") || inv_flag(s, "resume"))
+		return INVAR_OK;
+	if (s->arguments > 1)
+		return inv_fault(s, INVAR_E_USE,
+		                 "--trial is measured on the copies of one bank, not of %zu",
+		                 s->arguments);
+	st = invar_run_check_new(inv_text(s, "output"), inv_flag(s, "force"));
+	if (st == INVAR_OK)
+		st = invar_trial(bank, s->options, &r);
+	if (st == INVAR_OK && !s->common->json && !s->common->quiet) {
+		inv_term_clear(s->term);
+		st = inv_print_trial(s, r);
+	}
+	if (st == INVAR_OK)
+		st = invar_trial_settle(r, s->options);
+	invar_results_free(r);
+	return st;
+}
+
 static invar_status train_on_banks(inv_session *s)
 {
 	invar_bank **bank = calloc(s->arguments, sizeof *bank);
@@ -156,6 +181,8 @@ static invar_status train_on_banks(inv_session *s)
 
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
 		st = invar_bank_open_with(s->ctx, s->argument[i], s->options, &bank[i]);
+	if (st == INVAR_OK)
+		st = try_first(s, bank[0]);
 	if (st == INVAR_OK)
 		st = invar_train(bank, s->arguments, s->options, inv_text(s, "output"));
 	for (size_t i = 0; i < s->arguments && bank; i++)
@@ -231,6 +258,11 @@ const inv_command inv_cmd_train = {
 	.about = "Writes adapter.safetensors, run.json (the options that took part, and their "
 			 "values), "
 			 "log.jsonl (one line per epoch) and checkpoint.safetensors to the folder RUN. "
+			 "Before that comes the trial: the adapter is fitted without a fifth of the "
+			 "images, and what it gains and costs on these is printed, F beside E. If it "
+			 "does harm or does not help, train ends with exit code 1 and no RUN "
+			 "(--even-if-worse). A loss that is asked for by name is trained without a "
+			 "trial (--trial). "
 			 "--resume continues an interrupted run, which then ends with the same bytes "
 			 "as one that was never interrupted. RUN must be new or empty: files that do "
 			 "not belong to a run are never removed. With --force the new run is written "

@@ -4,8 +4,8 @@
  *
  * Every number comes from the table.json of a bank. The recommended adapter is the one that
  * is best at the first goal below that was measured, clean and augmented images counted
- * alike; if the one that diagnose named before training is within a point of it, that one,
- * because it was known without training the others. A loss is called a loss.
+ * alike; if the one that the trial named is within a point of it, that one, because the
+ * trial knows nothing of the test images. A loss is called a loss.
  */
 #include <math.h>
 #include <stdio.h>
@@ -199,9 +199,11 @@ static void print_words(const summary *m)
 		}
 	print_chance(m);
 	if (verdict(m) && strcmp(verdict(m), "none") == 0)
-		puts("  Before any training, 'invar diagnose' said that there is nothing to gain.");
-	else if (verdict(m))
-		printf("  Before any training, 'invar diagnose' recommended the preset %s.\n",
+		puts(
+			"  The trial on held-out training images ('invar diagnose') recommended none.");
+	else if (verdict(m) && strcmp(verdict(m), "unknown") != 0)
+		printf("  The trial on held-out training images ('invar diagnose') recommended the "
+		       "preset %s.\n",
 		       verdict(m));
 }
 

@@ -14,9 +14,9 @@
 #include "images/dataset.h"
 #include "images/prepare.h"
 #include "measure/check.h"
-#include "measure/diagnose.h"
 #include "measure/eval_options.h"
 #include "measure/sliced_options.h"
+#include "measure/trial.h"
 #include "measure/tsne.h"
 
 static invar_status declare_encode(invar_options *o)

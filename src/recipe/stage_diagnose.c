@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "measure/diagnose.h"
+#include "measure/trial.h"
 #include "recipe/stage.h"
 
 typedef struct diagnose_stage {

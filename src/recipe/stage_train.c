@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
-#include "recipe/choose.h"
+#include "measure/trial.h"
 #include "recipe/stage.h"
 #include "run/run_contents.h"
 
@@ -41,8 +41,8 @@ static invar_status describe_train(void *own, json_t *inputs)
 }
 
 /*
- * That no adapter helps is a result: a run.json that says so, without an adapter. For
- * others it is a run that failed before it had anything to lose.
+ * That a trial refuses an adapter is a result: a run.json that says so, without an adapter.
+ * For others it is a run that failed before it had anything to lose.
  */
 static invar_status keep_none(const train_stage *t, const char *at)
 {
@@ -73,10 +73,33 @@ static bool is_none(const char *run)
 	return none;
 }
 
+/* A run that was begun had its trial before; what this one finds is for this run alone. */
+static invar_status try_and_train(const train_stage *t, invar_bank *bank, const char *at)
+{
+	bool begun = invar_run_is_begun(at, 0);
+	invar_results *trial = NULL;
+	invar_options *o = NULL;
+	invar_status st = inv_options_copy(t->options, &o);
+
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "resume", begun);
+	if (st == INVAR_OK && !begun && inv_option_flag(o, "trial"))
+		st = invar_trial(bank, o, &trial);
+	if (st == INVAR_OK && trial) {
+		inv_log(t->ctx, INVAR_LOG_INFO, "trial: %s: %s",
+		        invar_results_about(trial, "verdict"), invar_results_about(trial, "why"));
+		st = invar_trial_settle(trial, o);
+	}
+	if (st == INVAR_OK)
+		st = invar_train(&bank, 1, o, at);
+	invar_results_free(trial);
+	invar_options_free(o);
+	return st;
+}
+
 static invar_status run_train(void *own, const char *at)
 {
 	const train_stage *t = own;
-	bool begun = invar_run_is_begun(at, 0);
 	invar_bank *bank;
 	invar_status st;
 
@@ -84,9 +107,7 @@ static invar_status run_train(void *own, const char *at)
 		return INVAR_OK;
 	st = invar_bank_open_with(t->ctx, t->bank, t->options, &bank);
 	if (st == INVAR_OK)
-		st = invar_options_set_number(t->options, "resume", begun);
-	if (st == INVAR_OK)
-		st = invar_train(&bank, 1, t->options, at);
+		st = try_and_train(t, bank, at);
 	if (st == INVAR_E_MISMATCH && strcmp(invar_last_error_topic(), INV_NO_ADAPTER) == 0)
 		st = keep_none(t, at);
 	invar_bank_close(bank);

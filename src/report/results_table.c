@@ -170,7 +170,7 @@ static bool has_deviations(const row *line)
 	return false;
 }
 
-static void write_rows(inv_table *t, const row *line)
+static void write_rows(inv_table *t, const row *line, bool intervals)
 {
 	const invar_metric *m = invar_results_metric(line->results, line->first);
 	char title[200];
@@ -181,7 +181,7 @@ static void write_rows(inv_table *t, const row *line)
 	write_row(t, line, title, spell_value);
 	if (has_deviations(line))
 		write_row(t, line, "  ±", spell_deviation);
-	if (has_intervals(line))
+	if (intervals && has_intervals(line))
 		write_row(t, line, "  95 %", spell_interval);
 }
 
@@ -341,7 +341,7 @@ static void note_skipped(inv_table *t, const invar_results *r)
 
 /* ---- The whole ---------------------------------------------------------------------- */
 
-inv_table *inv_results_table(const invar_results *r)
+static inv_table *make_table(const invar_results *r, bool intervals)
 {
 	inv_table *t = inv_table_new(1 + invar_results_columns(r));
 	const char *note;
@@ -354,13 +354,24 @@ inv_table *inv_results_table(const invar_results *r)
 	for (size_t m = 0; m < invar_results_metrics(r);) {
 		row line = {r, m, count_parts(r, m)};
 
-		write_rows(t, &line);
+		write_rows(t, &line, intervals);
 		m += line.count;
 	}
 	note_runs(t, r);
-	note_intervals(t, r);
+	if (intervals)
+		note_intervals(t, r);
 	for (size_t i = 0; (note = invar_results_note(r, i)); i++)
 		inv_table_note(t, note);
 	note_skipped(t, r);
 	return t;
+}
+
+inv_table *inv_results_table(const invar_results *r)
+{
+	return make_table(r, true);
+}
+
+inv_table *inv_results_table_short(const invar_results *r)
+{
+	return make_table(r, false);
 }

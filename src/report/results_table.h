@@ -15,5 +15,7 @@
 
 /* NULL if there is no memory; free with inv_table_free. */
 inv_table *inv_results_table(const invar_results *r);
+/* The same without intervals. */
+inv_table *inv_results_table_short(const invar_results *r);
 
 #endif

@@ -206,8 +206,10 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 		json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i}", "id", m->id, "measurement",
 	              m->measurement, "row", m->row, "part", m->part, "unit", units[m->unit],
 	              "better", directions[m->better + 1], "digits", (int)m->digits);
-	if (m->detail)
-		json_object_set_new(entry, "detail", json_true());
+	if (m->detail && json_object_set_new(entry, "detail", json_true()) != 0) {
+		json_decref(entry);
+		return no_memory();
+	}
 	st =
 		append(r->metrics, entry, (void **)&r->metric, &r->metric_count, sizeof *r->metric);
 	if (st == INVAR_OK)

@@ -356,6 +356,15 @@ invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 	return INVAR_OK;
 }
 
+invar_status invar_run_check_new(const char *run, int replacing)
+{
+	inv_run *r = NULL;
+	invar_status st = inv_run_open(run, replacing ? INV_RUN_REPLACE : INV_RUN_FRESH, &r);
+
+	inv_run_close(r);
+	return st;
+}
+
 /* ---- Clearing, publishing, closing ------------------------------------------------ */
 
 /* Of a training on images: do both encode the same? Their options may be in other words. */

@@ -233,7 +233,7 @@ static void explicit_options_override_in_any_order(void **state)
 	(void)state;
 	assert_true(json_equal(x, y));
 	assert_true(inv_option_number(a, "lr") == 7e-4 && inv_option_is_set(a, "lr"));
-	assert_true(inv_option_count(a, "epochs") == 30 && !inv_option_is_set(a, "epochs"));
+	assert_true(inv_option_count(a, "epochs") == 20 && !inv_option_is_set(a, "epochs"));
 	assert_true(inv_option_flag(a, "scaled"));
 	test_set(a, "scaled", "false", "preset", "keep", NULL);
 	assert_false(inv_option_flag(a, "scaled"));

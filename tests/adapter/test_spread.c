@@ -175,32 +175,6 @@ static void scale_takes_some_of_many_rows(void **state)
 	free(x);
 }
 
-/* T (S1 + r I) T = S2 + r I, so covariances are not equal but nearer; means are. */
-static void transport_maps_one_gaussian_onto_the_other(void **state)
-{
-	double mean[D], old[D], new[D], far = 0, near = 0;
-	size_t rows;
-
-	(void)state;
-	train("transport", "moved");
-	rows = codes_of("plain", true, before);
-	codes_of("moved", true, after);
-	average(clean, ROWS, mean);
-	average(before, rows, old);
-	average(after, rows, new);
-	for (size_t i = 0; i < D; i++) {
-		assert_true(fabs(new[i] - mean[i]) < 1e-4);
-		for (size_t j = 0; j < D; j++) {
-			double want = covariance(clean, ROWS, mean, i, j);
-
-			far += pow(covariance(before, rows, old, i, j) - want, 2);
-			near += pow(covariance(after, rows, new, i, j) - want, 2);
-		}
-	}
-	if (!(near < 0.5 * far))
-		fail_msg("covariances are %g apart, %g before", sqrt(near), sqrt(far));
-}
-
 static void assert_same_file(const char *a, const char *b)
 {
 	size_t na, nb;
@@ -214,7 +188,7 @@ static void assert_same_file(const char *a, const char *b)
 
 static void threads_and_interruptions_change_nothing(void **state)
 {
-	invar_options *o = options("transport"),
+	invar_options *o = options("scale"),
 				  *resume = test_options("train", "resume", "1", NULL);
 
 	(void)state;
@@ -225,7 +199,7 @@ static void threads_and_interruptions_change_nothing(void **state)
 		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
 		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
 		assert_int_equal(invar_train(&b, 1, o, test_path("threads%u", t)), INVAR_OK);
-		assert_same_file(test_path("moved/adapter.safetensors"),
+		assert_same_file(test_path("scaled/adapter.safetensors"),
 		                 test_path("threads%u/adapter.safetensors", t));
 		invar_bank_close(b);
 		invar_context_free(c);
@@ -234,7 +208,7 @@ static void threads_and_interruptions_change_nothing(void **state)
 	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
 	stop = false;
 	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);
-	assert_same_file(test_path("moved/adapter.safetensors"),
+	assert_same_file(test_path("scaled/adapter.safetensors"),
 	                 test_path("stopped/adapter.safetensors"));
 	invar_options_free(o);
 	invar_options_free(resume);
@@ -285,7 +259,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scale_makes_both_spreads_equal),
 		cmocka_unit_test(scale_takes_some_of_many_rows),
-		cmocka_unit_test(transport_maps_one_gaussian_onto_the_other),
 		cmocka_unit_test(threads_and_interruptions_change_nothing),
 		cmocka_unit_test(a_trained_adapter_is_stretched_once),
 		cmocka_unit_test(wrong_uses_make_no_run),

@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$make" bank bank 200 32 && "$make" photos photos 40 || exit 1
-"$invar" train bank -o done --hidden 64 --epochs 1 -q || exit 1
+"$invar" train --trial=false bank -o done --hidden 64 --epochs 1 -q || exit 1
 failed=0 worked=0 short=0
 
 # Before main, the loader itself reports that a library does not fit.
@@ -40,7 +40,7 @@ try() {
 for limit in 100000 128000 200000 320000 460000 700000 1500000; do
 	rm -rf run new network codes.npy
 	try $limit --version
-	try $limit train bank -o run --hidden 64 --epochs 1 --threads 2 -q
+	try $limit train --trial=false bank -o run --hidden 64 --epochs 1 --threads 2 -q
 	try $limit eval bank done --threads 2 -q --metrics collision
 	try $limit encode folder:photos -o new --encoder pixels --threads 2 -q
 	try $limit encode folder:photos -o network --weights "$weights" --threads 2 -q

@@ -1,6 +1,6 @@
 Certificates, and new data compared with them.
 
-$ make-input bank bank 200 8; invar train bank -o run --hidden 16 --epochs 1 -q
+$ make-input bank bank 200 8; invar train --trial=false bank -o run --hidden 16 --epochs 1 -q
 $ invar check run bank
 ! invar: run/adapter.safetensors: has no certificate; make one by eval with --certify
 ? 1

@@ -1,21 +1,18 @@
-Diagnose: what to expect of an adapter, before any training.
+Diagnose: the trial of the presets, before any training.
 
 $ make-input bank bank 80 8; invar diagnose bank --hidden 16 -q > told.txt; echo $?; head -1 told.txt; grep -o '^verdict: [a-z]*' told.txt
 > 0
-> synthetic, coherent displacement: 80 images of the split train, 16 of them held out; copies of these are measured
-> verdict: none
+> synthetic, coherent displacement: trial on 80 held-out images of the 80 of train; clean | augmented queries
+> verdict: instant
 $ invar diagnose bank --hidden 16 -q --json -o kept.json > json.txt; cmp json.txt kept.json; grep -E '"(format|verdict|points|held_out)"' kept.json
 >   "format": "invar-results",
 >   "points": 80,
->   "held_out": 16,
->   "verdict": "none",
->         "points": 80,
->         "held_out": [
-$ grep -A1 '"id": "F"\|"id": "rigid"\|"id": "ridge"\|"id": "features"' kept.json | grep title
+>   "held_out": 80,
+>   "verdict": "instant",
+$ grep -A1 '"id": "F"\|"id": "instant"\|"id": "keep"' kept.json | grep title
 >       "title": "F"
->       "title": "rigid"
->       "title": "ridge"
->       "title": "random features"
+>       "title": "instant"
+>       "title": "keep"
 
 Neither figures nor verdict depend on threads, nor on the split test, which is not read.
 $ invar diagnose bank --hidden 16 -q --json --threads 1 > one.txt; cmp json.txt one.txt
@@ -31,19 +28,19 @@ $ invar diagnose bank -q -o bank/d.json
 ? 2
 
 Without labels, what needs them is skipped by name; the verdict stands.
-$ cp -r bank bare; rm bare/train/labels.npy; invar diagnose bare --hidden 16 -q > bare.txt; echo $?; grep 'not measured' bare.txt; grep -c '^verdict' bare.txt; grep -c 'LC-kept,' bare.txt
+$ cp -r bank bare; rm bare/train/labels.npy; invar diagnose bare --hidden 16 -q > bare.txt; echo $?; grep 'not measured' bare.txt; grep -c '^verdict' bare.txt; grep -c '^class, ' bare.txt
 > 0
-> collision, 1-NN and LC-kept were not measured: train has no labels.npy
+> class of the nearest neighbour was not measured: train has no labels.npy
 > 1
 > 0
 ? 1
 $ cp -r bank one; make-input labels one/train/labels.npy 80 7; invar diagnose one --hidden 16 -q | grep 'not measured'
-> collision, 1-NN and LC-kept were not measured: all rows of train have class 7, but at least two classes are needed
+> class of the nearest neighbour was not measured: all rows of train have class 7, but at least two classes are needed
 $ cp -r bank none; make-input labels none/train/labels.npy 80 -1; invar diagnose none --hidden 16 -q | grep 'not measured'
-> collision, 1-NN and LC-kept were not measured: no row of train has a label
-$ cp -r bank half; make-input labels half/train/labels.npy 80 0 -1 1 -1; invar diagnose half --hidden 16 -q > half.txt; echo $?; grep -c 'LC-kept,' half.txt
+> class of the nearest neighbour was not measured: no row of train has a label
+$ cp -r bank half; make-input labels half/train/labels.npy 80 0 -1 1 -1; invar diagnose half --hidden 16 -q > half.txt; echo $?; grep -c '^class, ' half.txt
 > 0
-> 1
+> 4
 
 What cannot be diagnosed.
 $ invar diagnose
@@ -52,11 +49,11 @@ $ invar diagnose
 $ invar diagnose bank run
 ! invar diagnose: unexpected argument 'run'; usage: invar diagnose BANK [options]
 ? 2
-$ invar diagnose bank --hidden 0
-! invar diagnose: --hidden must be at least 1 and at most 16384, not 0
+$ invar diagnose bank --hidden -1
+! invar diagnose: --hidden must be at least 0 and at most 1048576, not -1
 ? 2
 $ invar diagnose bank --hidden 16384 -q
-! invar diagnose: --hidden 16384: random features and features together can be at most 16384; bank has 8
+! invar diagnose: --init features solves for all features and hidden units at once, at most 16384: the bank has 8, --hidden is 16384
 ? 2
 $ invar diagnose nowhere
 ! invar: nowhere: no such bank
@@ -68,19 +65,18 @@ $ rm -r other/train; mkdir other/test; make-input npy other/test/clean.npy 60 8;
 ! invar: other: has no split train; it has test
 ? 1
 $ cp -r bank still; rm -r still/train/aug; invar diagnose still -q
-! invar: still: train has no augmented copies (aug/000.npy …), which a diagnosis needs; encode it again with --augment to add them
+! invar: still: train has no augmented copies (aug/000.npy …), which --init features is fitted to; encode it again with --augment to add them
 ? 1
+
+Too few images cannot tell; that is a verdict, not an error.
 $ make-input bank few 49; invar diagnose few -q
-! invar: few: 49 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
-? 1
+> verdict: unknown
+> train has 49 images, and with fewer than 50 a trial cannot tell whether an adapter helps
 $ rm few/train/labels.npy; make-input npy few/train/clean.npy 1 8; for i in 0 1 2; do make-input npy few/train/aug/00$i.npy 1 8; done; invar diagnose few -q
-! invar: few: 1 image of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
-? 1
-$ invar diagnose bank --points 20 -q
-! invar: bank: 20 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
-? 1
+> verdict: unknown
+> train has 1 image, and with fewer than 50 a trial cannot tell whether an adapter helps
 $ cp -r bank alike; make-input equal alike/train/clean.npy 80 8; invar diagnose alike -q
-! invar: alike: the clean features of the 16 held-out images of train are all equal, so there is nothing to diagnose
+! invar: alike: the clean features of all images in train are equal, so they have no scale
 ? 1
 $ cp -r bank hole; make-input nan hole/train/aug/001.npy 80 8; invar diagnose hole -q
 ! invar: hole/train/aug/001.npy: row 40, column 0 is NaN
@@ -90,6 +86,7 @@ $ cp -r bank hole2; make-input nan hole2/train/clean.npy 80 8; invar diagnose ho
 ? 1
 
 Copies that are the clean features: none, as nothing is to gain.
-$ cp -r bank same; for i in 0 1 2; do cp same/train/clean.npy same/train/aug/00$i.npy; done; invar diagnose same --hidden 16 -q | tail -2
+$ cp -r bank same; for i in 0 1 2; do cp same/train/clean.npy same/train/aug/00$i.npy; done; invar diagnose same --hidden 16 -q | grep -o '^verdict.*\|^[a-z]* does not help: [^;]*'
 > verdict: none
-> Copies explain 100.0 % of the variance of clean features as they are. They are so close to their images that an adapter has nothing to gain.
+> instant does not help: no figure gets better beyond chance
+> keep does not help: no figure gets better beyond chance

@@ -27,7 +27,7 @@ edit()
 	sed -i "s/^\( *\"$1\": \)[^,]*/\1$2/" run/run.json
 	cmp -s run/run.json whole/run.json && fail "$1 is not in run.json"
 	cp -r run before
-	"$invar" train bank -o run --resume -q 2>error
+	"$invar" train --trial=false bank -o run --resume -q 2>error
 	[ $? = 1 ] || fail "$1: not refused"
 	[ "$(wc -l <error)" = 1 ] && grep -q -e "$3" error || fail "$1: not said: $3"
 	diff -r before run || fail "$1: the run has changed"
@@ -52,19 +52,19 @@ edit weight-decay 0.1 'has weight-decay 0.1, but the checkpoint was made with 0.
 "$make" bank wide 200 8 && "$make" npy wide/train/clean.npy 200 8
 "$invar" train wide -o other --loss mawa --scaled --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 rm -rf run && cp -r other run && cp whole/checkpoint.safetensors run
-"$invar" train wide -o run --resume -q 2>error && fail "the checkpoint of other rows is taken"
+"$invar" train --trial=false wide -o run --resume -q 2>error && fail "the checkpoint of other rows is taken"
 grep -q 'the checkpoint was made with' error || fail "other rows: not said"
 
 # What does not change the result may be changed.
 rm -rf run && cp -r whole run && rm run/adapter.safetensors
 sed -i 's/"checkpoint-seconds": [0-9.]*/"checkpoint-seconds": 5.0/' run/run.json
-"$invar" train bank -o run --resume -q 2>error || fail "checkpoint-seconds"
+"$invar" train --trial=false bank -o run --resume -q 2>error || fail "checkpoint-seconds"
 cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
 
 # A different version warns and resumes.
 rm run/adapter.safetensors
 sed -i 's/"invar": "[^"]*"/"invar": "0.0.1"/' run/run.json
-"$invar" train bank -o run --resume 2>error || fail "another version"
+"$invar" train --trial=false bank -o run --resume 2>error || fail "another version"
 version=$("$invar" --version | grep -o '[0-9][0-9a-z.-]*' | head -1)
 grep -q "run was written by invar 0.0.1, but this is $version" error || fail "the versions are not said"
 cmp run/adapter.safetensors whole/adapter.safetensors

@@ -79,7 +79,7 @@ $ invar encode npy:x.npy --encoder pixels -o split --holdout 0.25 --augment 'noi
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split test 2>&1 | grep holds
 ? 1
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
-$ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
+$ invar train --trial=false split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
 $ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies 4 --dry-run | sed 's/measured [0-9.]*/measured N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
 > 12 images, 60 features of 12 numbers in float32

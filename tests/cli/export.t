@@ -1,6 +1,6 @@
 Adapters as ONNX models and model cards. What the onnx package and ONNX Runtime make of the models: tests/parity/onnx.py.
 
-$ make-input bank bank 80 4; invar train bank -o run --hidden 6 --epochs 1 -q
+$ make-input bank bank 80 4; invar train --trial=false bank -o run --hidden 6 --epochs 1 -q
 $ invar export run -o adapter.onnx 2>&1 | head -1
 > adapter.onnx is written: onnx, 1422 bytes
 $ invar export run -o again.onnx -q; cmp adapter.onnx again.onnx && echo same
@@ -117,11 +117,11 @@ $ invar export run --image-size 32 -o pair.onnx
 ? 2
 
 A vision transformer is for images of one size: the one that the adapter was trained on, or as told.
-$ V=$TESTS/golden/encoders/vit; make-input bank wide 60 12; invar train wide -o vit --hidden 6 --epochs 1 -q; invar export vit --with-encoder $V/dino.safetensors --heads 2 -o vit.onnx -q && grep -ao 'LayerNormalization' vit.onnx | wc -l
+$ V=$TESTS/golden/encoders/vit; make-input bank wide 60 12; invar train --trial=false wide -o vit --hidden 6 --epochs 1 -q; invar export vit --with-encoder $V/dino.safetensors --heads 2 -o vit.onnx -q && grep -ao 'LayerNormalization' vit.onnx | wc -l
 > 5
 $ V=$TESTS/golden/encoders/vit; invar export vit --with-encoder $V/dino.safetensors --heads 2 --image-size 3 -o vit.onnx 2>&1 | sed 's|/.*/||'
 > invar export: dino.safetensors: images of 3 x 3 are smaller than one patch of 4 x 4; use larger images
-$ V=$TESTS/golden/encoders/vit; make-input bank seven 60 7; invar train seven -o clip --hidden 6 --epochs 1 -q; invar export clip --with-encoder $V/clip.safetensors --heads 2 --image-size 40 -o vit.onnx 2>&1 | sed "s|/.*/||"
+$ V=$TESTS/golden/encoders/vit; make-input bank seven 60 7; invar train --trial=false seven -o clip --hidden 6 --epochs 1 -q; invar export clip --with-encoder $V/clip.safetensors --heads 2 --image-size 40 -o vit.onnx 2>&1 | sed "s|/.*/||"
 > invar export: clip.safetensors: is a CLIP model for images of 12 x 12, not 40 x 40; resize the images, or set --pos to resize its positions
 $ V=$TESTS/golden/encoders/vit; invar export vit --with-encoder $V/dino.safetensors --stride 1x1 -o vit.onnx 2>&1 | sed 's|/.*/||'
 > invar export: --stride does not apply to the encoder vit in dino.safetensors; leave it out

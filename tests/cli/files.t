@@ -2,24 +2,24 @@ Files that are missing, are something else, or do not fit together: one
 sentence that names them, exit 1, nothing half-written.
 
 $ make-input bank bank && make-input bank wide 64 12 && make-input npy x.npy 6 8
-$ invar train bank -o run --hidden 16 --epochs 2 -q
+$ invar train --trial=false bank -o run --hidden 16 --epochs 2 -q
 
-$ invar train nowhere -o r
+$ invar train --trial=false nowhere -o r
 ! invar: nowhere: no such bank
 ? 1
-$ invar train x.npy -o r
+$ invar train --trial=false x.npy -o r
 ! invar: x.npy: is a file, but a bank is a folder
 ? 1
-$ mkdir empty; invar train empty -o r
+$ mkdir empty; invar train --trial=false empty -o r
 ! invar: empty: is not a bank: no sub-folder such as train/ has a clean.npy
 ? 1
-$ invar train bank -o run -q
+$ invar train --trial=false bank -o run -q
 ! invar: run: already exists; use --resume to continue it, --force to replace it, or choose another name
 ? 1
-$ invar train bank -o x.npy -q
+$ invar train --trial=false bank -o x.npy -q
 ! invar: x.npy: is a file, but a run is a folder
 ? 1
-$ invar train bank -o no/such/folder -q
+$ invar train --trial=false bank -o no/such/folder -q
 ! invar: no/such/folder: cannot create the folder: No such file or directory
 ? 1
 $ invar train bank -o fresh --resume -q
@@ -31,7 +31,7 @@ $ invar train bank -o run --resume --hidden 32 -q
 $ invar train wide -o run --resume -q
 ! invar: run: was started with different rows than those now in wide/train, so it cannot be resumed
 ? 1
-$ invar train bank -o r --split valid -q
+$ invar train --trial=false bank -o r --split valid -q
 ! invar: bank: has no split valid; it has test, train
 ? 1
 $ invar train bank -o r --width 4 -q
@@ -43,7 +43,7 @@ $ invar train bank -o r --residual --width 4 -q
 $ invar train bank -o r --loss hsic --sigma-x wide -q
 ! invar train: --sigma-x must be median or a number above 0, not 'wide'
 ? 2
-$ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
+$ invar train --trial=false bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q

@@ -29,7 +29,7 @@ refuse()
 	local words=$1 code=0
 	shift
 	state . >"$work.before"
-	"$invar" train "$@" -q 2>"$work.error" || code=$?
+	"$invar" train --trial=false "$@" -q 2>"$work.error" || code=$?
 	state . >"$work.after"
 	[ $code = 1 ] || { cat "$work.error"; fail "exit $code instead of 1: $*"; }
 	[ "$(wc -l <"$work.error")" = 1 ] && grep -q -e "$words" "$work.error" ||
@@ -76,20 +76,20 @@ rm -rf failed && mkdir -p failed/clean && cp failed.json failed/run.json && echo
 refuse 'failed: contains clean, which is not part of' bank -o failed "${short[@]}"
 refuse 'failed: contains clean, which is not part of' "${images[@]}" -o failed
 rm -rf failed/clean
-"$invar" train bank -o failed "${short[@]}" -q || fail "a failed run is not tried again"
+"$invar" train --trial=false bank -o failed "${short[@]}" -q || fail "a failed run is not tried again"
 
 "$make" photos broken 40
 photo=$(find broken -type f | sort | tail -1)
 cp "$photo" photo && : >"$photo"
 other=(--images folder:broken "${images[@]:2}" --limit 0)
-"$invar" train "${other[@]}" -o mended -q 2>error && fail "a broken image was read"
+"$invar" train --trial=false "${other[@]}" -o mended -q 2>error && fail "a broken image was read"
 [ -e mended/run.json ] && grep -q '"failed"' mended/run.json || fail "a failure is not noted"
 cp photo "$photo"
-"$invar" train "${other[@]}" -o mended -q || fail "a training on images is not tried again"
+"$invar" train --trial=false "${other[@]}" -o mended -q || fail "a training on images is not tried again"
 
 # What lies in a run that --force would replace; a bank of clean features with more in it.
-"$invar" train bank -o run "${short[@]}" -q || exit 1
-"$invar" train "${images[@]}" -o pictures -q || exit 1
+"$invar" train --trial=false bank -o run "${short[@]}" -q || exit 1
+"$invar" train --trial=false "${images[@]}" -o pictures -q || exit 1
 for thing in run/notes.txt run/movie.mkv.part run/report.html run/clean/thesis.txt; do
 	mkdir -p "$(dirname $thing)" && echo mine >$thing
 	refuse "run: contains [a-z.]*, which is not part of the run" bank -o run "${short[@]}" --force
@@ -112,16 +112,16 @@ rm run.part
 
 # Replaced at once, with the folder's mode; never in between.
 chmod 750 run
-"$invar" train bank -o run/ "${short[@]}" --force --seed 3 -q || fail "--force"
-"$invar" train bank -o other "${short[@]}" --seed 3 -q || exit 1
+"$invar" train --trial=false bank -o run/ "${short[@]}" --force --seed 3 -q || fail "--force"
+"$invar" train --trial=false bank -o other "${short[@]}" --seed 3 -q || exit 1
 cmp run/adapter.safetensors other/adapter.safetensors || exit 1
 [ "$(stat -c %a run)" = 750 ] && [ ! -e run.part ] || fail "the folder's mode, or run.part"
-"$invar" train "${images[@]}" -o pictures --force --seed 3 -q || fail "--force on images"
+"$invar" train --trial=false "${images[@]}" -o pictures --force --seed 3 -q || fail "--force on images"
 [ ! -e pictures.part ] || fail "pictures.part is left"
 grep -q '"bank": "pictures/clean"' pictures/run.json || fail "run.json names another bank"
 ! grep -q '"replaces"' run/run.json pictures/run.json || fail "the mark of a replacement is left"
 ln -s run link
-"$invar" train bank -o link "${short[@]}" --force --seed 4 -q || fail "--force through a link"
+"$invar" train --trial=false bank -o link "${short[@]}" --force --seed 4 -q || fail "--force through a link"
 [ -L link ] && [ ! -e link.part ] && [ ! -e run.part ] || fail "the link"
 (cd run && refuse '--force cannot replace the current folder' ../bank -o . "${short[@]}" --force) || exit 1
 
@@ -130,7 +130,7 @@ state run >old
 long=(--hidden 64 --epochs 40 --checkpoint-seconds 0)
 begin()
 {
-	INVAR_TEST_STOP="train:epoch 3=pause:$work.paused" "$invar" train bank -o run "${long[@]}" --force -q 2>error &
+	INVAR_TEST_STOP="train:epoch 3=pause:$work.paused" "$invar" train --trial=false bank -o run "${long[@]}" --force -q 2>error &
 	child=$!
 	wait_for $child test -e "$work.paused"
 	[ -s run.part/checkpoint.safetensors ] || fail "no checkpoint after two epochs"
@@ -145,7 +145,7 @@ end()
 begin
 "$invar" eval bank run --metrics structure -q >/dev/null || fail "the old run is of no use meanwhile"
 rm run/metrics.json
-"$invar" train bank -o run --force "${short[@]}" -q 2>other.error && fail "two at once"
+"$invar" train --trial=false bank -o run --force "${short[@]}" -q 2>other.error && fail "two at once"
 grep -q 'another process is training in it' other.error || { cat other.error; exit 1; }
 end INT
 [ $code = 130 ] && grep -q "'invar train bank -o run --resume'" error || { cat error; fail "interrupted: exit $code"; }
@@ -156,20 +156,20 @@ mv away run
 begin # again: the interrupted one is replaced
 end KILL
 cp -r run.part killed
-"$invar" train bank -o run --force "${short[@]}" --seed 3 -q || fail "--force after a kill"
+"$invar" train --trial=false bank -o run --force "${short[@]}" --seed 3 -q || fail "--force after a kill"
 cmp run/adapter.safetensors other/adapter.safetensors || exit 1
 [ ! -e run.part ] || fail "run.part is left"
 
 # Resuming finishes the new run, and notes that were added to the old one stay where they are.
-"$invar" train bank -o run "${short[@]}" --force -q || exit 1
+"$invar" train --trial=false bank -o run "${short[@]}" --force -q || exit 1
 long=(--hidden 64 --epochs 40 --seed 5 --checkpoint-seconds 0)
-"$invar" train bank -o whole "${long[@]}" -q || exit 1
+"$invar" train --trial=false bank -o whole "${long[@]}" -q || exit 1
 state run >old
 begin
 end KILL
 echo 'my notes' >run/notes.txt && chmod 600 run/notes.txt
 mkdir run/clean && echo 'my thesis' >run/clean/thesis.txt
-"$invar" train bank -o run --resume -q || fail "--resume after --force was killed"
+"$invar" train --trial=false bank -o run --resume -q || fail "--resume after --force was killed"
 cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
 [ "$(cat run/notes.txt)" = 'my notes' ] && [ "$(stat -c %a run/notes.txt)" = 600 ] &&
 	[ "$(cat run/clean/thesis.txt)" = 'my thesis' ] || fail "the notes are gone"
@@ -179,7 +179,7 @@ rm -r run/notes.txt run/clean
 # A run that the user named run.part belongs to the user.
 cp -r other run.part
 refuse 'run.part: is another run' bank -o run "${short[@]}" --force
-"$invar" train bank -o run --resume -q || exit 1
+"$invar" train --trial=false bank -o run --resume -q || exit 1
 diff -r other run.part || fail "somebody's run.part was touched"
 cmp run/adapter.safetensors whole/adapter.safetensors || fail "the old run came back"
 rm -r run.part
@@ -190,7 +190,7 @@ for how in "--resume" "--force --seed 3 ${short[*]}"; do
 	cp -r other run.part
 	rm run.part/adapter.safetensors
 	echo 'my notes' >run.part/notes.txt
-	"$invar" train bank -o run $how -q 2>error || { [ "$how" != --resume ] && rm run/notes.txt && "$invar" train bank -o run $how -q; } ||
+	"$invar" train --trial=false bank -o run $how -q 2>error || { [ "$how" != --resume ] && rm run/notes.txt && "$invar" train --trial=false bank -o run $how -q; } ||
 		{ cat error; fail "after the exchange: $how"; }
 	[ ! -e run.part ] && ! grep -q '"replaces"' run/run.json || fail "the rest of the old run is left: $how"
 	[ "$how" != --resume ] || { cmp run/adapter.safetensors whole/adapter.safetensors && rm run/notes.txt; } || fail "$how"
@@ -199,12 +199,12 @@ cmp run/adapter.safetensors other/adapter.safetensors || exit 1
 
 # Without an exchange of folders there is a moment with the old run under another name.
 mv run run.old.part
-"$invar" train bank -o run --resume -q || fail "the old run is not found"
+"$invar" train --trial=false bank -o run --resume -q || fail "the old run is not found"
 [ -e run/adapter.safetensors ] && [ ! -e run.old.part ] || fail "the old run is not put back"
 
 # A replacement that fails before its first checkpoint leaves nothing behind.
 state run >old
-"$invar" train bank -o run --force --hidden 16 --epochs 20 --lr 1000 --weight-decay 1000 -q 2>error && fail "it did not fail"
+"$invar" train --trial=false bank -o run --force --hidden 16 --epochs 20 --lr 1000 --weight-decay 1000 -q 2>error && fail "it did not fail"
 state run | diff old - || fail "a failed --force has changed the old run"
 [ ! -e run.part ] || { ls run.part; fail "a failed --force has left run.part"; }
 exit 0

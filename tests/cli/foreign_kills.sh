@@ -61,11 +61,11 @@ measure=(--threads 1 --metrics structure,knn,lc --probe-epochs 3 -q)
 # The same without kills, in separate folders.
 mkdir ../whole
 count=()
-count[0]=$(points "$invar" train bank -o ../whole/train "${long[@]}")
-count[1]=$(points "$invar" train "${images[@]}" -o ../whole/images "${images_long[@]}")
+count[0]=$(points "$invar" train --trial=false bank -o ../whole/train "${long[@]}")
+count[1]=$(points "$invar" train --trial=false "${images[@]}" -o ../whole/images "${images_long[@]}")
 count[2]=${count[0]}
 count[3]=$(points "$invar" encode "${encode[@]}" -o ../whole/encode)
-"$invar" train bank -o ../whole/old "${long[@]}" --seed 1 --epochs 2 || exit 1
+"$invar" train --trial=false bank -o ../whole/old "${long[@]}" --seed 1 --epochs 2 || exit 1
 cp -r ../whole/old ../whole/eval
 count[4]=$(points "$invar" eval bank ../whole/eval "${measure[@]}")
 rm -rf bank/cache
@@ -85,18 +85,18 @@ prepare()
 }
 
 # run_KIND NAME - one more call; replaces the shell, so that it can be killed by its number.
-run_train() { exec "$invar" train bank -o "$1" "${long[@]}" $([ ! -e "$1/run.json" ] || echo --resume); }
+run_train() { exec "$invar" train --trial=false bank -o "$1" "${long[@]}" $([ ! -e "$1/run.json" ] || echo --resume); }
 run_images()
 {
-	[ ! -e "$1/run.json" ] || exec "$invar" train "${images[@]:0:2}" -o "$1" -q --resume
-	exec "$invar" train "${images[@]}" -o "$1" "${images_long[@]}"
+	[ ! -e "$1/run.json" ] || exec "$invar" train --trial=false "${images[@]:0:2}" -o "$1" -q --resume
+	exec "$invar" train --trial=false "${images[@]}" -o "$1" "${images_long[@]}"
 }
 run_force()
 {
 	! grep -qs '"replaces"' "$1.part/run.json" "$1/run.json" ||
-		exec "$invar" train bank -o "$1" -q --threads 1 --resume
+		exec "$invar" train --trial=false bank -o "$1" -q --threads 1 --resume
 	! cmp -s "$1/adapter.safetensors" ../whole/old/adapter.safetensors ||
-		exec "$invar" train bank -o "$1" "${long[@]}" --force
+		exec "$invar" train --trial=false bank -o "$1" "${long[@]}" --force
 }
 run_encode() { exec "$invar" encode "${encode[@]}" -o "$1"; }
 run_eval() { exec "$invar" eval bank "$1" "${measure[@]}" >/dev/null; }

@@ -15,7 +15,7 @@ trap 'umount "$work/disk"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$make" bank bank
 "$make" npy big.npy 20000 8
-"$invar" train bank -o run --hidden 16 --epochs 2 -q || exit 1
+"$invar" train --trial=false bank -o run --hidden 16 --epochs 2 -q || exit 1
 
 expect()
 {
@@ -28,7 +28,7 @@ expect()
 expect "$invar" apply run big.npy -o disk/out.npy -q
 [ -z "$(ls -A disk)" ] || { ls -lA disk; exit 1; }
 head -c 63000 /dev/zero >disk/fill
-expect "$invar" train bank -o disk/run --hidden 1024 --epochs 2 -q
+expect "$invar" train --trial=false bank -o disk/run --hidden 1024 --epochs 2 -q
 expect "$invar" loss mawa --adapter run --clean bank/train/clean.npy --grad disk/g -q
 ls -R disk | grep '\.part$' && exit 1
 exit 0

@@ -13,7 +13,7 @@ $ invar
 >   models      lists, inspects, verifies, converts and downloads encoders
 >   encode      turns images and augmented copies of them into a bank of features
 >   features    turns normalised images in a NumPy file into features
->   diagnose    estimates before training what an adapter could achieve on a bank
+>   diagnose    tells on held-out images whether an adapter would help
 >   train       trains an adapter on a bank of features
 >   merge       averages adapters into one, or makes one weaker
 >   apply       applies an adapter to features

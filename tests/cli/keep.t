@@ -1,6 +1,6 @@
 KEEP: what it takes, what it records, what it refuses.
 
-$ make-input bank bank; echo 'invar train bank --hidden 16 --epochs 3 --seed 3 -q "$@"' >t
+$ make-input bank bank; echo 'invar train --trial=false bank --hidden 16 --epochs 3 --seed 3 -q "$@"' >t
 $ . ./t -o default; . ./t -o keep --loss keep; . ./t -o paper --preset paper --loss keep; cmp default/adapter.safetensors keep/adapter.safetensors
 $ head -1 keep/log.jsonl | grep -o '"[a-z0-9_]*"' | paste -sd ' '
 > "epoch" "loss" "terms" "mawa" "vicinal" "old_l2" "old_cosine" "new_l2" "new_cosine" "lr" "seconds"
@@ -27,10 +27,10 @@ $ for r in none mawa; do head -1 $r/log.jsonl | grep -oE '"loss": [0-9.]{5}'; do
 
 Threads and a resumed run change no byte, and validation uses the same vicinal rows every epoch.
 $ . ./t -o one --threads 1; . ./t -o two --threads 2; cmp one/adapter.safetensors two/adapter.safetensors
-$ invar train bank -o keep --resume -q; cmp keep/adapter.safetensors one/adapter.safetensors
+$ invar train --trial=false bank -o keep --resume -q; cmp keep/adapter.safetensors one/adapter.safetensors
 $ . ./t -o held --validation 0.25 --keep best --lr 1e-12 --lr-min 0; grep -o '"validation": [0-9.]*' held/log.jsonl | cut -c1-20 | sort -u | wc -l
 > 1
-$ invar train bank -o keep --resume --contrast 3 -q
+$ invar train --trial=false bank -o keep --resume --contrast 3 -q
 ! invar: keep: was started with --contrast 1.0, so it cannot be resumed with 3.0
 ? 1
 
@@ -59,10 +59,10 @@ $ . ./t -o r --tau-l2 0
 $ . ./t -o r --loss mawa --contrast 2
 ! invar train: --contrast needs --loss keep, but --loss is mawa
 ? 2
-$ invar train bank bank -o r -q
+$ invar train --trial=false bank bank -o r -q
 ! invar train: --loss keep takes one bank, but 2 are given: the second one is bank
 ? 2
-$ make-input bank flat; make-input equal flat/train/clean.npy 64 8; invar train flat -o r -q
+$ make-input bank flat; make-input equal flat/train/clean.npy 64 8; invar train --trial=false flat -o r -q
 ! invar: flat: the clean features of all images in train are equal, so they have no scale
 ? 1
 $ ls r

@@ -10,17 +10,17 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 options=(--threads 1 --hidden 256 --epochs 20 --batch-size 64 --checkpoint-seconds 0 -q "${@:4}")
 "$make" bank bank 2000 32
-count=$(points "$invar" train bank -o whole "${options[@]}")
+count=$(points "$invar" train --trial=false bank -o whole "${options[@]}")
 [ -e whole/adapter.safetensors ] || { echo "the run itself fails"; exit 1; }
 RANDOM=1
 for ((i = 0; i < kills; i++)); do
 	if [ -e run/run.json ]; then again=(--resume); else again=(--force); fi
 	point=$((1 + RANDOM % (count / (kills + 1))))
-	stop_at "$point=kill" "$invar" train bank -o run "${options[@]}" "${again[@]}" 2>message
+	stop_at "$point=kill" "$invar" train --trial=false bank -o run "${options[@]}" "${again[@]}" 2>message
 	[ $code = 137 ] || { cat message; echo "exit $code instead of a kill at point $point of $count"; exit 1; }
 done
 if [ -e run/run.json ]; then again=(--resume); else again=(--force); fi
-"$invar" train bank -o run "${options[@]}" "${again[@]}" || exit 1
+"$invar" train --trial=false bank -o run "${options[@]}" "${again[@]}" || exit 1
 for net in whole/adapter.safetensors whole/decoder.safetensors; do
 	[ ! -e $net ] || cmp "run/${net#*/}" $net || exit 1
 done

@@ -19,7 +19,7 @@ complain() {
 "$make" npy x.npy 60 8
 "$make" npy a.npy 60 2 8
 "$make" npy t.npy 40 3 8 8
-"$invar" train bank -o run --hidden 16 --epochs 1 -q || exit 1
+"$invar" train --trial=false bank -o run --hidden 16 --epochs 1 -q || exit 1
 photo=$(find ph -name '*.png' | sort | head -n 1)
 commands=(
 	'apply run x.npy -o out/apply.npy'
@@ -32,7 +32,7 @@ commands=(
 	'loss mawa --adapter run --clean x.npy --aug a.npy --grad out/grad'
 	'models convert run/adapter.safetensors out/convert.safetensors'
 	"models pull out/pull.pth --url file://$work/x.npy"
-	'train bank -o out/run --hidden 64 --epochs 1'
+	'train --trial=false bank -o out/run --hidden 64 --epochs 1'
 	'train bank -o out/waco --hidden 64 --epochs 1 --loss waco --projections 20'
 	'encode folder:ph -o out/bank --encoder pixels --size 8 --augment rotation --copies 2'
 	'dependence x.npy x.npy'

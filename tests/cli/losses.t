@@ -1,7 +1,7 @@
 Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
-$ for l in mawa waco simclr hsic keep; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
+$ for l in mawa waco simclr hsic keep; do invar train --trial=false bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
 $ for l in mawa waco simclr hsic keep; do head -1 $l/log.jsonl | grep -o '"[a-z0-9_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
 > "batch-size": 256
@@ -13,39 +13,39 @@ $ for l in mawa waco simclr hsic keep; do head -1 $l/log.jsonl | grep -o '"[a-z0
 > "batch-size": 256
 > "epoch" "loss" "terms" "mawa" "vicinal" "old_l2" "old_cosine" "new_l2" "new_cosine" "lr" "seconds"
 > "batch-size": 256
-$ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,3p'
+$ invar train --trial=false bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,3p'
 > using preset paper: the default, keep, does not fit the option loss
 > using batches of 64 images: there are no more
 > 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
-$ invar train bank -o r --temperature 0.1 -q
+$ invar train --trial=false bank -o r --temperature 0.1 -q
 ! invar train: --temperature needs --loss simclr, but --loss is keep
 ? 2
-$ invar train bank -o r --loss simclr --no-identity -q
+$ invar train --trial=false bank -o r --loss simclr --no-identity -q
 ! invar train: --no-identity needs --loss mawa, waco or hsic, but --loss is simclr
 ? 2
-$ invar train bank -o r --loss hsic --projections 10 -q
+$ invar train --trial=false bank -o r --loss hsic --projections 10 -q
 ! invar train: --projections needs --loss waco, but --loss is hsic
 ? 2
-$ invar train bank -o r --loss waco --sigma-z median -q
+$ invar train --trial=false bank -o r --loss waco --sigma-z median -q
 ! invar train: --sigma-z needs --loss hsic, but --loss is waco
 ? 2
-$ invar train bank noise -o r -q
+$ invar train --trial=false bank noise -o r -q
 ! invar train: --loss keep takes one bank, but 2 are given: the second one is noise
 ? 2
-$ invar train bank -o r --loss simclr --samples 1 -q
+$ invar train --trial=false bank -o r --loss simclr --samples 1 -q
 ! invar train: --loss simclr needs 2 copies per image, but --samples is 1
 ? 2
-$ invar train bank -o r --loss simclr --copies 1 -q
+$ invar train --trial=false bank -o r --loss simclr --copies 1 -q
 ! invar: bank: --loss simclr needs 2 copies per image, but train has 1
 ? 1
-$ invar train bank -o r --loss waco --samples 0 --no-identity -q
+$ invar train --trial=false bank -o r --loss waco --samples 0 --no-identity -q
 ! invar train: --loss waco without the clean rows needs augmented copies, but --samples is 0
 ? 2
 
 A decoder: codes to features, an adapter like any other.
-$ invar train bank -o dec --loss waco --width 3 --decoder --alpha 0.5 --hidden 16 --epochs 2 --projections 20 -q; ls dec
+$ invar train --trial=false bank -o dec --loss waco --width 3 --decoder --alpha 0.5 --hidden 16 --epochs 2 --projections 20 -q; ls dec
 > adapter.safetensors
 > checkpoint.safetensors
 > decoder.safetensors
@@ -56,42 +56,42 @@ $ tail -1 dec/log.jsonl | grep -o '"reconstruction"'
 $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/decoder.safetensors z.npy -o back.npy --json -q | grep dim
 >   "input_dim": 3,
 >   "output_dim": 8
-$ invar train bank -o r --alpha 2 -q
+$ invar train --trial=false bank -o r --alpha 2 -q
 ! invar train: --alpha needs --decoder, which is not set
 ? 2
-$ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
+$ invar train --trial=false bank -o r --loss none --init identity --hidden 16 --decoder -q
 ! invar train: --loss none trains nothing, so it cannot train a --decoder
 ? 2
 
 Several banks: the same clean rows, each with copies of its own.
-$ invar train bank noise -o both --loss waco --hidden 16 --epochs 2 --projections 20 -q; tail -1 both/log.jsonl | grep -o '"sc_[12]"'
+$ invar train --trial=false bank noise -o both --loss waco --hidden 16 --epochs 2 --projections 20 -q; tail -1 both/log.jsonl | grep -o '"sc_[12]"'
 > "sc_1"
 > "sc_2"
 $ grep -o '"bank": "[a-z]*"' both/run.json; grep -o '"also": ' both/run.json
 > "bank": "bank"
 > "bank": "noise"
 > "also":
-$ invar train bank noise -o both --resume -q
-$ invar train bank -o both --resume -q
+$ invar train --trial=false bank noise -o both --resume -q
+$ invar train --trial=false bank -o both --resume -q
 ! invar: both: was started with 2 banks, so it cannot be resumed with 1
 ? 1
-$ invar train bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
-$ invar train bank other -o r --loss waco -q
+$ invar train --trial=false bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
+$ invar train --trial=false bank other -o r --loss waco -q
 ! invar: other/train/clean.npy: is [60, 8] but bank/train/clean.npy is [64, 8]; the banks of one training must have the same clean rows
 ? 1
-$ invar train bank nowhere -o r --loss waco -q
+$ invar train --trial=false bank nowhere -o r --loss waco -q
 ! invar: nowhere: no such bank
 ? 1
-$ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train bank turned -o r --loss waco -q
+$ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train --trial=false bank turned -o r --loss waco -q
 ! invar: turned/train/clean.npy: row 0 differs from that of bank/train/clean.npy; the banks of one training must have the same clean rows in the same order
 ? 1
-$ invar train bank noise -o r --loss waco --init rigid --hidden 16 -q
+$ invar train --trial=false bank noise -o r --loss waco --init rigid --hidden 16 -q
 ! invar train: --init rigid is fitted to the copies of one bank, but 2 are given
 ? 2
-$ invar train bank '' -o r --loss waco -q
+$ invar train --trial=false bank '' -o r --loss waco -q
 ! invar: : no such bank
 ? 1
-$ invar train bank $(for i in 1 2 3 4 5 6 7 8; do echo noise; done) -o r --loss waco -q
+$ invar train --trial=false bank $(for i in 1 2 3 4 5 6 7 8; do echo noise; done) -o r --loss waco -q
 ! invar train: a training takes 1 to 8 banks, not 9
 ? 2
 $ ls r

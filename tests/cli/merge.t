@@ -1,8 +1,8 @@
 Adapters are averaged, made weaker and given the spread of clean features.
 
 $ make-input bank bank
-$ invar train bank -o a --preset paper --hidden 16 --epochs 1 -q; invar train bank -o b --hidden 5 --epochs 1 --seed 1 --residual -q
-$ invar train bank -o c --loss none --init features --hidden 12 --ridge 0.3 --anchor 2 --spread transport 2>&1 | head -1
+$ invar train bank -o a --preset paper --hidden 16 --epochs 1 -q; invar train --trial=false bank -o b --hidden 5 --epochs 1 --seed 1 --residual -q
+$ invar train bank -o c --loss none --init features --hidden 12 --ridge 0.3 --anchor 2 --spread scale 2>&1 | head -1
 > features fitted to 64 images of train, with 3 copies per image
 
 Hidden layers lie side by side; half an identity takes two units per feature.

@@ -17,7 +17,7 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "file": "ViT-B-16.pt",
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
-$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
+$ make-input bank bank; invar train --trial=false bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
 > format      safetensors, 1464 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss keep
 > made for    synthetic; coherent displacement
@@ -61,7 +61,7 @@ $ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter
 >       "name": "0.bias",
 >       "type": "F32",
 >       "shape": [
-$ make-input photos pets 8; invar encode folder:pets --encoder pixels -o pixels --size 4 --augment rotation --copies 1 -q; invar train pixels -o run-pixels --hidden 4 --epochs 1 --residual --loss waco --projections 4 -q; invar models inspect run-pixels | sed -n 2,3p; invar models inspect run-pixels --json | sed -n '/"adapter"/,/"values"/p'
+$ make-input photos pets 8; invar encode folder:pets --encoder pixels -o pixels --size 4 --augment rotation --copies 1 -q; invar train --trial=false pixels -o run-pixels --hidden 4 --epochs 1 --residual --loss waco --projections 4 -q; invar models inspect run-pixels | sed -n 2,3p; invar models inspect run-pixels --json | sed -n '/"adapter"/,/"values"/p'
 > adapter     from 48 to 48 features, 4 hidden units, residual, loss waco
 > made for    pixels, images of 4 x 4 (shorter side, bilinear, centre), mean 0.485 0.456 0.406, std 0.229 0.224 0.225; rotation of normalised images
 >   "adapter": {

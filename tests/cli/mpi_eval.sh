@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 # Large enough that ranks share the searches and the pairs: measured on train.
 "$make" bank bank 2500 48
-"$invar" train bank -o run --loss none --init ridge --hidden 128 -q
+"$invar" train --trial=false bank -o run --loss none --init ridge --hidden 128 -q
 options=(bank run/adapter.safetensors --split train --metrics structure,collision,knn,retrieval --threads 1 -q --json)
 "$invar" eval "${options[@]}" >plain.json
 for n in 1 3; do

@@ -35,8 +35,8 @@ refused() {
 }
 
 train=(--hidden 64 --epochs 1 --threads 1 -q)
-"$invar" train a/bank -o plain "${train[@]}"
-apart train bank -o "$work/apart" "${train[@]}" || fail "equal copies of a bank are refused"
+"$invar" train --trial=false a/bank -o plain "${train[@]}"
+apart train --trial=false bank -o "$work/apart" "${train[@]}" || fail "equal copies of a bank are refused"
 cmp plain/adapter.safetensors apart/adapter.safetensors
 
 # refused_training FILE OPTION…
@@ -44,7 +44,7 @@ refused_training() {
 	local file=bank/train/$1
 	shift
 	flip "b/$file" 4002
-	refused "$file" train bank -o "$work/no" "${train[@]}" "$@"
+	refused "$file" train --trial=false bank -o "$work/no" "${train[@]}" "$@"
 	flip "b/$file" 4002
 	rm -rf no
 }
@@ -54,7 +54,7 @@ refused_training aug/000.npy --loss none --init ridge
 refused_training clean.npy --loss none --init features --hidden 512
 flip b/bank/train/aug/001.npy 2
 flip b/bank/test/clean.npy 2
-apart train bank -o "$work/first" "${train[@]}" --copies 1 || fail "a copy that is not used is compared"
+apart train --trial=false bank -o "$work/first" "${train[@]}" --copies 1 || fail "a copy that is not used is compared"
 
 encode=(folder:photos --weights weights.safetensors --augment rotation --copies 2 --threads 1 -q)
 (cd a && "$invar" encode "${encode[@]}" -o ../bank)

@@ -89,8 +89,8 @@ diff -r whole struck || fail "the bank differs"
 # --- Training
 "$make" bank bank 2000 24
 options=(--hidden 64 --epochs 60 --batch-size 500 --threads 1 --checkpoint-seconds 0 -q)
-"$invar" train bank -o whole-run "${options[@]}"
-strike kill 3 'train:forward 30' "$invar" train bank -o run "${options[@]}"
-strike stop 0 'train:forward 60' "$invar" train bank -o run "${options[@]}" --resume
-spread "$invar" train bank -o run "${options[@]}" --resume
+"$invar" train --trial=false bank -o whole-run "${options[@]}"
+strike kill 3 'train:forward 30' "$invar" train --trial=false bank -o run "${options[@]}"
+strike stop 0 'train:forward 60' "$invar" train --trial=false bank -o run "${options[@]}" --resume
+spread "$invar" train --trial=false bank -o run "${options[@]}" --resume
 cmp run/adapter.safetensors whole-run/adapter.safetensors || fail "the adapter differs"

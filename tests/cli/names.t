@@ -1,5 +1,5 @@
 A file may be called anything. JSON holds UTF-8 only, so other bytes of a name come as '?'.
-$ make-input bank bank; invar train bank -o $'r\xffn' --hidden 4 --epochs 1 --json -q | head -3
+$ make-input bank bank; invar train --trial=false bank -o $'r\xffn' --hidden 4 --epochs 1 --json -q | head -3
 > {
 >   "run": "r?n",
 >   "adapter": "r?n/adapter.safetensors",
@@ -39,6 +39,6 @@ $ mkdir -p $'odd/a\xe2\x80\xaecba' $'odd/b\xe2\x80\x8bc'; for d in odd/*; do cp 
 $ invar data $'gone\xe2\x80\xae\e[31m'
 ! invar data: 'gone\u202e?[31m' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:
 ? 2
-$ invar encode odd --encoder pixels --size 4 -o $'k\xe2\x81\xa6' --copies train=1 --augment rotation -q; invar train $'k\xe2\x81\xa6' -o $'k\xe2\x81\xa6' -q
+$ invar encode odd --encoder pixels --size 4 -o $'k\xe2\x81\xa6' --copies train=1 --augment rotation -q; invar train --trial=false $'k\xe2\x81\xa6' -o $'k\xe2\x81\xa6' -q
 ! invar train: -o k\u2066 is inside k\u2066, among the features that this command reads; choose another place
 ? 2

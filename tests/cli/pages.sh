@@ -41,7 +41,7 @@ if ! mentions ' -o bank '; then
 	"$invar" encode photos -o bank --encoder pixels --size 8 --augment rotation --copies 3 --holdout 0.3 -q
 fi
 if mentions ' run\( \|$\)' && ! mentions ' -o run'; then
-	"$invar" train bank -o run --preset instant --hidden 32 -q
+	"$invar" train --trial=false bank -o run --preset instant --hidden 32 -q
 fi
 ! mentions 'tonight.npy' || cp bank/test/clean.npy tonight.npy
 ! mentions 'encoder.onnx' || "$invar" export run -o encoder.onnx -q

@@ -1,7 +1,7 @@
 Results are drawn as pictures.
 
 $ make-input bank bank
-$ invar train bank -o run --hidden 8 --epochs 2 -q
+$ invar train --trial=false bank -o run --hidden 8 --epochs 2 -q
 $ invar eval bank run --metrics lc,knn,structure --probe-epochs 2 --k 1 -o results.json --plots plots -q > table.txt
 $ ls plots
 > accuracy.png

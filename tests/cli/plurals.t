@@ -12,10 +12,10 @@ $ make-input npy a.npy 20 2; invar dependence a.npy a.npy --projections 1 --perm
 > p            0.5  (share of all pairings, including the true one, that reach it)
 $ make-input photos pets 2; mkdir -p one/pet; cp $(find pets -name '*.png' | sort | head -1) one/pet; invar encode folder:one --encoder pixels --size 4 -o planned --augment noise --copies 1 --dry-run -q | head -1
 > 1 image, 2 features of 48 numbers in float32
-$ invar encode folder:one --encoder pixels --size 1 -o bank --augment noise --copies 1 -q; invar train bank -o run --validation 0.5
+$ invar encode folder:one --encoder pixels --size 1 -o bank --augment noise --copies 1 -q; invar train --trial=false bank -o run --validation 0.5
 ! invar train: --validation 0.5 of 1 image holds out no image
 ? 2
-$ invar train bank -o run --copies 2
+$ invar train --trial=false bank -o run --copies 2
 ! invar: bank: --copies is 2 but train has 1 copy
 ? 1
 $ invar train bank -o run --loss none --init rigid --hidden 6 2>&1 | sed -n 1p

@@ -1,7 +1,7 @@
 A page about runs.
 
 $ make-input photos photos 100; invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o bank -q
-$ invar train bank -o run --hidden 8 --epochs 2 -q
+$ invar train --trial=false bank -o run --hidden 8 --epochs 2 -q
 $ invar report run -q; grep -o '<section id="[a-z-]*"' run/report.html
 > <section id="comparison"
 > <section id="maps"
@@ -31,7 +31,7 @@ $ grep -o 'torch.nn.Linear([0-9, ]*)' run/report.html
 > torch.nn.Linear(8, 192)
 
 Nothing is measured with --as-is, and nothing is known without a measurement.
-$ invar train bank -o other --hidden 8 --epochs 2 --seed 1 -q; invar report other --as-is -q; ls other/metrics.json 2>/dev/null; grep -o '<section id="[a-z-]*"' other/report.html; grep -o 'Nothing was measured on these runs yet' other/report.html
+$ invar train --trial=false bank -o other --hidden 8 --epochs 2 --seed 1 -q; invar report other --as-is -q; ls other/metrics.json 2>/dev/null; grep -o '<section id="[a-z-]*"' other/report.html; grep -o 'Nothing was measured on these runs yet' other/report.html
 > <section id="training"
 > <section id="use"
 > <section id="configuration"
@@ -43,11 +43,11 @@ $ invar eval bank other --metrics kept --probe-epochs 3 -q > table.txt; invar re
 > <p class="note">kept of other was measured with other options than in the other columns: {&quot;train-split&quot;: &quot;train&quot;, &quot;seed&quot;: 0, &quot;probe-epochs&quot;: 3, &quot;probe-input&quot;: &quot;standard&quot;, &quot;seeds&quot;: 1}
 
 Without labels and parameters.
-$ invar train bank -o bare --hidden 8 --epochs 2 -q; rm bank/test/labels.npy bank/train/labels.npy bank/test/aug/*.params.npy; invar report bare --metrics kept,structure,collision,curves,classes -q; sed -n '/id="left-out"/,$p' bare/report.html | grep labels
+$ invar train --trial=false bank -o bare --hidden 8 --epochs 2 -q; rm bank/test/labels.npy bank/train/labels.npy bank/test/aug/*.params.npy; invar report bare --metrics kept,structure,collision,curves,classes -q; sed -n '/id="left-out"/,$p' bare/report.html | grep labels
 > <li>LC-kept, collision, accuracy by class: test has no labels.npy.</li>
 
 A bank that has other rows than the run was trained on is not taken.
-$ make-input bank moved; invar train moved -o away --hidden 8 --epochs 2 -q; rm -r moved; invar report away -q; grep -c '"note">Why: moved, the bank of away, was not found' away/report.html; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
+$ make-input bank moved; invar train --trial=false moved -o away --hidden 8 --epochs 2 -q; rm -r moved; invar report away -q; grep -c '"note">Why: moved, the bank of away, was not found' away/report.html; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
 > 1
 > the bank of away, was not found from the current folder or from that of the run
 ! warning: nothing is measured: moved, the bank of away, was not found from the current folder or from that of the run; give --bank BANK
@@ -56,7 +56,7 @@ $ make-input bank moved 50; invar report away -q; sed -n '/id="left-out"/,$p' aw
 ! warning: nothing is measured: moved, the bank of away, has other rows than the run was trained on; give --bank BANK
 
 A run whose report exists can be trained again.
-$ invar train bank -o away --hidden 8 --epochs 1 --force -q; ls away
+$ invar train --trial=false bank -o away --hidden 8 --epochs 1 --force -q; ls away
 > adapter.safetensors
 > checkpoint.safetensors
 > log.jsonl
@@ -68,7 +68,7 @@ $ mkdir -p sub/deep; cp -r run sub/moved; rm run/metrics.json sub/moved/metrics.
 > 1
 
 A long class name is shortened wherever it is repeated, in metrics.json, in the page and in tables.
-$ name=$(head -c 120000 /dev/zero | tr '\0' n); invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o named -q; sed -i "s/\"even\"/\"$name\"/" named/bank.json; invar train named -o long --hidden 8 --epochs 2 -q; invar report long -q; find long -name '*.html' -size -3000k; find long -name metrics.json -size -1000k; grep -o -m 1 'n… (class 0)' long/report.html | head -1; invar eval named long --metrics classes -q | wc -L
+$ name=$(head -c 120000 /dev/zero | tr '\0' n); invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o named -q; sed -i "s/\"even\"/\"$name\"/" named/bank.json; invar train --trial=false named -o long --hidden 8 --epochs 2 -q; invar report long -q; find long -name '*.html' -size -3000k; find long -name metrics.json -size -1000k; grep -o -m 1 'n… (class 0)' long/report.html | head -1; invar eval named long --metrics classes -q | wc -L
 > long/report.html
 > long/metrics.json
 > n… (class 0)

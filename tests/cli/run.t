@@ -1,9 +1,9 @@
 The path a user walks: train, measure, apply, go on.
 
 $ make-input bank bank
-$ invar train bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
+$ invar train --trial=false bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
 > done in N s, N s of CPU time, peak memory N MB
-$ invar train bank -o quiet --hidden 16 --epochs 4 -q
+$ invar train --trial=false bank -o quiet --hidden 16 --epochs 4 -q
 $ ls run
 > adapter.safetensors
 > checkpoint.safetensors
@@ -12,16 +12,16 @@ $ ls run
 $ wc -l < run/log.jsonl
 > 4
 $ cmp run/adapter.safetensors quiet/adapter.safetensors
-$ invar train bank -o summary --hidden 16 --epochs 4 --json -q | grep -c '"loss"'
+$ invar train --trial=false bank -o summary --hidden 16 --epochs 4 --json -q | grep -c '"loss"'
 > 1
-$ invar train bank -o run --hidden 16 --epochs 4 --force -q
+$ invar train --trial=false bank -o run --hidden 16 --epochs 4 --force -q
 $ cmp run/adapter.safetensors quiet/adapter.safetensors
 
 Another seed is another adapter; flags may come before the arguments.
-$ invar train -q --seed=1 --hidden=16 --epochs 4 --output other -- bank
+$ invar train -q --trial=false --seed=1 --hidden=16 --epochs 4 --output other -- bank
 $ cmp -s run/adapter.safetensors other/adapter.safetensors
 ? 1
-$ invar train bank -o residual --residual --lr 1e-4 --hidden 16 --epochs 4 -q
+$ invar train --trial=false bank -o residual --residual --lr 1e-4 --hidden 16 --epochs 4 -q
 
 Closed forms: no training, or a beginning for one.
 $ invar train bank -o rigid --loss none --init rigid --hidden 16 -q; ls rigid; wc -c < rigid/log.jsonl
@@ -157,14 +157,73 @@ $ mkfifo gone; (exec 3<>gone 4>gone 3>&-; invar docs markdown >&4; echo $?)
 $ make-input npy big.npy 100000 8; invar apply run big.npy -o - -q | head -c 10 > /dev/null; echo "${PIPESTATUS[0]}"
 > 1
 
-What is not used, not better than none, or left out is told.
-$ make-input bank told 80 8; invar train told -o closed --preset instant --hidden 16 --epochs 3 --validation 0.2 2>&1 | grep 'not used'
+What is not used is reported.
+$ make-input bank told 80 8; invar train --trial=false told -o closed --preset instant --hidden 16 --epochs 3 --validation 0.2 2>&1 | grep 'not used'
 > --epochs is not used: a closed form has no steps
 > --validation is not used: a closed form has no steps
-$ invar train told -o mixed --loss simclr --keep-structure 0.9 --hidden 16 --epochs 2 --batch-size 16 2>&1 | grep 'than none'
-> warning: on held-out images this adapter is not better than none
-$ make-input photos photos 100; invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o shown -q; invar train shown -o none --goal classify -q 2>&1 | grep -o 'no adapter is certain to help here\|a gain of [0-9.]* points is within chance, which gives up to [0-9.]* points (three standard errors)' | sed 's/[0-9][0-9.]*/N/g'
-> no adapter is certain to help here
-> a gain of N points is within chance, which gives up to N points (three standard errors)
-$ invar train told -o narrow --goal same-image --hidden 4 2>&1 | grep 'left out'
-> rigid and ridge are left out: they need --hidden of at least 16
+
+The trial comes first: its table on standard output, then the training; run.json has it, and so has --json.
+$ make-input bank large 300 8; invar train large -o tried --preset instant --hidden 16 > table.txt 2> log.txt; echo $?; head -3 table.txt; sed -n '4,7s/[0-9][0-9.]*/N/gp' table.txt; grep -o '^verdict: [a-z]*' table.txt; head -1 log.txt; grep -c '"trial"' tried/run.json
+> 0
+> synthetic, coherent displacement: trial on 300 held-out images of the 300 of train; clean | augmented queries
+>
+>                                                  F              E
+> same image @N, old index, LN, %       N | N    N | N
+> same image @N, old index, cosine, %   N | N    N | N
+> same image @N, old index, LN, %      N | N  N | N
+> same image @N, old index, cosine, %  N | N   N | N
+> verdict: helps
+> trial: measured on 300 held-out images of train, in 5 fits
+> 1
+$ invar train large -o tried-json --preset instant --hidden 16 --json -q | grep -o '"trial"\|"verdict": "[a-z]*"'
+> "trial"
+> "verdict": "helps"
+$ invar train large -o tried-quiet --preset instant --hidden 16 -q; cmp tried/adapter.safetensors tried-quiet/adapter.safetensors
+
+What does not help is not written, unless it is asked for; nor is a trial made twice.
+$ cp -r large same; for i in 0 1 2; do cp same/train/clean.npy same/train/aug/00$i.npy; done; invar train same -o none --preset instant --hidden 16 -q; ls none
+! invar: it does not help on held-out images, so that no adapter is written: no figure gets better beyond chance; same image @1 of augmented images (old index, L2) changes from 100.0 % with F to 100.0 % (95 % interval of the difference: +0.0 to +0.0 points); --even-if-worse writes it all the same
+! ls: cannot access 'none': No such file or directory
+? 2
+$ invar train same -o none --preset instant --hidden 16 -q --even-if-worse; grep -o '"verdict": "[a-z]*"' none/run.json
+> "verdict": "none"
+$ invar train same -o untried --preset instant --hidden 16 -q --trial=false; grep -c '"trial"' untried/run.json
+> 0
+? 1
+$ invar train large -o tried --resume 2>&1 | grep -c 'trial:\|verdict'
+> 0
+? 1
+$ invar train large -o tried --preset instant -q
+! invar: tried: already exists; use --resume to continue it, --force to replace it, or choose another name
+? 1
+
+The dial, and what it needs.
+$ invar train large -o dialled --preset instant --hidden 16 --keep-structure 0.99 --json -q | grep -o '"strength": 0[.]'
+> "strength": 0.
+$ invar train large -o r --preset instant --keep-structure 0.99 --trial=false -q
+! invar train: --keep-structure is found in the trial, so --trial cannot be false; leave one of them out
+? 2
+$ invar train large -o r --loss waco --width 4 --keep-structure 0.99 -q
+! invar train: --keep-structure needs codes as wide as the features: --width is 4, but the bank has 8
+? 2
+$ make-input bank few 40 8; invar train few -o r --keep-structure 0.9 -q
+! invar: --keep-structure has no strength: train has 40 images, and with fewer than 50 a trial cannot tell whether an adapter helps
+? 1
+$ invar train few -o short --preset instant --hidden 16 2>/dev/null
+> verdict: unknown
+> train has 40 images, and with fewer than 50 a trial cannot tell whether an adapter helps
+$ invar train large told -o r --loss waco --trial -q
+! invar train: --trial is measured on the copies of one bank, not of 2
+? 2
+$ make-input photos seen 8; invar train --images seen --encoder pixels --size 4 --augment rotation -o live --hidden 4 --epochs 1 2>&1 | grep trial
+> no trial: it needs a bank with copies, not --images
+$ invar train --images seen --encoder pixels --size 4 --augment rotation -o live2 --trial -q
+! invar train: --trial needs a bank with copies, not --images
+? 2
+$ invar train --images seen --encoder pixels --size 4 --augment rotation -o live2 --keep-structure 0.9 -q
+! invar train: --keep-structure needs a bank with copies, not --images
+? 2
+
+A loss that makes a space of its own is measured in the new index alone, if asked.
+$ invar train large -o space --loss waco --projections 10 --width 4 --hidden 16 --epochs 2 --trial --even-if-worse 2>/dev/null | grep -o '^same image @1, [a-z]* index, L2'
+> same image @1, new index, L2

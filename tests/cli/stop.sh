@@ -26,16 +26,16 @@ stopped() {
 mkfifo pipe
 exec 9<>pipe # nobody writes to it, and it does not end
 "$make" bank bank 300 32 || exit 1
-"$invar" train bank -o run --hidden 32 --epochs 1 -q || exit 1
+"$invar" train --trial=false bank -o run --hidden 32 --epochs 1 -q || exit 1
 
 # Checked for in mid-step: the step is not completed, and the checkpoint is written.
-stopped "interrupted; 'invar train" 'train:forward 3=term' 'train:step 3' train bank -o long --hidden 64 --epochs 9 -q
+stopped "interrupted; 'invar train" 'train:forward 3=term' 'train:step 3' train --trial=false bank -o long --hidden 64 --epochs 9 -q
 [ -s long/checkpoint.safetensors ] || { echo "no checkpoint was written"; failed=1; }
 
 # Not checked for, as the computation never returns: ended from outside of it.
 unset INVAR_TEST_PATIENCE
 stopped 'interrupted during a computation' 'svd=term,pause:svd' 'eval:' eval bank --metrics collision -q
-stopped 'interrupted during a computation' 'svd=int,pause:fit' 'train:' train bank -o fitted --init rigid -q
+stopped 'interrupted during a computation' 'svd=int,pause:fit' 'train:' train --trial=false bank -o fitted --init rigid -q
 stopped 'interrupted' 'pipe:read=term' 'file:saved' apply run - -o codes.npy -q
 [ ! -e codes.npy ] || { echo "codes of nothing"; failed=1; }
 exit $failed

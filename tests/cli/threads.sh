@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 "$make" bank bank 1000 32
 for n in 1 2; do
-	"$invar" train bank -o run$n --hidden 128 --batch-size 200 --epochs 10 --threads $n -q
+	"$invar" train --trial=false bank -o run$n --hidden 128 --batch-size 200 --epochs 10 --threads $n -q
 	"$invar" eval bank run1 --probe-epochs 3 --threads $n --json -q >structure$n.json
 	rm -rf bank/cache
 	"$invar" eval bank run1 --metrics graph --split train --threads $n --json -q >graph$n.json

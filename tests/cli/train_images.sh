@@ -23,7 +23,7 @@ short=(--hidden 64 --batch-size 64 -q)
 # One epoch on the only copy of a bank, and on images: the same adapter.
 for space in normalized pixel; do
 	"$invar" encode folder:photos "${images[@]:2}" --augment-space $space --copies 1 --seed 3 -o bank-$space -q
-	"$invar" train bank-$space -o by-bank-$space "${short[@]}" --samples 1 --epochs 1 --seed 3
+	"$invar" train --trial=false bank-$space -o by-bank-$space "${short[@]}" --samples 1 --epochs 1 --seed 3
 	"$invar" train "${images[@]}" --augment-space $space -o by-images-$space "${short[@]}" --samples 1 --epochs 1 --seed 3
 	cmp by-bank-$space/adapter.safetensors by-images-$space/adapter.safetensors
 	cmp bank-$space/train/clean.npy by-images-$space/clean/train/clean.npy
@@ -49,7 +49,7 @@ stop_at 'train:epoch 5=int' "$invar" train "${images[@]}" -o scaled-again "${sca
 cmp scaled/adapter.safetensors scaled-again/adapter.safetensors
 
 # Later epochs have other copies: a second epoch does not repeat the first.
-"$invar" train bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
+"$invar" train --trial=false bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
 "$invar" train "${images[@]}" -o two-by-images "${short[@]}" --samples 1 --epochs 2 --seed 3
 ! cmp -s two-by-bank/adapter.safetensors two-by-images/adapter.safetensors || fail "epoch 1 has the copies of epoch 0"
 

@@ -77,5 +77,5 @@ $ invar tsne x.npy -o map.npy --learning-rate 1e9 --perplexity 10
 ? 1
 
 As a measurement: clean rows and copies of each column, for plots.
-$ make-input bank eval-bank; invar train eval-bank -o run --hidden 8 --epochs 1 -q; invar eval eval-bank run --metrics tsne -q -o tsne-eval.json > table.txt; invar plot tsne-eval.json
+$ make-input bank eval-bank; invar train --trial=false eval-bank -o run --hidden 8 --epochs 1 -q; invar eval eval-bank run --metrics tsne -q -o tsne-eval.json > table.txt; invar plot tsne-eval.json
 > tsne                     embedding by t-SNE, perplexity 30

@@ -1,21 +1,21 @@
 Unit rows: features and codes divided by their norms. An identity with --unit makes a bank of unit rows.
 
-$ make-input bank bank 200 8; invar train bank -o id --loss none --init identity --unit --hidden 16 -q
+$ make-input bank bank 200 8; invar train --trial=false bank -o id --loss none --init identity --unit --hidden 16 -q
 $ mkdir -p unit/train/aug unit/test/aug; for f in train/clean train/aug/000 train/aug/001 train/aug/002 test/clean test/aug/000 test/aug/001 test/aug/002; do invar apply id bank/$f.npy -o unit/$f.npy -q; done
 
 Such a bank is noticed, and the option is recorded; --unit=false switches it off.
-$ invar train unit -o run --preset instant --hidden 16 2>&1 | head -1
+$ invar train --trial=false unit -o run --preset instant --hidden 16 2>&1 | head -1
 > all rows of train have norm 1: E normalises features and codes (--unit)
 $ grep '"unit":' run/run.json; invar models inspect run | head -2 | tail -1
 >   "unit": true,
 > adapter     from 8 to 8 features, 32 hidden units, residual, unit, loss none
-$ invar train unit -o off --preset instant --hidden 16 --unit=false -q; grep '"unit":' off/run.json
+$ invar train --trial=false unit -o off --preset instant --hidden 16 --unit=false -q; grep '"unit":' off/run.json
 >   "unit": false,
-$ invar train bank -o raw --preset instant --hidden 16 -q; grep '"unit":' raw/run.json
+$ invar train --trial=false bank -o raw --preset instant --hidden 16 -q; grep '"unit":' raw/run.json
 >   "unit": false,
-$ invar train bank -o both --preset paper --hidden 16 --epochs 1 --unit -q; grep '"unit":' both/run.json
+$ invar train --trial=false bank -o both --preset paper --hidden 16 --epochs 1 --unit -q; grep '"unit":' both/run.json
 >   "unit": true,
-$ invar train bank -o no --preset paper --unit --decoder -q
+$ invar train --trial=false bank -o no --preset paper --unit --decoder -q
 ! invar train: --unit normalises the codes, but a --decoder is trained on codes as they are; use only one of them
 ? 2
 
@@ -24,9 +24,9 @@ $ invar apply run bank/test/clean.npy -o one.npy --threads 1 -q; invar apply run
 > same
 
 A resumed training ends in the same bytes.
-$ invar train unit -o whole --preset paper --hidden 16 --epochs 3 -q; INVAR_TEST_STOP='train:epoch 2=term' invar train unit -o part --preset paper --hidden 16 --epochs 3 --checkpoint-seconds 0 -q 2> /dev/null; invar train unit -o part --resume -q; cmp whole/adapter.safetensors part/adapter.safetensors && echo same
+$ invar train --trial=false unit -o whole --preset paper --hidden 16 --epochs 3 -q; INVAR_TEST_STOP='train:epoch 2=term' invar train --trial=false unit -o part --preset paper --hidden 16 --epochs 3 --checkpoint-seconds 0 -q 2> /dev/null; invar train --trial=false unit -o part --resume -q; cmp whole/adapter.safetensors part/adapter.safetensors && echo same
 > same
-$ invar train unit -o part --resume --unit=false -q
+$ invar train --trial=false unit -o part --resume --unit=false -q
 ! invar: part: was started with --unit true, so it cannot be resumed with false
 ? 1
 

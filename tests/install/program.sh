@@ -14,7 +14,7 @@ sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' > "$work/apply.c"
 cd "$work"
 cc -std=c11 -Wall -Werror apply.c $(pkg-config --cflags --libs invar) -o apply
 "$make" bank bank 64 64
-"$invar" train bank -o e --hidden 16 --epochs 2 -q
+"$invar" train --trial=false bank -o e --hidden 16 --epochs 2 -q
 export LD_LIBRARY_PATH=$(dirname "$(find "$work/root" -name libinvar.so)")
 answer=$(./apply)
 # E(0), first feature, by the program.

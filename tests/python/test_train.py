@@ -37,6 +37,19 @@ class Train(InFolder):
             self.assertEqual(len(run.log), 3 if words else 0)
             self.assertIn("options", run.info)
 
+    def test_the_trial_comes_first(self):
+        run = invar.train(self.bank, "run", preset="instant")
+        self.assertEqual(run.info["trial"]["verdict"], "helps")
+        self.assertNotIn("trial", invar.train(self.bank, "untried", preset="instant", trial=False).info)
+        clean, copies, labels = features()
+        noise = invar.bank(clean, np.random.default_rng(1).permutation(copies), labels, holdout=0.3)
+        with self.assertRaisesRegex(invar.MismatchError, "so that no adapter is written"):
+            invar.train(noise, "harm", preset="instant")
+        self.assertFalse(os.path.exists("harm"))
+        self.assertEqual(invar.train(noise, "harm", preset="instant", even_if_worse=True).info["trial"]["verdict"], "harm")
+        with self.assertRaisesRegex(invar.UseError, "one bank, not of 2"):
+            invar.train([self.bank, noise], "two", trial=True, loss="waco")
+
     def test_tables_are_those_of_the_program(self):
         run = invar.train("bank", "run", preset="instant")
         clean, copies, _ = features(200)
@@ -89,7 +102,7 @@ class Train(InFolder):
                 invar.train(*arguments[:2], images=arguments[2] if len(arguments) > 2 else None)
 
     def test_ctrl_c_saves_and_stops(self):
-        options = {"epochs": 40, "hidden": 256, "seed": 2}
+        options = {"epochs": 40, "hidden": 256, "seed": 2, "trial": False}
         seen = []
 
         def stop(stage, done, total):
@@ -110,7 +123,7 @@ class Train(InFolder):
     def test_ctrl_c_in_a_script(self):
         """The same from outside, without a callback."""
         script = ("import invar, sys\n"
-                  "try:\n    invar.train('bank', 'run', epochs=9, hidden=32)\n"
+                  "try:\n    invar.train('bank', 'run', epochs=9, hidden=32, trial=False)\n"
                   "except KeyboardInterrupt:\n    print('stopped'); sys.exit(5)\n")
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
                               env=os.environ | {"INVAR_TEST_STOP": "train:epoch 3=pause:paused"}) as child:
@@ -154,7 +167,7 @@ class Train(InFolder):
         before = {name: sys.modules.get(name) for name in ("tqdm", "tqdm.auto")}
         sys.modules.update({"tqdm": types.ModuleType("tqdm"), "tqdm.auto": module})
         try:
-            invar.train(self.bank, "run", epochs=2, hidden=16, progress=True)
+            invar.train(self.bank, "run", epochs=2, hidden=16, progress=True, trial=False)
         finally:
             for name, value in before.items():
                 sys.modules.pop(name) if value is None else sys.modules.update({name: value})
@@ -183,7 +196,7 @@ class Train(InFolder):
 
         def work():
             try:
-                invar.train(self.bank, "run", epochs=1, hidden=16)
+                invar.train(self.bank, "run", epochs=1, hidden=16, trial=False)
             except BaseException as error:
                 failed.append(error)
 

@@ -614,6 +614,7 @@ const inv_loss inv_loss_keep = {
 	.terms = {"mawa", "vicinal", "old_l2", "old_cosine", "new_l2", "new_cosine"},
 	.same_width = true,
 	.needs_scaled = true,
+	.by_epochs = true,
 	.no_decoder = true,
 	.min_samples = 1,
 	.batch = 256,

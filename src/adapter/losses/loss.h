@@ -81,6 +81,7 @@ typedef struct inv_loss {
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
 	bool needs_scaled;                     /* rows must be in units; uses shape->frame */
+	bool by_epochs; /* the length of a training is a number of epochs: few steps suffice */
 	bool no_decoder;
 	bool several;         /* accepts several augmentations, as -sum log(-L) over their L */
 	unsigned min_samples; /* copies per image and step */

@@ -189,20 +189,37 @@ static double closed_form(const inv_cost_rows *r, const step *t, double speed)
 	return (2 * rows * size * size + size * size * size) / speed;
 }
 
+/* A trial fits as often as there are folds, to four fifths of the images (trial_rows.c). */
+static double count_fits(const inv_cost_rows *rows)
+{
+	double held = floor((double)rows->train / 5);
+
+	if (rows->train < 50)
+		return 0;
+	return fmin(5, ceil(250 / held));
+}
+
+static double train_seconds(invar_context *ctx, const inv_cost_rows *rows, double speed,
+                            const step *t, const invar_options *train)
+{
+	if (strcmp(t->loss, "none") == 0)
+		return closed_form(rows, t, speed);
+	return number(train, "epochs") * fmax(1, floor((double)rows->train / t->N)) *
+	       time_step(ctx, t, train);
+}
+
 inv_cost inv_cost_train(invar_context *ctx, const inv_cost_rows *rows, double speed,
                         const invar_options *train)
 {
 	step t = step_of(rows, train);
-	double epochs = number(train, "epochs"), steps, bytes;
+	double fits = 1 + (number(train, "trial") > 0 ? count_fits(rows) : 0), bytes;
 
 	if (!rows->d || !rows->train || !t.N || !t.hidden || !speed)
 		return (inv_cost){NAN, NAN};
 	bytes = 4.0 * t.hidden * (t.d + t.w);
-	if (strcmp(t.loss, "none") == 0)
-		return (inv_cost){closed_form(rows, &t, speed), bytes};
-	steps = fmax(1, floor((double)rows->train / t.N));
-	/* The adapter, and a checkpoint with it and the two moments of AdamW. */
-	return (inv_cost){epochs * steps * time_step(ctx, &t, train), 4 * bytes};
+	if (strcmp(t.loss, "none") != 0)
+		bytes *= 4; /* a checkpoint has it too, and the two moments of AdamW */
+	return (inv_cost){fits * train_seconds(ctx, rows, speed, &t, train), bytes};
 }
 
 inv_cost inv_cost_eval(invar_context *ctx, const inv_cost_rows *r, double speed,
@@ -234,15 +251,30 @@ inv_cost inv_cost_eval(invar_context *ctx, const inv_cost_rows *r, double speed,
 	return cost;
 }
 
-inv_cost inv_cost_diagnose(const inv_cost_rows *r, double speed, const invar_options *o)
+inv_cost inv_cost_diagnose(invar_context *ctx, const inv_cost_rows *rows, double speed,
+                           const invar_options *diagnose)
 {
-	double points = number(o, "points"), size = (double)r->d + number(o, "hidden");
-	double rows = (points && points < (double)r->train ? points : (double)r->train) *
-	              (double)(r->copies + 1);
+	static const char *const presets[] = {"instant", NULL}; /* NULL: the default */
+	double hidden = number(diagnose, "hidden"), seconds = 0;
 
-	if (!r->d || !speed)
+	if (!rows->d || !rows->train || !speed)
 		return (inv_cost){NAN, NAN};
-	/* Random features; two smaller maps and what they are measured by take as long again.
-	 */
-	return (inv_cost){2 * (2 * rows * size * size + size * size * size) / speed, 1e4};
+	for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+		invar_options *o = NULL;
+		invar_status st = invar_options_new("train", &o);
+
+		if (st == INVAR_OK && presets[i])
+			st = invar_options_set(o, "preset", presets[i]);
+		if (st == INVAR_OK && hidden)
+			st = invar_options_set_number(o, "hidden", hidden);
+		if (st == INVAR_OK) {
+			step t = step_of(rows, o);
+
+			seconds += count_fits(rows) * train_seconds(ctx, rows, speed, &t, o);
+		}
+		invar_options_free(o);
+		if (st != INVAR_OK)
+			return (inv_cost){NAN, NAN};
+	}
+	return (inv_cost){seconds, 3e4};
 }

@@ -27,12 +27,13 @@ typedef struct inv_cost {
 /* Multiplications and additions per second of matrix products; 0: unknown. */
 double inv_cost_speed(invar_context *ctx);
 
+/* With its trial, if there is one. */
 inv_cost inv_cost_train(invar_context *ctx, const inv_cost_rows *rows, double speed,
                         const invar_options *train);
 /* Of an adapter trained with these options; cached: it is not the first on its bank. */
 inv_cost inv_cost_eval(invar_context *ctx, const inv_cost_rows *rows, double speed,
                        const invar_options *eval, const invar_options *train, bool cached);
-inv_cost inv_cost_diagnose(const inv_cost_rows *rows, double speed,
+inv_cost inv_cost_diagnose(invar_context *ctx, const inv_cost_rows *rows, double speed,
                            const invar_options *diagnose);
 
 #endif

@@ -259,7 +259,8 @@ static invar_status plan_diagnose(const planning *p, const inv_study_bank *b,
 			p, name, invar_stages_add_diagnose(p->stages, name, NULL, b->path, o, path));
 	if (st == INVAR_OK)
 		st = add_planned(p, name, pending,
-		                 if_pending(pending, inv_cost_diagnose(rows, speed, o)), NULL);
+		                 if_pending(pending, inv_cost_diagnose(p->ctx, rows, speed, o)),
+		                 NULL);
 	else
 		free(name);
 	invar_options_free(o);

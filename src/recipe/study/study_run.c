@@ -361,16 +361,16 @@ static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
  * ----------------------------------------------------------------------- */
 
 /* One adapter on one bank with one seed. */
-typedef struct trial {
+typedef struct fitting {
 	const inv_study_bank *bank;
 	const inv_study_adapter *adapter;
 	uint64_t seed;
 	uint32_t d;
 	char *run, *results, *what;
 	char *none; /* why no adapter helps; NULL: there is one */
-} trial;
+} fitting;
 
-static bool open_trial(trial *t)
+static bool open_trial(fitting *t)
 {
 	t->run = inv_study_run_path(t->bank, t->adapter, t->seed);
 	t->results = inv_study_eval_path(t->bank, t->adapter, t->seed);
@@ -379,7 +379,7 @@ static bool open_trial(trial *t)
 	return t->run && t->results && t->what;
 }
 
-static void close_trial(trial *t)
+static void close_trial(fitting *t)
 {
 	free(t->run);
 	free(t->results);
@@ -388,7 +388,7 @@ static void close_trial(trial *t)
 }
 
 /* That no adapter helps is a result of a training, see invar_stages_add_train. */
-static invar_status read_none(inv_study_job *j, trial *t)
+static invar_status read_none(inv_study_job *j, fitting *t)
 {
 	char *path = inv_printed("%s/" INVAR_RUN_JSON, t->run);
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
@@ -402,7 +402,7 @@ static invar_status read_none(inv_study_job *j, trial *t)
 	return path && (!none || t->none) ? INVAR_OK : no_memory(j);
 }
 
-static invar_status train_trial(inv_study_job *j, const trial *t, bool *done)
+static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
 {
 	char *name =
 		inv_printed("train %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
@@ -433,7 +433,7 @@ invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_opt
 	return st;
 }
 
-static invar_status eval_trial(inv_study_job *j, const trial *t, bool *done)
+static invar_status eval_trial(inv_study_job *j, const fitting *t, bool *done)
 {
 	char *name =
 		inv_printed("eval %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
@@ -645,7 +645,7 @@ static invar_status make_table(inv_study_job *j, tabling *t)
  */
 
 /* One run per adapter is enough for a page: seeds differ in little. */
-static bool keep_run(inv_study_job *j, const trial *t)
+static bool keep_run(inv_study_job *j, const fitting *t)
 {
 	const inv_study_bank **banks;
 	char **grown;
@@ -666,7 +666,7 @@ static bool keep_run(inv_study_job *j, const trial *t)
 }
 
 /* "MaWa, seed 0: no adapter helps here, …" */
-static bool add_none(tabling *table, const trial *t)
+static bool add_none(tabling *table, const fitting *t)
 {
 	char *note =
 		inv_printed("%s, seed %" PRIu64 ": %s", t->adapter->title, t->seed, t->none);
@@ -679,7 +679,8 @@ static bool add_none(tabling *table, const trial *t)
 static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64_t seed,
                               uint32_t d)
 {
-	trial t = {.bank = table->bank, .adapter = &j->study->adapter[a], .seed = seed, .d = d};
+	fitting t = {
+		.bank = table->bank, .adapter = &j->study->adapter[a], .seed = seed, .d = d};
 	bool trained = false, measured = false;
 	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory(j);
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial_table.c - see trial_table.h. */
+#include "cli/trial_table.h"
+
+#include <stdio.h>
+
+#include "cli/command_options.h"
+#include "report/line_text.h"
+#include "report/results_table.h"
+
+static void print_heading(const invar_results *r)
+{
+	const char *encoder = invar_results_about(r, "encoder");
+	const char *augment = invar_results_about(r, "augment");
+
+	inv_print_line(stdout,
+	               "%s%s%s%strial on %.0f held-out images of the %.0f of %s; clean | "
+	               "augmented queries",
+	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
+	               augment ? ": " : "", invar_results_about_number(r, "held_out"),
+	               invar_results_about_number(r, "points"),
+	               invar_results_about(r, "split"));
+	putchar('\n');
+}
+
+invar_status inv_print_trial(inv_session *s, const invar_results *r)
+{
+	bool measured = invar_results_about_number(r, "held_out") > 0, written = true;
+
+	if (measured) {
+		inv_table *t = inv_results_table_short(r);
+
+		print_heading(r);
+		written = t && inv_table_write(t, "text", stdout);
+		inv_table_free(t);
+		putchar('\n');
+	}
+	if (!written)
+		return inv_no_memory(s);
+	printf("verdict: %s\n%s\n", invar_results_about(r, "verdict"),
+	       invar_results_about(r, "why"));
+	fflush(stdout);
+	return INVAR_OK;
+}
