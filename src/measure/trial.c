@@ -523,7 +523,10 @@ invar_status invar_trial(const invar_bank *bank, const invar_options *o,
 
 /* ---- What follows from it ------------------------------------------------------------ */
 
-/* { metric: { "F": value, "E": value, "low": …, "high": … } }, the last two of E - F. */
+/*
+ * { metric: { "F": value, "E": value, "low": …, "high": … } }, the last two of E - F. For
+ * R2 and CVRMSD F is a constant, so that their own interval is shifted by it.
+ */
 static json_t *list_figures(const invar_results *r, const char *column)
 {
 	json_t *figures = json_object();
@@ -533,6 +536,7 @@ static json_t *list_figures(const invar_results *r, const char *column)
 		const invar_value *f = invar_results_value(r, m->id, "F");
 		const invar_value *e = column ? invar_results_value(r, m->id, column) : NULL;
 		const invar_value *gain;
+		double shift;
 		char id[ID];
 		json_t *one;
 
@@ -540,9 +544,11 @@ static json_t *list_figures(const invar_results *r, const char *column)
 			continue;
 		snprintf(id, sizeof id, "%s" GAIN, m->id);
 		gain = invar_results_value(r, id, column);
-		one = gain && isfinite(gain->low)
+		shift = gain ? 0 : f->value;
+		gain = gain ? gain : e;
+		one = isfinite(gain->low)
 		          ? json_pack("{s:f, s:f, s:f, s:f}", "F", f->value, "E", e->value, "low",
-		                      gain->low, "high", gain->high)
+		                      gain->low - shift, "high", gain->high - shift)
 		          : json_pack("{s:f, s:f}", "F", f->value, "E", e->value);
 		if (json_object_set_new(figures, m->id, one) != 0) {
 			json_decref(figures);

@@ -18,7 +18,13 @@ if grep -q '^invar.*fashion-mnist:' "$source/$page" && ! "$invar" data fashion-m
 	exit 77
 fi
 mkdir "$work/bin" "$work/here"
-ln -s "$invar" "$work/bin/invar"
+# The photos and the encoder are random, so that no trial finds that an adapter helps.
+cat >"$work/bin/invar" <<EOF
+#!/bin/sh
+[ "\$1" != train ] || { shift; set -- train --even-if-worse "\$@"; }
+exec "$invar" "\$@"
+EOF
+chmod +x "$work/bin/invar"
 export PATH=$work/bin:$PATH
 cd "$work/here"
 ln -s "$source/share" share
