@@ -551,16 +551,20 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const invar_options *o, const char *run)
 {
 	inv_trainer t = {.validation = NAN, .sources = 1, .start = inv_run_start_now()};
+	const invar_context *ctx = NULL;
 	invar_status st = inv_options_expect(o, "train");
 
 	if (st == INVAR_OK)
 		st = check_no_trial(o);
 	if (st == INVAR_OK)
 		st = inv_image_source_open(e, d, o, &t.source[0]);
+	if (st == INVAR_OK)
+		ctx = t.source[0]->ctx;
+	st = train(&t, st, o, run);
 	if (st == INVAR_OK && inv_option_flag(o, "trial") && !inv_option_flag(o, "resume"))
-		inv_log(t.source[0]->ctx, INVAR_LOG_INFO,
-		        "no trial: it needs a bank with copies, not @images");
-	return train(&t, st, o, run);
+		inv_log(ctx, INVAR_LOG_INFO,
+		        "no trial was made: it needs a bank with copies, not @images");
+	return st;
 }
 
 /*

@@ -216,7 +216,7 @@ $ invar train large told -o r --loss waco --trial -q
 ! invar train: --trial is measured on the copies of one bank, not of 2
 ? 2
 $ make-input photos seen 8; invar train --images seen --encoder pixels --size 4 --augment rotation -o live --hidden 4 --epochs 1 2>&1 | grep trial
-> no trial: it needs a bank with copies, not --images
+> no trial was made: it needs a bank with copies, not --images
 $ invar train --images seen --encoder pixels --size 4 --augment rotation -o live2 --trial -q
 ! invar train: --trial needs a bank with copies, not --images
 ? 2
