@@ -496,7 +496,7 @@ const inv_command inv_cmd_data = {
 		"of their own, as after extraction, and the last of several members of one "
 		"path counts; a link to nothing in its tar file is a broken image, and links to "
 		"folders and members outside (../) are skipped with a warning. Of 16 bits per "
-        "sample the upper 8 are "
+		"sample the upper 8 are "
 		"used; of several pages or frames the "
 		"first. An image that cannot be read is an error, or is "
 		"listed and counted with --skip-broken. Kinds of data sets:",

@@ -23,8 +23,8 @@ done
 grep -q '^  own/report.html$' said
 grep -q 'data:image/jpeg' own/report.html || fail "no pictures in the page"
 ! grep -q 'class="more"' own/report.html || fail "a page of one bank needs no overview"
-# Few images: more epochs, and a word about chance.
-grep -q '"epochs": 300,' own/photos/demo/affine/runs/0/keep/run.json || fail "few images, few steps"
+# Few images: more epochs of losses that need steps, and a word about chance.
+grep -q '"epochs": 300,' own/photos/demo/affine/runs/0/mawa/run.json || fail "few images, few steps"
 grep -q '^  Only 12 images were tested: differences of less than [0-9]* points may be chance.$' said || fail "$(cat said)"
 [ "$(wc -c <own/report.html)" -lt 3000000 ]
 ! "$invar" demo --data photos --augment nonsense -q 2>error || fail "nonsense was accepted"

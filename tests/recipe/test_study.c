@@ -168,10 +168,9 @@ static void wrong_values_are_reported_at_their_place(void **state)
 	(void)state;
 	refuses(IMAGES "adapters:\n  - {epochs: 0}\n",
 	        "dir/r.yaml:4:14: epochs must be at least 1 and at most 1000000, not 0");
-	refuses(
-		IMAGES "adapters: [keap]\n",
-		"dir/r.yaml:3:12: preset must be keep, paper or instant, not 'keap'; "
-		"did you mean keep?");
+	refuses(IMAGES "adapters: [keap]\n",
+	        "dir/r.yaml:3:12: preset must be keep, paper or instant, not 'keap'; "
+	        "did you mean keep?");
 	refuses(IMAGES "adapters: {loss: mawa, temperature: 2}\n",
 	        "dir/r.yaml:3:11: temperature needs loss simclr, but loss is mawa");
 	refuses(
