@@ -11,11 +11,13 @@
 #include "recipe/study/study.h"
 #include "recipe/study/yaml_tree.h"
 
+/* Letters beyond ASCII stay as they are. */
 static void check_folder(const char *folder)
 {
 	require(folder && *folder && *folder != '.');
 	for (const char *c = folder; *c; c++)
-		require((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || strchr("._+-", *c));
+		require((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') ||
+		        (unsigned char)*c >= 0x80 || strchr("._+-", *c));
 }
 
 static void check_study(const inv_study *s)
