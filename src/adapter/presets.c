@@ -2,9 +2,8 @@
 /*
  * presets.c - the table of presets, one row each.
  *
- * keep trains for 20 epochs: of 20, 50 and 100 the best for R2 and for same image @1 on
- * banks of 126 and 154 images, of 20, 30 and 40 on banks of 1,300 and 1,470, where more
- * costs structure; on 5,000 images 40 epochs gain half a point (docs/ADAPTERS.md).
+ * keep trains for 20 epochs, whatever the number of images: more costs structure, and clean
+ * images on the smallest banks; what was compared is in docs/design/KEEP.md.
  *
  * instant stretches what it fits: a regression pulls copies toward the mean of all, which
  * costs 1 to 7 points of 1-NN accuracy in an index of clean features (docs/ADAPTERS.md).
