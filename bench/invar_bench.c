@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "adapter/losses/loss.h"
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/augment/augment.h"
@@ -42,6 +43,7 @@
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "measure/graph.h"
 #include "measure/retrieval.h"
 #include "nn/adamw.h"
 #include "nn/classifier.h"
@@ -116,7 +118,7 @@ static void refuse_loss(const char *name)
 	const char *other;
 
 	fprintf(stderr, "invar_bench: no loss '%s'; there are:", name);
-	for (size_t i = 0; (other = invar_loss_kind(i)); i++)
+	for (size_t i = 0; (other = inv_loss_kind(i)); i++)
 		fprintf(stderr, " %s", other);
 	fputc('\n', stderr);
 	exit(1);
@@ -331,7 +333,7 @@ static double time_graph(invar_context *ctx, size_t n, size_t d)
 	for (size_t i = 0; i < n * d; i++)
 		e[i] = x[i] + 0.1f * e[i];
 	start = now();
-	die(invar_graph(ctx, x, (uint32_t)d, e, (uint32_t)d, n, 0, &result));
+	die(inv_graph_results(ctx, x, (uint32_t)d, e, (uint32_t)d, n, 0, &result));
 	start = now() - start;
 	invar_results_free(result);
 	inv_free(x);

@@ -13,7 +13,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/rank_shares.h"
+#include "study/serve.h"
 
 static int fail(void)
 {
@@ -42,17 +44,17 @@ static int make_bank(char **argv)
 /* As a step of training exchanges its rows; the first time is not counted. */
 static int measure_exchange(size_t bytes, unsigned times)
 {
-	invar_processes *p;
+	inv_processes *p;
 	invar_context *ctx;
 	inv_shares shares;
 	char *data = inv_calloc(bytes, 1);
 	double began = 0, seconds;
 	int result = EXIT_SUCCESS;
 
-	if (!data || invar_processes_join(&p) != INVAR_OK ||
+	if (!data || inv_processes_join(&p) != INVAR_OK ||
 	    invar_context_new(1, NULL, &ctx) != INVAR_OK)
 		return fail();
-	invar_context_share(ctx, p);
+	inv_context_share(ctx, p);
 	shares = inv_shares_of(ctx, bytes, 64);
 	for (unsigned i = 0; i <= times; i++) {
 		if (inv_gather_rows(ctx, &shares, data, 1) != INVAR_OK)
@@ -62,9 +64,9 @@ static int measure_exchange(size_t bytes, unsigned times)
 	seconds = inv_wall_seconds() - began;
 	if (inv_process_rank(ctx) == 0)
 		printf("%.4g\n", (shares.ranks - 1) * (double)bytes * times / seconds);
-	else if (invar_processes_serve(p, &result) != INVAR_OK)
+	else if (inv_processes_serve(p, &result) != INVAR_OK)
 		return fail();
-	invar_processes_leave(p, result);
+	inv_processes_leave(p, result);
 	invar_context_free(ctx);
 	inv_free(data);
 	return result;

@@ -45,7 +45,7 @@ static void view_classes(invar_context *ctx, const char *folder)
 	snprintf(list, sizeof list, "%s/list", folder);
 	require(invar_options_new("bank", &o) == INVAR_OK);
 	require(invar_options_set(o, "classes", list) == INVAR_OK);
-	if (invar_bank_open_with(ctx, folder, o, &b) == INVAR_OK) {
+	if (invar_bank_open(ctx, folder, o, &b) == INVAR_OK) {
 		uint64_t rows = invar_bank_rows(b, "train");
 
 		require(rows && rows <= ROWS);
@@ -61,7 +61,7 @@ static bool open_bank(invar_context *ctx, const char *folder)
 {
 	static const char *const fields[] = {"encoder", "augment", "dataset", "format"};
 	invar_bank *b;
-	bool fine = invar_bank_open(ctx, folder, &b) == INVAR_OK;
+	bool fine = inv_bank_open(ctx, folder, &b) == INVAR_OK;
 
 	require(fine == (b != NULL));
 	for (size_t i = 0; fine && i < sizeof fields / sizeof *fields; i++) {

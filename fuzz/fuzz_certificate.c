@@ -34,7 +34,7 @@ static void write_card(const invar_adapter *e)
 	snprintf(path, sizeof path, "%s/README.md", memory_folder());
 	require(invar_options_new("export", &o) == INVAR_OK);
 	require(invar_options_set(o, "format", "card") == INVAR_OK);
-	require(invar_adapter_export(e, o, path) == INVAR_OK);
+	require(invar_adapter_export(e, NULL, o, path) == INVAR_OK);
 	invar_options_free(o);
 }
 

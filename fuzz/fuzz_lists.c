@@ -8,7 +8,9 @@
  */
 #include <sys/stat.h>
 
+#include "base/options.h"
 #include "fuzz_file.h"
+#include "images/dataset.h"
 #include "invar.h"
 
 enum { TEXTS = 5, STL_IMAGE = 96 * 96 * 3, STL_IMAGES = 2 };
@@ -36,14 +38,14 @@ static void make_sets(void)
 
 static void check_split(const invar_dataset *d, const char *split)
 {
-	uint64_t count = invar_dataset_count(d, split);
+	uint64_t count = inv_dataset_count(d, split);
 	int64_t *labels = malloc(count * sizeof *labels + 1);
 	uint64_t *indices = malloc(count * sizeof *indices + 1);
 
-	require(invar_dataset_labels(d, split, labels) == INVAR_OK);
-	require(invar_dataset_indices(d, split, indices) == INVAR_OK);
+	require(inv_dataset_labels(d, split, labels) == INVAR_OK);
+	require(inv_dataset_indices(d, split, indices) == INVAR_OK);
 	for (uint64_t i = 0; i < count; i++) {
-		require(labels[i] >= -1 && labels[i] < (int64_t)invar_dataset_classes(d));
+		require(labels[i] >= -1 && labels[i] < (int64_t)inv_dataset_classes(d));
 		require(i == 0 || indices[i - 1] < indices[i]);
 	}
 	free(labels);
@@ -59,10 +61,10 @@ static void open_set(const char *kind, const char *folder, const invar_options *
 	snprintf(text, sizeof text, "%s:%s/%s", kind, memory_folder(), folder);
 	require(invar_context_new(1, NULL, &ctx) == INVAR_OK);
 	if (invar_dataset_open(ctx, text, o, &d) == INVAR_OK) {
-		for (size_t k = 0; k < invar_dataset_classes(d); k++)
-			require(*invar_dataset_class(d, k) && invar_dataset_class_title(d, k));
-		for (size_t i = 0; i < invar_dataset_splits(d); i++)
-			check_split(d, invar_dataset_split(d, i));
+		for (size_t k = 0; k < inv_dataset_classes(d); k++)
+			require(*inv_dataset_class(d, k) && inv_dataset_class_title(d, k));
+		for (size_t i = 0; i < inv_dataset_splits(d); i++)
+			check_split(d, inv_dataset_split_name(d, i));
 	}
 	invar_dataset_close(d);
 	invar_context_free(ctx);
@@ -91,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(classes, sizeof classes, "%s/classes.txt", memory_folder());
 	require(invar_options_set(o, "classes", classes) == INVAR_OK);
 	open_set("tiny-imagenet", "tiny", o);
-	require(invar_options_unset(o, "classes") == INVAR_OK);
+	require(inv_options_unset(o, "classes") == INVAR_OK);
 	require(invar_options_set(o, "split", "fold0,fold1") == INVAR_OK);
 	open_set("stl10", "stl10", o);
 	invar_options_free(o);

@@ -60,7 +60,7 @@ static void append(const uint8_t *data, size_t size, const char *tensor)
 	require(invar_options_set(o, "onto", path) == INVAR_OK);
 	if (tensor)
 		require(invar_options_set(o, "onto-output", tensor) == INVAR_OK);
-	if (invar_adapter_export(e, o, made) == INVAR_OK)
+	if (invar_adapter_export(e, NULL, o, made) == INVAR_OK)
 		compare(data, size, made);
 	invar_options_free(o);
 	invar_adapter_close(e);

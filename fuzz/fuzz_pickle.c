@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "formats/torch.h"
+#include "formats/weights.h"
 #include "fuzz.h"
 
 enum { MOST = 1 << 20 };
@@ -26,15 +27,15 @@ static invar_status place(void *user, inv_torch_storage *s)
 	return INVAR_OK;
 }
 
-static void read_all(const invar_weights *w)
+static void read_all(const inv_weights *w)
 {
 	for (size_t i = 0; i < w->count && i < 50; i++) {
-		const invar_weight *t = &w->list[i].of;
+		const inv_weight_about *t = &w->list[i].of;
 		float *out;
 
 		require(t->cells <= MOST);
 		out = malloc(t->cells * sizeof *out + 1);
-		invar_weights_read(w, t, out);
+		inv_weights_read(w, t, out);
 		free(out);
 	}
 }
@@ -42,7 +43,7 @@ static void read_all(const invar_weights *w)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	inv_pickle p = {.path = "fuzz.pkl", .modules = true, .has_storages = true};
-	invar_weights w = {.path = (char[]){"fuzz.pkl"}};
+	inv_weights w = {.path = (char[]){"fuzz.pkl"}};
 	inv_py *root;
 
 	if (inv_pickle_run(&p, data, size, &root) == INVAR_OK) {

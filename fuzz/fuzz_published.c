@@ -5,7 +5,7 @@
  * If it is accepted, its figures are ordered and finite, each is found by its key, and its
  * names have titles; if not, there is a message.
  */
-#include "recipe/study/published.h"
+#include "study/published.h"
 
 #include <math.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "recipe/study/study.h"
-#include "recipe/study/yaml_tree.h"
+#include "study/study.h"
+#include "study/yaml_tree.h"
 
 /* Letters beyond ASCII stay as they are. */
 static void check_folder(const char *folder)

@@ -15,19 +15,19 @@
 /* Every number of every curve and point can be read, and names are in range. */
 static void ask_plots(const invar_results *r, const char *column)
 {
-	const invar_series *series;
-	const invar_scatter *scatter;
+	const inv_series *series;
+	const inv_scatter *scatter;
 
-	for (size_t i = 0; (series = invar_results_series(r, i)); i++) {
-		const invar_curve *c = invar_results_curve(r, series->id, column);
+	for (size_t i = 0; (series = inv_results_series(r, i)); i++) {
+		const inv_curve *c = inv_results_curve(r, series->id, column);
 
 		require(series->x->title && series->y->title);
 		for (size_t k = 0; c && k < c->count; k++)
 			require(isfinite(c->x[k]) && !isinf(c->y[k]) &&
 			        (!c->low || !isinf(c->high[k])));
 	}
-	for (size_t i = 0; (scatter = invar_results_scatter(r, i)); i++) {
-		const invar_points *p = invar_results_points(r, scatter->id, column);
+	for (size_t i = 0; (scatter = inv_results_scatter(r, i)); i++) {
+		const inv_points *p = inv_results_points(r, scatter->id, column);
 
 		require(!p || p->total >= p->count);
 		for (size_t k = 0; p && k < p->count; k++)
@@ -47,17 +47,17 @@ static void ask_all(const invar_results *r)
 			require(metric->id && metric->measurement && metric->row);
 			require(column->id && column->title);
 			invar_results_value(r, metric->id, column->id);
-			invar_results_skipped(r, metric->measurement, column->id);
+			inv_results_skipped(r, metric->measurement, column->id);
 		}
 	for (size_t c = 0; c < invar_results_columns(r); c++)
 		ask_plots(r, invar_results_column(r, c)->id);
 	require(!invar_results_metric(r, invar_results_metrics(r)));
-	for (size_t i = 0; invar_results_measurement(r, i, NULL); i++)
+	for (size_t i = 0; inv_results_measurement(r, i, NULL); i++)
 		;
-	for (size_t i = 0; invar_results_note(r, i); i++)
+	for (size_t i = 0; inv_results_note_at(r, i); i++)
 		;
 	invar_results_about(r, "bank");
-	invar_results_about_number(r, "points");
+	inv_results_about_number(r, "points");
 }
 
 /* Writing and reading again gives the same text. */

@@ -43,8 +43,8 @@ static void read_back(invar_context *ctx, const invar_augment *a)
 {
 	invar_augment *again;
 
-	require(invar_augment_parse(ctx, invar_augment_spec(a), &again) == INVAR_OK);
-	require(strcmp(invar_augment_spec(a), invar_augment_spec(again)) == 0);
+	require(invar_augment_parse(ctx, inv_augment_spec(a), &again) == INVAR_OK);
+	require(strcmp(inv_augment_spec(a), inv_augment_spec(again)) == 0);
 	require(invar_augment_columns(a) == invar_augment_columns(again));
 	invar_augment_close(again);
 }

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "fuzz_file.h"
-#include "recipe/stage.h"
+#include "study/stage.h"
 
 enum { STAGES = 2 };
 
@@ -34,22 +34,22 @@ static void spell(const char *name, char path[2 * FUZZ_PATH])
 	snprintf(path, 2 * FUZZ_PATH, "%s/%s", memory_folder(), name);
 }
 
-static void add_stages(invar_stages *s, writer writers[STAGES])
+static void add_stages(inv_stages *s, writer writers[STAGES])
 {
 	char path[STAGES][2 * FUZZ_PATH];
 
 	for (int i = 0; i < STAGES; i++) {
 		const char *const inputs[] = {i ? path[0] : NULL, NULL};
-		const invar_stage stage = {.size = sizeof stage,
-		                           .name = i ? "second" : "first",
-		                           .inputs = inputs,
-		                           .output = path[i],
-		                           .run = write_output,
-		                           .user = &writers[i]};
+		const inv_own_stage stage = {.size = sizeof stage,
+		                             .name = i ? "second" : "first",
+		                             .inputs = inputs,
+		                             .output = path[i],
+		                             .run = write_output,
+		                             .user = &writers[i]};
 
 		spell(outputs[i], path[i]);
 		writers[i] = (writer){.name = outputs[i]};
-		require(invar_stages_add(s, &stage) == INVAR_OK);
+		require(inv_stages_add_own(s, &stage) == INVAR_OK);
 	}
 }
 
@@ -57,20 +57,20 @@ static void add_stages(invar_stages *s, writer writers[STAGES])
 static int run_job(invar_context *ctx)
 {
 	writer writers[STAGES];
-	invar_stages *s;
+	inv_stages *s;
 	int ran = 0;
 
-	if (invar_stages_open(ctx, memory_folder(), &s) != INVAR_OK) {
+	if (inv_stages_open(ctx, memory_folder(), &s) != INVAR_OK) {
 		require(!s);
 		return -1;
 	}
 	add_stages(s, writers);
-	require(invar_stages_run(s) == INVAR_OK);
+	require(inv_stages_run(s) == INVAR_OK);
 	for (int i = 0; i < STAGES; i++) {
-		require(writers[i].runs == (unsigned)invar_stages_ran(s, i ? "second" : "first"));
+		require(writers[i].runs == (unsigned)inv_stages_ran(s, i ? "second" : "first"));
 		ran |= (int)writers[i].runs << i;
 	}
-	invar_stages_close(s);
+	inv_stages_close(s);
 	return ran;
 }
 

@@ -12,15 +12,15 @@
 #include "formats/weights.h"
 #include "fuzz.h"
 
-static void read_tensor(const invar_weights *w, const invar_weight *t)
+static void read_tensor(const inv_weights *w, const inv_weight_about *t)
 {
 	invar_status st;
 	float *out;
 
-	require(invar_weights_find(w, t->name) == t);
+	require(inv_weights_find(w, t->name) == t);
 	require(t->cells <= 100 * w->map.size); /* what may be inflated */
 	out = malloc(t->cells * sizeof *out + 1);
-	st = invar_weights_read(w, t, out);
+	st = inv_weights_read(w, t, out);
 	require(st == INVAR_OK || st == INVAR_E_FORMAT || st == INVAR_E_NUMERIC);
 	free(out);
 }
@@ -30,18 +30,18 @@ static void run(const uint8_t *data, size_t size, const char *key)
 	enum {
 		READ = 200
 	}; /* of the first tensors; a hundred views of everything would be slow */
-	invar_weights *w;
+	inv_weights *w;
 	bool accepted = inv_weights_view(data, size, "fuzz.pth", key, &w) == INVAR_OK;
 
 	require(accepted == (w != NULL));
-	for (size_t i = 0; accepted && i < invar_weights_count(w); i++) {
-		const invar_weight *t = invar_weights_at(w, i);
+	for (size_t i = 0; accepted && i < inv_weights_count(w); i++) {
+		const inv_weight_about *t = inv_weights_at(w, i);
 
-		require(i == 0 || strcmp(invar_weights_at(w, i - 1)->name, t->name) < 0);
+		require(i == 0 || strcmp(inv_weights_at(w, i - 1)->name, t->name) < 0);
 		if (i < READ)
 			read_tensor(w, t);
 	}
-	invar_weights_close(w);
+	inv_weights_close(w);
 }
 
 static uint32_t get32(const uint8_t *p)

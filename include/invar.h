@@ -83,23 +83,6 @@ INVAR_API const char *invar_status_name(invar_status status);
 /* This thread's last error message; "" before the first error, never NULL. */
 INVAR_API const char *invar_last_error(void);
 
-/*
- * The same with `prefix` before the name of every option in the message, for programs
- * whose users spell options differently, such as "--" on a command line. Writes at most
- * `size` bytes including the final 0 and returns out.
- */
-INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
-
-/*
- * The topic of the last error, for programs that can point to more information: "encoders"
- * (the list of names), "weights" (the contents of a file), "no-adapter" (a trial has found
- * that the adapter does harm or does not help). "" for most errors.
- */
-INVAR_API const char *invar_last_error_topic(void);
-
-/* The word in "a|b|c" closest to a mistyped one, at most 63 bytes; "" if none is close. */
-INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
-
 /* ---- 2. Context and hooks ------------------------------------------------ */
 
 /* Must outlive every object created with it. */
@@ -128,31 +111,8 @@ typedef struct invar_hooks {
 INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
-INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 /* "ref", "portable", "avx2", "avx512", "neon" */
 INVAR_API const char *invar_context_cpu(const invar_context *ctx);
-
-/*
- * Several processes. A program that mpirun or srun has started joins the others first; each
- * has a rank. Rank 0 gives its processes to its context and goes on as if it were alone:
- * what can be dealt out is computed by all. The others serve until rank 0 leaves, and end
- * with its result. Without a launcher *out is NULL, which every call here accepts: rank 0
- * of 1. The thread that joined is the one that uses them. INVAR_RANKS=1 in the environment
- * ignores the launcher.
- */
-typedef struct invar_processes invar_processes;
-
-INVAR_API invar_status invar_processes_join(invar_processes **out);
-INVAR_API unsigned invar_processes_rank(const invar_processes *p);
-INVAR_API unsigned invar_processes_size(const invar_processes *p);
-INVAR_API invar_status invar_processes_serve(invar_processes *p, int *result);
-/* Rank 0: the others end with `result`; the last call, also of those that have served. */
-INVAR_API void invar_processes_leave(invar_processes *p, int result);
-/* Borrows p, which must outlive the context. */
-INVAR_API void invar_context_share(invar_context *ctx, invar_processes *p);
-/* The largest peak memory of any process, and the processor time of all of them. */
-INVAR_API void invar_context_usage(const invar_context *ctx, double *peak_mb,
-                                   double *cpu_seconds);
 
 /* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
@@ -207,34 +167,13 @@ INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
                                          const char *text);
 INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
                                                 double value);
-INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
-/*
- * Do the options fit together? Finds before any work what the command itself would refuse:
- * an option of a loss that is not chosen, a measurement that does not exist.
- */
-INVAR_API invar_status invar_options_check(const invar_options *o);
-INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
-/* Flags count as 0 and 1; NaN for texts and names that do not exist. */
-INVAR_API double invar_options_number(const invar_options *o, const char *name);
-/* Value i of a list, or a text with i = 0; NULL: none. Views, valid until it is set again.
- */
-INVAR_API const char *invar_options_text(const invar_options *o, const char *name,
-                                         size_t i);
 
 /* All options, in the order of the help; views, valid as long as o. */
 INVAR_API size_t invar_options_count(const invar_options *o);
 INVAR_API const invar_option *invar_options_at(const invar_options *o, size_t i);
-INVAR_API const invar_option *invar_options_find(const invar_options *o, const char *name);
-/* The losses, closed forms … that an option belongs to, one by one; NULL past the last. */
-INVAR_API const char *invar_options_part(const invar_options *o, const char *name,
-                                         size_t i);
-/* Adds an option of the caller; the row and its strings are copied. */
-INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *row,
-                                         size_t size_of_row);
 
 /* All values as a JSON object; gives, free with invar_free. The second call sets them. */
 INVAR_API invar_status invar_options_json(const invar_options *o, char **json);
-INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json);
 
 /* Named numbers that a call returns; NaN if there is no such name. */
 typedef struct invar_figures invar_figures;
@@ -256,16 +195,10 @@ typedef struct invar_array invar_array;
 
 INVAR_API invar_status invar_array_open(invar_context *ctx, const char *path,
                                         invar_array **out);
-INVAR_API unsigned invar_array_rank(const invar_array *a);
-INVAR_API const uint64_t *invar_array_shape(const invar_array *a); /* views */
-INVAR_API uint64_t invar_array_size(const invar_array *a);         /* elements */
-/* The element type as in NumPy: "float16", "uint8", "int64"; views. */
-INVAR_API const char *invar_array_dtype(const invar_array *a);
+/* The length of each of its dimensions; views. */
+INVAR_API const uint64_t *invar_array_shape(const invar_array *a, unsigned *dims);
 INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
-/* The same for labels and indices, without rounding; fails if the file has no integers. */
-INVAR_API invar_status invar_array_read_int64(const invar_array *a, uint64_t first,
-                                              uint64_t count, int64_t *out);
 INVAR_API void invar_array_close(invar_array *a);
 
 /*
@@ -276,11 +209,6 @@ INVAR_API void invar_array_close(invar_array *a);
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const float *data, unsigned rank,
                                          const uint64_t *shape, invar_dtype dtype);
-INVAR_API invar_status invar_file_write(invar_context *ctx, const char *path,
-                                        const void *data, size_t bytes);
-/* SHA-256 of a file as 64 hexadecimal digits. */
-INVAR_API invar_status invar_file_sha256(invar_context *ctx, const char *path,
-                                         char hex[65]);
 
 /*
  * E: an MLP (d, hidden, w) with one hidden layer and ReLU. It has its own copy of the
@@ -352,42 +280,15 @@ INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                            const double *weights, size_t count,
                                            double strength, invar_adapter **out);
 
-/*
- * Writes an adapter as a file for other programs: by the option format of a list for
- * "export" (NULL: the defaults) an ONNX model, also at the end of a foreign one, or a
- * model card. Atomic; equal adapters and options give equal bytes.
- */
-INVAR_API invar_status invar_adapter_export(const invar_adapter *e, const invar_options *o,
-                                            const char *path);
-
-/*
- * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
- * may be larger than memory. "-" is standard input or output. Logs a warning if the file
- * belongs to a bank whose features differ from those E was trained on.
- */
-INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
-                                                const char *out, invar_dtype dtype);
-
 /* ---- 5. Images and data sets ---------------------------------------------- */
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
-
-/* A complete PNG or JPEG file in memory, quality 1 to 100; gives, free with invar_free. */
-INVAR_API invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb,
-                                         uint32_t width, uint32_t height, unsigned quality,
-                                         void **bytes, size_t *size);
-INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
-                                        uint32_t width, uint32_t height, void **bytes,
-                                        size_t *size);
 
 /*
  * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes),
  * csv:FILE, tar:FILES or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
  */
 typedef struct invar_dataset invar_dataset;
-
-/* Kind i, "stl10"; what follows the colon, "DIR"; a phrase about it. NULL past the last. */
-INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const char **about);
 
 /*
  * Uses the options split, holdout, classes, limit and skip-broken of o, which is a list for
@@ -396,38 +297,7 @@ INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const cha
  */
 INVAR_API invar_status invar_dataset_open(invar_context *ctx, const char *text,
                                           const invar_options *o, invar_dataset **out);
-INVAR_API size_t invar_dataset_splits(const invar_dataset *d);
-INVAR_API const char *invar_dataset_split(const invar_dataset *d, size_t i); /* views */
-/* All splits of the data, selected or not; NULL past the last; views. */
-INVAR_API const char *invar_dataset_offered(const invar_dataset *d, size_t i);
-INVAR_API uint64_t invar_dataset_count(const invar_dataset *d, const char *split);
-INVAR_API int invar_dataset_has_labels(const invar_dataset *d, const char *split);
-INVAR_API size_t invar_dataset_classes(const invar_dataset *d);
-INVAR_API const char *invar_dataset_class(const invar_dataset *d, size_t k); /* views */
-/* A readable name ("goldfish" for n01443537), else the same name; views. */
-INVAR_API const char *invar_dataset_class_title(const invar_dataset *d, size_t k);
-/* One label per image, -1 for none. */
-INVAR_API invar_status invar_dataset_labels(const invar_dataset *d, const char *split,
-                                            int64_t *out);
-/* The index of each image in its split before classes were selected. */
-INVAR_API invar_status invar_dataset_indices(const invar_dataset *d, const char *split,
-                                             uint64_t *out);
-/* The file of an image, relative to DIR; NULL if images are not files. Views. */
-INVAR_API const char *invar_dataset_name(const invar_dataset *d, const char *split,
-                                         uint64_t row);
-/* Gives 8-bit RGB, free with invar_free. Several threads may read at once. */
-INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *split,
-                                          uint64_t row, uint8_t **rgb, uint32_t *width,
-                                          uint32_t *height);
 
-/*
- * The sizes of all images of a split from their headers, or with `decode` by reading
- * every pixel: "count", "broken", "min-width", "max-width", "min-height", "max-height". A
- * broken image is an error, or is logged and counted if skip-broken is set. Gives, free
- * with invar_figures_free.
- */
-INVAR_API invar_status invar_dataset_survey(const invar_dataset *d, const char *split,
-                                            int decode, invar_figures **out);
 INVAR_API void invar_dataset_close(invar_dataset *d);
 
 /* ---- 6. Banks --------------------------------------------------------------- */
@@ -440,26 +310,20 @@ typedef struct invar_bank invar_bank;
 
 enum { INVAR_CLEAN = -1 }; /* the copy number of the clean rows */
 
-INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
-                                       invar_bank **out);
 /*
- * The same by the option classes of a list for "train", "eval", "diagnose" or "bank", or
- * NULL: a file with one name of bank.json or one label per line. The bank then consists of
- * the rows of these classes alone, and its labels are numbers of lines; it is read from
- * the same files, and trainings, results and caches tell it from the whole bank. A split
- * without labels stays as it is, one without a row of these classes is left out. The option
+ * o is a list for "train", "eval", "diagnose" or "bank", or NULL. Its option classes is a
+ * file with one name of bank.json or one label per line: the bank then consists of the rows
+ * of these classes alone, and its labels are numbers of lines; it is read from the same
+ * files, and trainings, results and caches tell it from the whole bank. A split without
+ * labels stays as it is, one without a row of these classes is left out. The option
  * encoder-name of "train" and "eval" says what made the features if bank.json does not.
  */
-INVAR_API invar_status invar_bank_open_with(invar_context *ctx, const char *path,
-                                            const invar_options *o, invar_bank **out);
+INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
+                                       const invar_options *o, invar_bank **out);
 INVAR_API uint32_t invar_bank_dim(const invar_bank *b);
 INVAR_API size_t invar_bank_splits(const invar_bank *b);
 INVAR_API const char *invar_bank_split(const invar_bank *b, size_t i); /* views */
-INVAR_API int invar_bank_has_split(const invar_bank *b, const char *split);
 INVAR_API uint64_t invar_bank_rows(const invar_bank *b, const char *split);
-/* The row of the split's files that a row is; others only if classes were chosen. */
-INVAR_API uint64_t invar_bank_file_row(const invar_bank *b, const char *split,
-                                       uint64_t row);
 INVAR_API uint32_t invar_bank_copies(const invar_bank *b, const char *split);
 INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 /* A text field of bank.json such as "encoder" or "augment", or NULL; views. */
@@ -477,19 +341,10 @@ INVAR_API invar_status invar_bank_read_views(const invar_bank *b, const char *sp
 /* One label per row; negative for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
-/*
- * The k classes of a split (2 <= k) whose mean clean features are farthest apart, chosen
- * greedily: labels [k] in the order of choice, and the distance of each to the nearest one
- * chosen before it [k].
- */
-INVAR_API invar_status invar_subset(const invar_bank *b, const char *split, uint32_t k,
-                                    int64_t *labels, double *distances);
 /* The name of a class as bank.json has it; NULL if it has none. Views. */
 INVAR_API const char *invar_bank_class(const invar_bank *b, int64_t label);
-/* Whether the split has names.txt, with the image file of each row. */
-INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
 /* One file name per row, relative to the data set's folder. Gives one block, free with
- * invar_free. */
+ * invar_free; NULL if the images of the split were no files. */
 INVAR_API invar_status invar_bank_names(const invar_bank *b, const char *split,
                                         char ***out);
 INVAR_API void invar_bank_close(invar_bank *b);
@@ -519,30 +374,7 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
-/* Would invar_train accept these options for features of d numbers? What depends on the
- * rows and copies of a bank is not checked. */
-INVAR_API invar_status invar_train_check(const invar_options *o, uint32_t d);
 
-/* The files of a run, by their names in its folder. */
-#define INVAR_RUN_JSON "run.json"
-#define INVAR_RUN_LOG "log.jsonl"
-#define INVAR_RUN_CHECKPOINT "checkpoint.safetensors"
-#define INVAR_RUN_ADAPTER "adapter.safetensors"
-#define INVAR_RUN_DECODER "decoder.safetensors"
-#define INVAR_RUN_METRICS "metrics.json"
-#define INVAR_RUN_REPORT "report.html"
-#define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
-#define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
-/* In the run.json that a stage writes where a trial has refused the adapter: true; "error"
- * says why. */
-#define INVAR_RUN_NO_ADAPTER "no_adapter"
-
-/*
- * Whether there is a run to resume; with `replacing`, whether it is one that was started
- * with `force`. Such a run is written to the folder RUN.part and replaces RUN when it is
- * finished.
- */
-INVAR_API int invar_run_is_begun(const char *run, int replacing);
 /*
  * Fails if invar_train would refuse to create this run (with `replacing`: to replace it):
  * for programs that do something long before, such as a trial.
@@ -565,14 +397,6 @@ INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *ru
  */
 INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
                                          invar_results **out);
-/*
- * Document i of what metrics.json of several runs have together: one document per bank and
- * split with the columns "F" and "1", "2" …, the numbers of the runs that were measured on
- * it. A column has only what its run was measured for. If runs were measured with different
- * options, a note says so. *out is NULL past the last.
- */
-INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const *runs,
-                                          size_t count, size_t i, invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -584,52 +408,32 @@ INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const 
  */
 typedef struct invar_loss invar_loss;
 
-/* o is a list for "loss"; its option kind selects the loss (invar_loss_kind lists them). */
+/* o is a list for "loss"; its option kind selects the loss. */
 INVAR_API invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
                                       invar_loss **out);
-INVAR_API const char *invar_loss_kind(size_t i); /* "mawa", …; NULL past the last */
-/* Clean features [images, d]. */
-INVAR_API invar_status invar_loss_set_clean(invar_loss *l, const float *clean,
-                                            uint64_t images);
-/* Copies [groups, images, samples, d]: of one augmentation, or of several for waco. */
-INVAR_API invar_status invar_loss_set_copies(invar_loss *l, const float *copies,
-                                             uint32_t groups, uint32_t samples);
-/* For simclr, instead of clean rows and copies: [2 images, d], rows i and i + images are a
- * pair. */
-INVAR_API invar_status invar_loss_set_views(invar_loss *l, const float *views,
-                                            uint64_t images);
+/*
+ * Sets an array; `dims` is the number of its dimensions. "clean": features [images, d].
+ * "copies": [images, samples, d], or, for several augmentations with waco, [augmentations,
+ * images, samples, d]. For simclr, instead of both, "views": [2 images, d], rows i and i +
+ * images are a pair. For keep, whose rows are in units u = (z - mean) / sigma: "vicinal"
+ * [images, d], drawn if not set, and "origin", mean / sigma [d], zeros if not set.
+ */
+INVAR_API invar_status invar_loss_set(invar_loss *l, const char *name, const float *data,
+                                      unsigned dims, const uint64_t *shape);
 /* A decoder from codes to features; its error is added, weighted by alpha and beta. */
 INVAR_API invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder);
-/*
- * Sets what waco would otherwise draw for augmentation `group`: `part` is "xz", "xx" or
- * "zz"; directions are [projections, d + w], [projections, 2 d] or [projections, 2 w];
- * first and second are permutations of the M rows. Set all three parts of all groups, or
- * none.
- */
-INVAR_API invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
-                                            const float *directions, const uint32_t *first,
-                                            const uint32_t *second);
-/*
- * For keep, whose rows are in units u = (z - mean) / sigma: the vicinal rows [images, d],
- * which it would otherwise draw, and mean / sigma [d], otherwise zeros.
- */
-INVAR_API invar_status invar_loss_set_vicinal(invar_loss *l, const float *vicinal);
-INVAR_API invar_status invar_loss_set_origin(invar_loss *l, const float *origin);
 INVAR_API invar_status invar_loss_compute(invar_loss *l);
-/* Results of the call above; terms have the names in log.jsonl, NaN past the last. name may
- * be NULL. */
-INVAR_API double invar_loss_value(const invar_loss *l);
-INVAR_API size_t invar_loss_terms(const invar_loss *l);
-INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **name);
+/* The value, or a term by its name in log.jsonl; NaN if there is no such term. */
+INVAR_API double invar_loss_value(const invar_loss *l, const char *term);
 /*
  * Gradients for the parameters of the adapter ("0_weight" …), of a decoder
  * ("dec_0_weight" …) and for the codes, row k N + i for sample k of image i (with keep,
- * k = s + 1 is the vicinal row): "codes", or
- * with several augmentations "codes_1", "codes_2" …, each with its own clean rows and only
- * its share of the loss. Views; NULL past the last. name, rank and shape may be NULL.
+ * k = s + 1 is the vicinal row): "codes", or with several augmentations "codes_1",
+ * "codes_2" …, each with its own clean rows and only its share of the loss. Views; NULL
+ * past the last. name, dims and shape may be NULL.
  */
 INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
-                                           unsigned *rank, const uint64_t **shape);
+                                           unsigned *dims, const uint64_t **shape);
 INVAR_API void invar_loss_free(invar_loss *l); /* accepts NULL */
 
 /*
@@ -641,47 +445,6 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
                                         uint64_t n, const float *queries, uint64_t m,
                                         uint32_t dim, uint32_t k, uint32_t *index,
                                         double *distance);
-
-/*
- * The ranks of relevant rows of gallery [n, dim] for each query: nearest first, ties by
- * row; distance is "l2" or "cosine". By image: made_of[i] is the row that query i was made
- * from, and own_rank[i] its rank, from 1. By class, with labels of both (negative for none;
- * rows without a label are ignored): class_rank[i] is the rank of the first row of its
- * class, 0 if there is none, and precision[i] the average precision over all of them, NaN
- * if there are none. A non-zero leave_out removes the row that a query was made from from
- * the ranking by class. Recall@K is the share of queries with a rank of 1 to K. made_of and
- * own_rank may be NULL, and so may the four arrays by class.
- */
-INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
-                                   const float *gallery, const int64_t *labels, uint64_t n,
-                                   const float *queries, const int64_t *query_labels,
-                                   uint64_t m, uint32_t dim, const uint32_t *made_of,
-                                   int leave_out, uint32_t *own_rank, uint32_t *class_rank,
-                                   double *precision);
-
-/*
- * The share of queries [m, dim] that are nearer to a row of clean [n, dim] with another
- * label than to every row with their own (Eq. 19). made_of, if not NULL, gives for query i
- * the row of `clean` it was made from; that row is ignored for this query. Labels must not
- * be negative.
- */
-INVAR_API invar_status invar_collision_rate(invar_context *ctx, const float *clean,
-                                            const int64_t *labels, uint64_t n,
-                                            const float *queries,
-                                            const int64_t *query_labels, uint64_t m,
-                                            uint32_t dim, const uint32_t *made_of,
-                                            double *rate);
-
-/*
- * Trains a linear classifier on rows [n, dim] and their labels, as LC of invar_eval does
- * (standardised rows, cross-entropy, Adam, batches of 256; `epochs` is 50 there), and
- * predicts the labels of queries [m, dim]. The same seed gives the same labels.
- */
-INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
-                                          const int64_t *labels, uint64_t n,
-                                          const float *queries, uint64_t m, uint32_t dim,
-                                          uint64_t epochs, uint64_t seed,
-                                          int64_t *predicted);
 
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
@@ -727,88 +490,19 @@ typedef struct invar_value {
 	unsigned digits;         /* shown after the decimal point; 0: those of its metric */
 } invar_value;
 
-typedef struct invar_axis {
-	const char *title; /* "angle" */
-	invar_unit unit;
-	const char *symbol; /* written after a number: "°"; or NULL */
-} invar_axis;
-
-typedef struct invar_series {
-	const char *id;          /* unique among series: "invariance.angle" */
-	const char *measurement; /* "invariance" */
-	const char *title;       /* of a plot: "accuracy over angle" */
-	const invar_axis *x, *y;
-} invar_series;
-
-/* One column of a series: arrays [count]. */
-typedef struct invar_curve {
-	size_t count;
-	const double *x, *y;      /* y is NaN if nothing was measured: an empty bin */
-	const double *low, *high; /* 95 % intervals, NaN: none at this x; both may be NULL */
-	const uint64_t *counts;   /* number of images behind each y; or NULL */
-} invar_curve;
-
-typedef struct invar_scatter {
-	const char *id;          /* unique among scatters: "tsne" */
-	const char *measurement; /* "tsne" */
-	const char *title;
-	const invar_axis *x, *y;
-	const char *const *classes; /* [class_count], their names */
-	size_t class_count;
-	const char *const *marks; /* [mark_count]: "clean", "augmented" */
-	size_t mark_count;
-} invar_scatter;
-
-/* y = slope * x + offset: a fit, or what the points would be if nothing had changed. */
-typedef struct invar_line {
-	const char *title;
-	double slope, offset;
-} invar_line;
-
-/* One column of a scatter: arrays [count]. */
-typedef struct invar_points {
-	size_t count;   /* at most 10000 */
-	uint64_t total; /* number of points these were sampled from, evenly; >= count */
-	const double *x, *y;
-	const int32_t *label;    /* index of a class, -1: none; or NULL */
-	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
-	const invar_line *lines; /* [line_count], at most 8 */
-	size_t line_count;
-	const uint64_t *rows; /* the row of the split that each point is; or NULL */
-} invar_points;
-
 INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
-/* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
-INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i,
-                                                const char **title);
 /* NULL if nothing was measured for this pair. Not thread-safe for the same results. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
-/* Descriptions, NULL past the last; and the data of a column, NULL if it has none. */
-INVAR_API const invar_series *invar_results_series(const invar_results *r, size_t i);
-INVAR_API const invar_curve *invar_results_curve(const invar_results *r, const char *series,
-                                                 const char *column);
-INVAR_API const invar_scatter *invar_results_scatter(const invar_results *r, size_t i);
-INVAR_API const invar_points *invar_results_points(const invar_results *r,
-                                                   const char *scatter, const char *column);
-/* Why a measurement has no values; NULL if it has some or was not requested. */
-INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
-                                            const char *column);
-/* Notes about missing values, to print below a table; NULL past the last. */
-INVAR_API const char *invar_results_note(const invar_results *r, size_t i);
 /* What was measured: "bank", "split", "encoder", "augment"; or NULL. */
 INVAR_API const char *invar_results_about(const invar_results *r, const char *key);
-/* "points", "copies", "dim"; NaN if absent. */
-INVAR_API double invar_results_about_number(const invar_results *r, const char *key);
 /* The JSON document that docs/RESULTS-FORMAT.md describes; gives, free with invar_free. */
 INVAR_API invar_status invar_results_json(const invar_results *r, char **json);
 INVAR_API invar_status invar_results_open(invar_context *ctx, const char *path,
                                           invar_results **out);
-/* 0 if the measurement was interrupted, so values may be missing without a reason. */
-INVAR_API int invar_results_is_complete(const invar_results *r);
 INVAR_API void invar_results_free(invar_results *r); /* accepts NULL */
 
 /*
@@ -820,17 +514,6 @@ INVAR_API void invar_results_free(invar_results *r); /* accepts NULL */
 INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
                                        const float *e, uint32_t w, uint64_t n,
                                        invar_results **out);
-
-/*
- * What E changes in graphs of the 10, 20 and 50 nearest neighbours; x and e as above, n >
- * 50. plain 0: as published; 1: no loops, weights 1. Gives results with the columns "F" and
- * "E": "graph.spectral" and "graph.heat" (distances from F, means over k), and for k10, k20
- * and k50 "graph.spectral.k10", heat, fiedler, gap, trace, components, and the series
- * "graph.spectrum.k10".
- */
-INVAR_API invar_status invar_graph(invar_context *ctx, const float *x, uint32_t d,
-                                   const float *e, uint32_t w, uint64_t n, int plain,
-                                   invar_results **out);
 
 /*
  * SW_p of two sets with the same number of rows, a and b [rows, dim] (Eq. 50). o is a list
@@ -889,12 +572,6 @@ INVAR_API invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
                                   invar_results **out);
 
 /*
- * The id of measurement i for the option metrics, "lc"; its title, "LC", and a phrase
- * about it. NULL past the last.
- */
-INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
-
-/*
  * Measures F and each adapter on a bank. o is a list for "eval"; invar_options_at lists its
  * options and measurements. titles[i] is the title of adapter i in tables; titles need not
  * be unique. Gives results, free with invar_results_free whatever the status is.
@@ -912,32 +589,6 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
-
-/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes).
- */
-typedef struct invar_eval_sizes {
-	size_t size;
-	uint64_t rows, copies; /* of the measured split */
-	uint64_t train,
-		train_copies;  /* of the split that probes learn from; 0: there is none */
-	uint64_t all_rows; /* clean rows of all splits */
-	uint64_t classes;  /* 0: there are no labels */
-	uint32_t dim;
-	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
-	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
-	double speed; /* operations of matrix products per second; 0: measured now */
-	int views;    /* not 0: the measured split has views */
-} invar_eval_sizes;
-
-/*
- * What invar_eval would take on such a bank with o, a list for "eval": "seconds" on the
- * threads of the context, estimated, and "bytes" of the results as a file. Measurements
- * that need labels, copies or a training split which is not there count nothing. Gives,
- * free with invar_figures_free.
- */
-INVAR_API invar_status invar_eval_forecast(invar_context *ctx,
-                                           const invar_eval_sizes *sizes,
-                                           const invar_options *o, invar_figures **out);
 
 /*
  * Writes the adapter to `path`, which may be its own file, with a certificate in its
@@ -960,14 +611,6 @@ INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *ban
 INVAR_API invar_status invar_check_rows(const invar_adapter *e, const float *rows,
                                         uint64_t count, const invar_options *o,
                                         invar_results **out);
-
-/*
- * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
- * a run for this bank with these options: their ids, separated by commas, "" if none. A
- * measurement that could not be made is not missing. Gives, free with invar_free.
- */
-INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
-                                          const char *run, char **metrics);
 
 /*
  * The trial: will a training with these options, a list for "train", help, and what does it
@@ -1010,19 +653,8 @@ typedef struct invar_augment invar_augment;
 INVAR_API invar_status invar_augment_parse(invar_context *ctx, const char *spec,
                                            invar_augment **out);
 INVAR_API void invar_augment_close(invar_augment *a);
-/* All operations, "rotation|affine|…". */
-INVAR_API const char *invar_augment_names(void);
-INVAR_API const char *invar_augment_help(const char *operation); /* a phrase */
-/* Key k of an operation with its default, "degrees=-180..180", in out; NULL past the last.
- */
-INVAR_API const char *invar_augment_key(const char *operation, size_t k, char out[128]);
-/* The words that this key accepts, "a|b"; NULL if it takes numbers. */
-INVAR_API const char *invar_augment_key_words(const char *operation, size_t k);
-/* The canonical text: equal for SPECs that mean the same; views. */
-INVAR_API const char *invar_augment_spec(const invar_augment *a);
 /* The draws for an image are a row of this many floats, with these names; views. */
 INVAR_API size_t invar_augment_columns(const invar_augment *a);
-INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
 /*
  * How tensors were normalised: a name or MEANS/STDS, as in invar_image_to_tensor.
  * Brightness, contrast and jpeg work on pixels; without this call values are taken as
@@ -1033,19 +665,6 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 /* The shape of the output for images of `shape`. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
-/*
- * A SPEC with inside=1 takes pictures that are larger than what is seen of them: the shape
- * that they need for `seen`. Other SPECs take what is seen.
- */
-INVAR_API invar_status invar_augment_prepared(const invar_augment *a,
-                                              const uint64_t seen[4], uint64_t out[4]);
-/*
- * Images of `shape` as they are seen without augmentation: their centres under inside=1,
- * else all of them. `clean` gets the shape; with out NULL, that is all.
- */
-INVAR_API invar_status invar_augment_clean(const invar_augment *a, const float *x,
-                                           const uint64_t shape[4], uint64_t clean[4],
-                                           float *out);
 
 /*
  * Every random draw depends only on the options seed, split, epoch, copy and first (the
@@ -1062,28 +681,6 @@ INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_o
                                            const float *x, const uint64_t shape[4],
                                            const float *params, float *out);
 
-/*
- * The same for a NumPy file [n, c, h, w] in blocks, so the file may be larger than memory;
- * "-" is standard input or output. params and params_out are JSON files of parameters as
- * below, to use and to write; NULL: drawn, and not written.
- */
-INVAR_API invar_status invar_augment_apply_file(const invar_augment *a,
-                                                const invar_options *o, const char *in,
-                                                const char *params, const char *out,
-                                                const char *params_out);
-
-/*
- * Rows of parameters in a JSON file, in the layout of Kornia's sampled parameters: a list
- * of stages, each with its class, flags, arrays and matrices. Loading fails if the file
- * does not match the SPEC.
- */
-INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
-                                                 const invar_options *o,
-                                                 const uint64_t shape[4],
-                                                 const float *params, const char *path);
-INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
-                                                 const uint64_t shape[4], float *params);
-
 /* A JPEG, PNG, TIFF or WebP file as 8-bit RGB; gives, free with invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
@@ -1098,78 +695,8 @@ INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *
                                              uint32_t width, uint32_t height,
                                              const invar_options *o, float **tensor,
                                              uint64_t shape[4]);
-/* The first image of a tensor with one or three channels as RGB; gives, free with
- * invar_free. */
-INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
-                                             const uint64_t shape[4], const char *normalize,
-                                             uint8_t **rgb);
 
 /* ---- 11. Weights, encoders and encoding ------------------------------------------ */
-
-/*
- * The tensors of a weight file: safetensors, PyTorch checkpoints (zip and the older
- * layout), TorchScript archives. Nothing in a file is executed. Descriptions of tensors
- * are views, valid until the weights are closed. path may be a folder with
- * model.safetensors or pytorch_model.bin.
- */
-typedef struct invar_weights invar_weights;
-
-enum { INVAR_WEIGHT_RANK = 8 };
-
-typedef struct invar_weight {
-	const char *name; /* within the selected dictionary; views */
-	const char *type; /* "F32", "F16", "I64", as in safetensors; views */
-	unsigned rank;
-	uint64_t shape[INVAR_WEIGHT_RANK];
-	uint64_t cells;
-} invar_weight;
-
-/*
- * A checkpoint may have several dictionaries of tensors; key selects one. NULL selects the
- * teacher's, or the only one.
- */
-INVAR_API invar_status invar_weights_open(invar_context *ctx, const char *path,
-                                          const char *key, invar_weights **out);
-/* "safetensors", "torch zip", "torch legacy", "torchscript"; views. */
-INVAR_API const char *invar_weights_format(const invar_weights *w);
-/* The selected dictionary, "" if the file is just one; and all of them, "a|b". */
-INVAR_API const char *invar_weights_key(const invar_weights *w);
-INVAR_API const char *invar_weights_keys(const invar_weights *w);
-INVAR_API const char *invar_weights_path(const invar_weights *w); /* the file itself */
-INVAR_API size_t invar_weights_count(const invar_weights *w);
-INVAR_API const invar_weight *invar_weights_at(const invar_weights *w,
-                                               size_t i); /* by name */
-/* NULL if there is no such tensor. */
-INVAR_API const invar_weight *invar_weights_find(const invar_weights *w, const char *name);
-/* As floats, in C order; NaN and Inf are errors that name file, tensor and element. */
-INVAR_API invar_status invar_weights_read(const invar_weights *w, const invar_weight *t,
-                                          float *out);
-/* Saves as safetensors, each tensor in its own type. */
-INVAR_API invar_status invar_weights_save(const invar_weights *w, const char *path);
-INVAR_API void invar_weights_close(invar_weights *w);
-
-/* An encoder known by name. Read it by pointer; later versions may add fields at the end.
- */
-typedef struct invar_model {
-	const char *name;   /* "dino_vits8" */
-	const char *family; /* "vit" */
-	const char *about;  /* a phrase */
-	uint32_t width;     /* of its features */
-	/* How images are prepared: shorter side to `resize`, then the centre `side` x `side`.
-	 */
-	uint32_t resize, side; /* 0: native */
-	const char *filter;    /* "bilinear" or "bicubic" */
-	const char *normalize; /* as in invar_image_to_tensor */
-	const char *file;      /* name of the published file; NULL: none */
-	uint64_t bytes;        /* size of that file; 0: unknown */
-	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
-	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
-	 */
-	const char *options;
-} invar_model;
-
-INVAR_API size_t invar_model_count(void);
-INVAR_API const invar_model *invar_model_at(size_t i);
 
 /*
  * F, the frozen network. "pixels" means no network: the feature is the normalised tensor,
@@ -1177,9 +704,6 @@ INVAR_API const invar_model *invar_model_at(size_t i);
  */
 typedef struct invar_encoder invar_encoder;
 
-INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
-INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Uses the options encoder (one of invar_encoder_names; recognised by the weights if not
  * set), key (see invar_weights_open) and those of its family, for what weights do not
@@ -1227,8 +751,6 @@ INVAR_API const char *invar_encoder_name(const invar_encoder *e);
 INVAR_API const char *invar_encoder_about(const invar_encoder *e);
 /* The side of the square images it expects; 0: any. */
 INVAR_API uint32_t invar_encoder_side(const invar_encoder *e);
-/* SHA-256 of the weight file; NULL without weights; views. */
-INVAR_API invar_status invar_encoder_sha256(invar_encoder *e, const char **hex);
 /* The feature width for images of this shape. */
 INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4],
                                            uint64_t *width);
@@ -1238,13 +760,6 @@ INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shap
  */
 INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
                                          const uint64_t shape[4], float *out);
-/*
- * The same for a NumPy file [n, c, h, w] of floats in blocks, so the file may be larger
- * than memory. "-" is standard input or output. shape receives the shape of the input.
- */
-INVAR_API invar_status invar_encoder_run_file(invar_encoder *e, const char *in,
-                                              const char *out, invar_dtype dtype,
-                                              uint64_t shape[4]);
 INVAR_API void invar_encoder_close(invar_encoder *e);
 
 /*
@@ -1257,11 +772,6 @@ INVAR_API void invar_encoder_close(invar_encoder *e);
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_options *o, const char *bank);
-
-/* Would invar_encode accept these options? *width becomes the number of features. Images
- * are not read. */
-INVAR_API invar_status invar_encode_check(invar_encoder *e, const invar_dataset *d,
-                                          const invar_options *o, uint32_t *width);
 
 /*
  * What invar_encode would do now: "images", "features" (rows to make), "existing" (rows
@@ -1276,12 +786,15 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
                                              invar_figures **out);
 
 /*
- * Writes an encoder and its adapter as one ONNX model, by the options of a list for
- * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
- * a second output. INVAR_E_USE for pixels and callbacks, and above 2 GB.
+ * Writes an adapter as a file for other programs: by the option format of a list for
+ * "export" (NULL: the defaults) an ONNX model, also at the end of a foreign one, or a
+ * model card. With an encoder F, one ONNX model of both: from normalised images "images"
+ * [batch, c, h, w] to "codes", with "features" as a second output; INVAR_E_USE for pixels
+ * and callbacks, and above 2 GB. F may be NULL. Atomic; equal adapters and options give
+ * equal bytes.
  */
-INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
-                                                 const invar_options *o, const char *path);
+INVAR_API invar_status invar_adapter_export(const invar_adapter *e, invar_encoder *F,
+                                            const invar_options *o, const char *path);
 
 /*
  * Like invar_train, but on images instead of a bank: new copies are augmented and encoded
@@ -1300,76 +813,6 @@ INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset 
 INVAR_API invar_status invar_train_images_options(invar_options *o, const char *run);
 
 /* ---- 12. Stages: still moving -------------------------------------------------------- */
-
-/*
- * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
- * result: contents of its inputs, options, version. `folder`, which must exist, gets
- * stages.json, the record of what was run with which fingerprint and what it made; a stage
- * that is done with the same fingerprint, and whose files have the recorded contents, is
- * skipped. What a stage made before is replaced when the new result is finished: a bank or
- * run is made as FOLDER.part, which takes the name of the old one. An input that is the
- * output of an earlier stage counts by that stage's fingerprint and by its contents.
- *
- * Stages are added, then run in order; the first failure ends the run, and a stage that was
- * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is logged. The folder exists and is locked until invar_stages_close: in a
- * second process, invar_stages_open fails.
- */
-typedef struct invar_stages invar_stages;
-
-INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
-                                         invar_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must stay open until
- * the stage has run. */
-INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
-                                               const char *says, invar_encoder *e,
-                                               const invar_dataset *const *sets,
-                                               size_t count, const invar_options *o,
-                                               const char *bank);
-/* invar_train on a bank; an unfinished run in the folder `run` is resumed. */
-INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
-                                              const char *says, const char *bank,
-                                              const invar_options *o, const char *run);
-/* invar_diagnose of a bank; the results become the file `results`. */
-INVAR_API invar_status invar_stages_add_diagnose(invar_stages *s, const char *name,
-                                                 const char *says, const char *bank,
-                                                 const invar_options *o,
-                                                 const char *results);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
- * keep theirs (invar_run_keep_results). */
-INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
-                                             const char *says, const char *bank,
-                                             const char *const *adapters,
-                                             const char *const *titles, size_t count,
-                                             const invar_options *o, const char *results);
-
-/* A stage of the caller that writes one file; its texts are copied. */
-typedef struct invar_stage {
-	size_t size; /* sizeof(invar_stage), set by the caller */
-	void *user;
-	const char *name, *says;
-	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
-	const char *options;       /* any text that also determines the result; or NULL */
-	const char *output;
-	invar_status (*run)(void *user);
-} invar_stage;
-
-INVAR_API invar_status invar_stages_add(invar_stages *s, const invar_stage *stage);
-INVAR_API invar_status invar_stages_run(invar_stages *s);
-/*
- * Gives up the stage that failed, so that the next call continues after it. The caller adds
- * no stage that reads its output.
- */
-INVAR_API void invar_stages_give_up(invar_stages *s);
-/*
- * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
- * list: a stage depends on those before it.
- */
-INVAR_API invar_status invar_stages_pending(invar_stages *s, const char *name,
-                                            int *pending);
-/* Did this stage run, rather than being skipped? */
-INVAR_API int invar_stages_ran(const invar_stages *s, const char *name);
-INVAR_API void invar_stages_close(invar_stages *s); /* accepts NULL */
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@
 
 #include "base/processes.h"
 #include "base/rank_transport.h"
+#include "study/serve.h"
 #include "support.h"
 
 enum { MAX_RANKS = 8, MAX_MESSAGES = 4096 };
@@ -149,17 +150,17 @@ static void close_wires(void)
 		}
 }
 
-static void serve_rank(void (*body)(invar_processes *))
+static void serve_rank(void (*body)(inv_processes *))
 {
-	invar_processes *p;
+	inv_processes *p;
 	int result = 1;
 
 	if (inv_processes_over(&table, &p) != INVAR_OK)
 		_exit(result);
 	if (body)
 		body(p);
-	if (invar_processes_serve(p, &result) == INVAR_OK)
-		invar_processes_leave(p, result);
+	if (inv_processes_serve(p, &result) == INVAR_OK)
+		inv_processes_leave(p, result);
 	_exit(result);
 }
 
@@ -186,15 +187,15 @@ static void connect_pairs(int type, int pair[MAX_RANKS][MAX_RANKS])
 		}
 }
 
-invar_processes *test_ranks_open(unsigned size)
+inv_processes *test_ranks_open(unsigned size)
 {
 	return test_ranks_open_with(size, NULL);
 }
 
-invar_processes *test_ranks_open_with(unsigned size, void (*body)(invar_processes *))
+inv_processes *test_ranks_open_with(unsigned size, void (*body)(inv_processes *))
 {
 	int pair[MAX_RANKS][MAX_RANKS], beat_pair[MAX_RANKS][MAX_RANKS];
-	invar_processes *p;
+	inv_processes *p;
 
 	assert_true(size <= MAX_RANKS);
 	table = (inv_transport){.version = INV_TRANSPORT_VERSION,
@@ -232,11 +233,11 @@ int test_ranks_process(unsigned rank)
 	return (int)process[rank];
 }
 
-void test_ranks_close(invar_processes *p, int result)
+void test_ranks_close(inv_processes *p, int result)
 {
 	int status;
 
-	invar_processes_leave(p, result);
+	inv_processes_leave(p, result);
 	for (unsigned r = 1; r < table.size; r++) {
 		assert_int_equal(waitpid(process[r], &status, 0), process[r]);
 		assert_true(WIFEXITED(status));

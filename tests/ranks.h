@@ -9,16 +9,17 @@
 #ifndef INV_TEST_RANKS_H
 #define INV_TEST_RANKS_H
 
+#include "base/processes.h"
 #include "invar.h"
 
-invar_processes *test_ranks_open(unsigned size);
+inv_processes *test_ranks_open(unsigned size);
 /* The same, but the others first run `body`, in which they are not asked to serve. */
-invar_processes *test_ranks_open_with(unsigned size, void (*body)(invar_processes *p));
+inv_processes *test_ranks_open_with(unsigned size, void (*body)(inv_processes *p));
 /* Of ranks opened from now on: they have heartbeats; 0: none, as at first. */
 void test_ranks_patience(double seconds);
 /* The process of a rank, to kill it. */
 int test_ranks_process(unsigned rank);
-void test_ranks_close(invar_processes *p, int result);
+void test_ranks_close(inv_processes *p, int result);
 /* Of ranks that were killed: what is left of the others is ended. */
 void test_ranks_kill(void);
 

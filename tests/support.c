@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "invar.h"
 
 enum { LENGTH = 4096, BUFFERS = 8 };
@@ -126,7 +127,7 @@ static void set_pairs(invar_options *o, va_list pairs)
 	while ((name = va_arg(pairs, const char *)) != NULL) {
 		const char *text = va_arg(pairs, const char *);
 
-		if ((text ? invar_options_set(o, name, text) : invar_options_unset(o, name)) !=
+		if ((text ? invar_options_set(o, name, text) : inv_options_unset(o, name)) !=
 		    INVAR_OK)
 			fail_msg("%s", invar_last_error());
 	}

@@ -24,7 +24,7 @@ class Bank(OfFolder):
 
     def __init__(self, path, *, threads=0, _folder=None):
         out = ctypes.c_void_p()
-        call(lib.invar_bank_open, context(threads), encoded(path), ctypes.byref(out))
+        call(lib.invar_bank_open, context(threads), encoded(path), None, ctypes.byref(out))
         self.path = os.fsdecode(path)
         self._handle = Handle(out.value, lib.invar_bank_close)
         self._threads = threads
@@ -93,10 +93,10 @@ class Bank(OfFolder):
 
     def names(self, split="train"):
         """The image file of each row; None if images were not files."""
-        if not lib.invar_bank_has_names(self._pointer, self._split(split)):
-            return None
         out = ctypes.c_void_p()
-        call(lib.invar_bank_names, self._pointer, encoded(split), ctypes.byref(out))
+        call(lib.invar_bank_names, self._pointer, self._split(split), ctypes.byref(out))
+        if not out.value:
+            return None
         try:
             return [decoded(name) for name in (ctypes.c_char_p * self.rows(split)).from_address(out.value)]
         finally:

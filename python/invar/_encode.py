@@ -192,11 +192,11 @@ class Encoder:
 
 
 def named(encoder):
-    """The option for an encoder given as text: a name from the list, else a weight file."""
+    """The option for an encoder given as text: a weight file, which has a path or a suffix, else a name from the list."""
     if encoder is None:
         return {}
-    names = decoded(lib.invar_encoder_names()).split("|")
-    return {"encoder": encoder} if encoder in names else {"weights": encoder}
+    is_file = os.path.exists(encoder) or os.sep in encoder or os.path.splitext(encoder)[1]
+    return {"weights": encoder} if is_file else {"encoder": encoder}
 
 
 # ---- Images ----------------------------------------------------------------------------------------------------

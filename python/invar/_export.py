@@ -15,8 +15,8 @@ def export(adapter, path, *, encoder=None, threads=0, **options):
     values = Options("export", options)
     opened, _, _ = open_column(adapter, threads)
     if encoder is None:
-        call(lib.invar_adapter_export, opened._pointer, values.pointer, encoded(path))
+        call(lib.invar_adapter_export, opened._pointer, None, values.pointer, encoded(path))
         return
     made = encoder if isinstance(encoder, Encoder) else Encoder(encoder, threads=threads)
     with made._lock:
-        call(lib.invar_adapter_export_with, opened._pointer, made._pointer, values.pointer, encoded(path))
+        call(lib.invar_adapter_export, opened._pointer, made._pointer, values.pointer, encoded(path))

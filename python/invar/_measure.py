@@ -63,7 +63,7 @@ def eval(bank, *adapters, certify=False, threads=0, progress=None, **options):
     handles = (ctypes.c_void_p * max(len(columns), 1))(*(adapter._pointer for adapter, _, _ in columns))
     titles = (ctypes.c_char_p * max(len(columns), 1))(*(encoded(title) for _, title, _ in columns))
     opened, out = ctypes.c_void_p(), ctypes.c_void_p()
-    call(lib.invar_bank_open_with, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
+    call(lib.invar_bank_open, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
     opened = Handle(opened.value, lib.invar_bank_close)
     error = attempt(lib.invar_eval, opened.value, handles, titles, len(columns), values.pointer, ctypes.byref(out),
                     progress=progress)
@@ -89,7 +89,7 @@ def diagnose(bank, *, threads=0, progress=None, **options):
     """
     values = Options("diagnose", options)
     opened, out = ctypes.c_void_p(), ctypes.c_void_p()
-    call(lib.invar_bank_open_with, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
+    call(lib.invar_bank_open, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
     opened = Handle(opened.value, lib.invar_bank_close)
     call(lib.invar_diagnose, opened.value, values.pointer, ctypes.byref(out), progress=progress)
     return Results._from(out.value)
@@ -107,7 +107,7 @@ def check(adapter, new, *, threads=0, progress=None, **options):
         new = np.load(new, mmap_mode="r")
     if isinstance(new, (str, os.PathLike)):
         bank = ctypes.c_void_p()
-        call(lib.invar_bank_open, context(threads), encoded(new), ctypes.byref(bank))
+        call(lib.invar_bank_open, context(threads), encoded(new), None, ctypes.byref(bank))
         bank = Handle(bank.value, lib.invar_bank_close)
         call(lib.invar_check, opened._pointer, bank.value, values.pointer, ctypes.byref(out), progress=progress)
     else:

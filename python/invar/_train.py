@@ -71,7 +71,7 @@ class Run(OfFolder):
 
 def open_bank(path, options, threads):
     out = ctypes.c_void_p()
-    call(lib.invar_bank_open_with, context(threads), encoded(path), options.pointer, ctypes.byref(out))
+    call(lib.invar_bank_open, context(threads), encoded(path), options.pointer, ctypes.byref(out))
     return Handle(out.value, lib.invar_bank_close)
 
 

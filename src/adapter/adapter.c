@@ -16,6 +16,7 @@
 #include "math/kernels.h"
 #include "math/unit_rows.h"
 #include "nn/packed_layers.h"
+#include "run/run.h"
 
 enum { MAX_WIDTH = 1 << 24, UNIT_BLOCK = 4096 /* rows that are normalised at once */ };
 
@@ -104,7 +105,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 /* The path of a run stands for its adapter. */
 static char *adapter_path(const char *path)
 {
-	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);
+	return inv_is_folder(path) ? inv_join(path, INV_RUN_ADAPTER) : inv_strdup(path);
 }
 
 static invar_status fail_memory(const char *path)
@@ -198,7 +199,7 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 		return st;
 	if (inv_is_folder(path) && !inv_exists(e->path))
 		st = inv_fail(INVAR_E_IO,
-		              "%s: has no " INVAR_RUN_ADAPTER "; is its training finished?", path);
+		              "%s: has no " INV_RUN_ADAPTER "; is its training finished?", path);
 	else if ((st = inv_safetensors_open(e->path, &e->file)) == INVAR_OK)
 		st = load(e);
 	return finish(st, e, out);

@@ -75,4 +75,12 @@ invar_status inv_mlp_read(const inv_safetensors *f, const char *path, const char
 invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
                               inv_mlp_shape *out);
 
+/*
+ * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
+ * may be larger than memory. "-" is standard input or output. Logs a warning if the file
+ * belongs to a bank whose features differ from those E was trained on.
+ */
+invar_status inv_adapter_apply_file(const invar_adapter *e, const char *in, const char *out,
+                                    invar_dtype dtype);
+
 #endif

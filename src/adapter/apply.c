@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "adapter/compatibility.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -107,8 +108,8 @@ static invar_status apply_to(const invar_adapter *e, inv_npy_source *in, const c
 	return st;
 }
 
-invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
-                                      const char *out, invar_dtype dtype)
+invar_status inv_adapter_apply_file(const invar_adapter *e, const char *in, const char *out,
+                                    invar_dtype dtype)
 {
 	inv_npy_source from;
 	invar_status st = inv_npy_source_open(e->ctx, in, &from);

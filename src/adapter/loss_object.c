@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_object.c - invar_loss: the arrays of a loss, set one by one, then its results. */
+/* loss_object.c - invar_loss: the arrays of a loss, set by name, then its results. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "adapter/evaluate_loss.h"
 #include "base/memory.h"
+#include "base/words.h"
+#include "formats/npy.h"
 
 struct invar_loss {
 	const invar_context *ctx;
 	invar_options *options;
 	inv_loss_input in;
-	inv_loss_draws draws[INV_MAX_LOSS_GROUPS];
 	inv_loss_result result;
 };
 
 invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
                             invar_loss **out)
 {
-	invar_status st = inv_options_expect(o, "loss");
+	invar_status st;
 	invar_loss *l;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "loss"));
 	if (!(l = inv_calloc(1, sizeof *l)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a loss");
 	if ((st = inv_options_copy(o, &l->options)) != INVAR_OK) {
@@ -45,6 +45,15 @@ void invar_loss_free(invar_loss *l)
 	inv_free(l);
 }
 
+static invar_status wrong_shape(const char *name, const char *want, unsigned dims,
+                                const uint64_t *shape)
+{
+	char text[INV_SHAPE_TEXT];
+
+	return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be %s", name,
+	                inv_shape_text(dims, shape, text), want);
+}
+
 /* Clean features and views, if both are given, are of the same images. */
 static invar_status set_images(invar_loss *l, const float *beside, uint64_t images)
 {
@@ -57,34 +66,62 @@ static invar_status set_images(invar_loss *l, const float *beside, uint64_t imag
 	return INVAR_OK;
 }
 
-invar_status invar_loss_set_clean(invar_loss *l, const float *clean, uint64_t images)
+static invar_status set_copies(inv_loss_input *in, const float *data, unsigned dims,
+                               const uint64_t *shape)
 {
-	invar_status st = set_images(l, l->in.views, images);
+	uint64_t groups = dims == 4 ? shape[0] : 1;
 
-	if (st == INVAR_OK)
-		l->in.clean = clean;
-	return st;
-}
-
-invar_status invar_loss_set_copies(invar_loss *l, const float *copies, uint32_t groups,
-                                   uint32_t samples)
-{
+	if (dims != 3 && dims != 4)
+		return wrong_shape("copies", "(images, samples, features)", dims, shape);
+	shape += dims == 4;
 	if (!groups || groups > INV_MAX_LOSS_GROUPS)
-		return inv_fail(INVAR_E_USE, "a loss takes 1 to %d augmentations, not %u",
+		return inv_fail(INVAR_E_USE, "a loss takes 1 to %d augmentations, not %" PRIu64,
 		                INV_MAX_LOSS_GROUPS, groups);
-	l->in.aug = copies;
-	l->in.groups = groups;
-	l->in.samples = samples;
+	if (!in->clean || shape[0] != in->images || shape[1] > UINT32_MAX ||
+	    shape[2] != in->dim)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "copies of %" PRIu64 " images, of %" PRIu64
+		                " features each, do not match the clean rows, (%" PRIu64
+		                ", %" PRIu32 "), which are set first",
+		                shape[0], shape[2], in->clean ? in->images : 0, in->dim);
+	in->aug = data;
+	in->groups = (uint32_t)groups;
+	in->samples = (uint32_t)shape[1];
 	return INVAR_OK;
 }
 
-invar_status invar_loss_set_views(invar_loss *l, const float *views, uint64_t images)
+invar_status invar_loss_set(invar_loss *l, const char *name, const float *data,
+                            unsigned dims, const uint64_t *shape)
 {
-	invar_status st = set_images(l, l->in.clean, images);
+	inv_loss_input *in = &l->in;
+	bool are_rows = dims == 2 && shape[1] == in->dim;
 
-	if (st == INVAR_OK)
-		l->in.views = views;
-	return st;
+	INV_TRY(inv_require_word("the array", "clean|copies|views|vicinal|origin", name));
+	if (strcmp(name, "copies") == 0)
+		return set_copies(in, data, dims, shape);
+	if (strcmp(name, "origin") == 0) {
+		if (dims != 1 || shape[0] != in->dim)
+			return wrong_shape(name, "one row of features", dims, shape);
+		in->origin = data;
+		return INVAR_OK;
+	}
+
+	if (!are_rows)
+		return wrong_shape(name, "rows of features as wide as the adapter's", dims, shape);
+	if (strcmp(name, "clean") == 0) {
+		INV_TRY(set_images(l, in->views, shape[0]));
+		in->clean = data;
+	} else if (strcmp(name, "views") == 0) {
+		if (shape[0] % 2)
+			return wrong_shape(name, "pairs of rows", dims, shape);
+		INV_TRY(set_images(l, in->clean, shape[0] / 2));
+		in->views = data;
+	} else {
+		if (!in->clean || shape[0] != in->images)
+			return wrong_shape(name, "as many rows as there are clean ones", dims, shape);
+		in->vicinal = data;
+	}
+	return INVAR_OK;
 }
 
 invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder)
@@ -93,63 +130,24 @@ invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder)
 	return INVAR_OK;
 }
 
-invar_status invar_loss_set_vicinal(invar_loss *l, const float *vicinal)
-{
-	l->in.vicinal = vicinal;
-	return INVAR_OK;
-}
-
-invar_status invar_loss_set_origin(invar_loss *l, const float *origin)
-{
-	l->in.origin = origin;
-	return INVAR_OK;
-}
-
-invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
-                                  const float *directions, const uint32_t *first,
-                                  const uint32_t *second)
-{
-	static const char *const parts[] = {"xz", "xx", "zz"};
-
-	for (size_t i = 0; i < 3; i++)
-		if (strcmp(parts[i], part) == 0 && group < INV_MAX_LOSS_GROUPS) {
-			l->draws[group].directions[i] = directions;
-			l->draws[group].permutations[i][0] = first;
-			l->draws[group].permutations[i][1] = second;
-			l->in.draws = l->draws;
-			return INVAR_OK;
-		}
-	return inv_fail(INVAR_E_USE, "a loss has no draws '%.16s' for augmentation %u", part,
-	                group);
-}
-
 invar_status invar_loss_compute(invar_loss *l)
 {
 	inv_loss_result_clear(&l->result);
 	return inv_loss_evaluate(l->ctx, &l->in, l->options, &l->result);
 }
 
-double invar_loss_value(const invar_loss *l)
+double invar_loss_value(const invar_loss *l, const char *term)
 {
-	return l->result.value;
-}
-
-size_t invar_loss_terms(const invar_loss *l)
-{
-	return l->result.term_count;
-}
-
-double invar_loss_term(const invar_loss *l, size_t i, const char **name)
-{
-	bool exists = i < l->result.term_count;
-
-	if (name)
-		*name = exists ? l->result.terms[i].name : NULL;
-	return exists ? l->result.terms[i].value : NAN;
+	if (!term)
+		return l->result.value;
+	for (size_t i = 0; i < l->result.term_count; i++)
+		if (strcmp(l->result.terms[i].name, term) == 0)
+			return l->result.terms[i].value;
+	return NAN;
 }
 
 const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
-                                 unsigned *rank, const uint64_t **shape)
+                                 unsigned *dims, const uint64_t **shape)
 {
 	const inv_named_array *grad;
 
@@ -158,8 +156,8 @@ const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **nam
 	grad = &l->result.grads[i];
 	if (name)
 		*name = grad->name;
-	if (rank)
-		*rank = grad->rank;
+	if (dims)
+		*dims = grad->rank;
 	if (shape)
 		*shape = grad->shape;
 	return grad->data;

@@ -14,6 +14,7 @@
 #include "adapter/strength.h"
 #include "bank/class_view.h"
 #include "bank/feature_name.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "encode/encode_options.h"
@@ -496,7 +497,7 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 /* "a, b or c": the choices of init after the first, which is random. */
 static const char *list_closed_forms(const invar_options *o, char out[LISTED])
 {
-	return inv_list_words(strchr(invar_options_find(o, "init")->choices, '|') + 1, out,
+	return inv_list_words(strchr(inv_options_find(o, "init")->choices, '|') + 1, out,
 	                      LISTED);
 }
 
@@ -726,7 +727,7 @@ invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sou
 	return check_validation(o, out);
 }
 
-invar_status invar_train_check(const invar_options *o, uint32_t d)
+invar_status inv_train_check_options(const invar_options *o, uint32_t d)
 {
 	inv_train_settings settings;
 	inv_train_plan plan = {0};

@@ -55,4 +55,8 @@ typedef struct inv_train_plan {
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
                              size_t count, inv_train_plan *out);
 
+/* Would invar_train accept these options for features of d numbers? What depends on the
+ * rows and copies of a bank is not checked. */
+invar_status inv_train_check_options(const invar_options *o, uint32_t d);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_ranks.c - see train_ranks.h. */
 #include "adapter/train_ranks.h"
+#include "bank/bank.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,7 @@ static invar_status open_source(trainee *e, const train_header *h, const char *p
                                 const char *split)
 {
 	const invar_context *ctx = e->t.ctx;
-	invar_status st = invar_bank_open((invar_context *)(uintptr_t)ctx, path, &e->bank);
+	invar_status st = inv_bank_open((invar_context *)(uintptr_t)ctx, path, &e->bank);
 
 	if (st == INVAR_OK)
 		st = inv_bank_source_open(e->bank, &e->t.source[0]);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "run/run.h"
 
 _Static_assert((int)INV_MAX_SOURCES == (int)INV_MAX_LOSS_GROUPS,
                "a source is an augmentation");
@@ -378,7 +379,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
  */
 static invar_status prepare_source(inv_trainer *t)
 {
-	char *called = inv_join(t->run->path, INVAR_RUN_CLEAN);
+	char *called = inv_join(t->run->path, INV_RUN_CLEAN);
 	invar_status st =
 		called ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", t->run->path);
 

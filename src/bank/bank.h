@@ -66,6 +66,9 @@ struct invar_bank {
 	bool unit; /* rows are given as unit(row); row_norms.h */
 };
 
+/* All of its classes; invar_bank_open also knows options. */
+invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **out);
+
 /* Where a row of a split is in its files. */
 static inline uint64_t inv_file_row(const inv_split *s, uint64_t row)
 {
@@ -132,5 +135,11 @@ invar_status inv_bank_no_memory(const char *path);
 
 /* The options of invar_bank_synthesize. */
 invar_status inv_synthetic_declare(invar_options *o);
+
+int inv_bank_has_split(const invar_bank *b, const char *split);
+/* The row of the split's files that a row is; others only if classes were chosen. */
+uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row);
+/* Whether the split has names.txt, with the image file of each row. */
+int inv_bank_has_names(const invar_bank *b, const char *split);
 
 #endif

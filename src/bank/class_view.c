@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* class_view.c - see class_view.h. */
 #include "bank/class_view.h"
+#include "bank/bank.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -343,7 +344,7 @@ invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "@classes %s: %s was opened with all its classes; open it with this "
-	                "option (invar_bank_open_with)",
+	                "option (invar_bank_open)",
 	                list, b->path);
 }
 
@@ -355,15 +356,15 @@ static invar_status declare_opening(invar_options *o)
 	return st == INVAR_OK ? inv_feature_name_declare(o) : st;
 }
 
-invar_status invar_bank_open_with(invar_context *ctx, const char *path,
-                                  const invar_options *o, invar_bank **out)
+invar_status invar_bank_open(invar_context *ctx, const char *path, const invar_options *o,
+                             invar_bank **out)
 {
 	invar_options *own = NULL;
 	invar_status st = inv_options_pick(o, declare_opening, &own);
 
 	*out = NULL;
 	if (st == INVAR_OK)
-		st = invar_bank_open(ctx, path, out);
+		st = inv_bank_open(ctx, path, out);
 	if (st == INVAR_OK && inv_option_text(own, "classes"))
 		st = inv_class_view_apply(*out, inv_option_text(own, "classes"));
 	if (st == INVAR_OK && inv_option_text(own, "encoder-name"))

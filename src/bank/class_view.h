@@ -29,7 +29,7 @@ json_t *inv_bank_view_classes(const invar_bank *b);
 
 /*
  * Fails if the option classes of o is set but the bank was opened without it: opening a
- * bank is what applies the option (invar_bank_open_with).
+ * bank is what applies the option (invar_bank_open).
  */
 invar_status inv_class_view_check(const invar_bank *b, const invar_options *o);
 

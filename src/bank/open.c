@@ -6,6 +6,7 @@
  * is held against the others before a single row is used: widths, row counts,
  * gaps in the numbering of the copies.
  */
+#include "bank/bank.h"
 #include "bank/class_view.h"
 
 #include <dirent.h>
@@ -322,7 +323,7 @@ static invar_status open_json(invar_bank *b)
 	return st;
 }
 
-invar_status invar_bank_open(invar_context *ctx, const char *path, invar_bank **out)
+invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **out)
 {
 	invar_bank *b;
 	invar_status st;

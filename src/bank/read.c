@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
 #include "bank/class_view.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
@@ -65,7 +66,7 @@ const char *invar_bank_split(const invar_bank *b, size_t i)
 	return i < b->split_count ? b->splits[i].name : NULL;
 }
 
-int invar_bank_has_split(const invar_bank *b, const char *split)
+int inv_bank_has_split(const invar_bank *b, const char *split)
 {
 	return find_split(b, split) != NULL;
 }
@@ -77,7 +78,7 @@ uint64_t invar_bank_rows(const invar_bank *b, const char *split)
 	return s ? s->rows : 0;
 }
 
-uint64_t invar_bank_file_row(const invar_bank *b, const char *split, uint64_t row)
+uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row)
 {
 	const inv_split *s = find_split(b, split);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -259,7 +260,7 @@ static char *names_path(const invar_bank *b, const inv_split *s)
 	return path;
 }
 
-int invar_bank_has_names(const invar_bank *b, const char *split)
+int inv_bank_has_names(const invar_bank *b, const char *split)
 {
 	const inv_split *s = inv_bank_split(b, split);
 	char *path = s ? names_path(b, s) : NULL;
@@ -279,6 +280,10 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 	*out = NULL;
 	if (!s)
 		return INVAR_E_MISMATCH;
+	if (path && !inv_exists(path)) {
+		inv_free(path);
+		return INVAR_OK;
+	}
 	st = path ? inv_map_open(path, &map) : inv_bank_no_memory(b->path);
 	if (st == INVAR_OK)
 		st = inv_row_names_parse((const char *)map.data, map.size, path, inv_file_rows(s),

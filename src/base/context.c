@@ -106,11 +106,6 @@ void invar_context_free(invar_context *ctx)
 	inv_free(ctx);
 }
 
-unsigned invar_context_threads(const invar_context *ctx)
-{
-	return ctx->threads;
-}
-
 const char *invar_context_cpu(const invar_context *ctx)
 {
 	if (ctx->cpu & INV_CPU_AVX512)

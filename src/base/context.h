@@ -19,12 +19,14 @@ enum {
 
 enum { INV_MAX_THREADS = 1024 };
 
+typedef struct inv_processes inv_processes; /* processes.h */
+
 struct invar_context {
 	unsigned threads;
 	unsigned cpu;
 	invar_hooks hooks;
-	unsigned asked;             /* threads as the caller asked; 0: all cores */
-	invar_processes *processes; /* NULL: a single one; see processes.h */
+	unsigned asked;           /* threads as the caller asked; 0: all cores */
+	inv_processes *processes; /* NULL: a single one; see processes.h */
 };
 
 /* An @ in the format marks the name of an option, as in inv_fail. */

@@ -506,8 +506,8 @@ invar_status inv_file_save(const char *path, const void *data, size_t bytes)
 	return inv_writer_commit(w);
 }
 
-invar_status invar_file_write(invar_context *ctx, const char *path, const void *data,
-                              size_t bytes)
+invar_status inv_file_write(invar_context *ctx, const char *path, const void *data,
+                            size_t bytes)
 {
 	(void)ctx;
 	return inv_file_save(path, data, bytes);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 
 static json_t *entry_json(const inv_entry *e)
 {
@@ -227,7 +228,7 @@ static invar_status refuse_unknown(const invar_options *o, const json_t *documen
 	return INVAR_OK;
 }
 
-invar_status invar_options_set_json(invar_options *o, const char *json)
+invar_status inv_options_set_json(invar_options *o, const char *json)
 {
 	json_error_t error;
 	json_t *document = json_loads(json, JSON_REJECT_DUPLICATES, &error), *value;

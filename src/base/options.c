@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/words.h"
 
 enum { NAMES = 2048 };
@@ -210,7 +211,7 @@ invar_status inv_options_add_part(invar_options *o, const char *selector, const 
 }
 
 /* A caller's row may be shorter or longer than ours: it was compiled elsewhere. */
-invar_status invar_options_add(invar_options *o, const invar_option *row, size_t size)
+invar_status inv_options_add(invar_options *o, const invar_option *row, size_t size)
 {
 	invar_option ours = {0};
 
@@ -342,7 +343,7 @@ invar_status invar_options_set_number(invar_options *o, const char *name, double
 	return invar_options_set(o, name, text);
 }
 
-invar_status invar_options_unset(invar_options *o, const char *name)
+invar_status inv_options_unset(invar_options *o, const char *name)
 {
 	inv_entry *e;
 	invar_status st = find_option(o, name, &e);
@@ -366,28 +367,28 @@ const invar_option *invar_options_at(const invar_options *o, size_t i)
 	return i < o->count ? &o->entry[i].row : NULL;
 }
 
-const invar_option *invar_options_find(const invar_options *o, const char *name)
+const invar_option *inv_options_find(const invar_options *o, const char *name)
 {
 	const inv_entry *e = inv_entry_find(o, name);
 
 	return e ? &e->row : NULL;
 }
 
-const char *invar_options_part(const invar_options *o, const char *name, size_t i)
+const char *inv_options_part(const invar_options *o, const char *name, size_t i)
 {
 	const inv_entry *e = inv_entry_find(o, name);
 
 	return e && i < e->parts ? e->part[i].value : NULL;
 }
 
-int invar_options_is_set(const invar_options *o, const char *name)
+int inv_options_is_set(const invar_options *o, const char *name)
 {
 	const inv_entry *e = inv_entry_find(o, name);
 
 	return e && e->set;
 }
 
-double invar_options_number(const invar_options *o, const char *name)
+double inv_options_number(const invar_options *o, const char *name)
 {
 	const inv_entry *e = inv_entry_find(o, name);
 
@@ -405,7 +406,7 @@ double invar_options_number(const invar_options *o, const char *name)
 	}
 }
 
-const char *invar_options_text(const invar_options *o, const char *name, size_t i)
+const char *inv_options_text(const invar_options *o, const char *name, size_t i)
 {
 	const inv_entry *e = inv_entry_find(o, name);
 

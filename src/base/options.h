@@ -144,4 +144,19 @@ invar_status inv_options_pick(const invar_options *o,
                               invar_status (*declare)(invar_options *o),
                               invar_options **out);
 
+invar_status inv_options_unset(invar_options *o, const char *name);
+int inv_options_is_set(const invar_options *o, const char *name);
+const invar_option *inv_options_find(const invar_options *o, const char *name);
+/* The losses, closed forms … that an option belongs to, one by one; NULL past the last. */
+const char *inv_options_part(const invar_options *o, const char *name, size_t i);
+/* Adds an option of the caller; the row and its strings are copied. */
+invar_status inv_options_add(invar_options *o, const invar_option *row, size_t size_of_row);
+invar_status inv_options_set_json(invar_options *o, const char *json);
+
+/* Flags count as 0 and 1; NaN for texts and names that do not exist. */
+double inv_options_number(const invar_options *o, const char *name);
+/* Value i of a list, or a text with i = 0; NULL: none. Views, valid until it is set again.
+ */
+const char *inv_options_text(const invar_options *o, const char *name, size_t i);
+
 #endif

@@ -15,36 +15,37 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
-invar_processes *inv_ranks_of(const invar_context *ctx)
+inv_processes *inv_ranks_of(const invar_context *ctx)
 {
-	invar_processes *p = ctx->processes;
+	inv_processes *p = ctx->processes;
 
 	return p && pthread_equal(p->owner, pthread_self()) && !omp_in_parallel() ? p : NULL;
 }
 
 unsigned inv_process_rank(const invar_context *ctx)
 {
-	return invar_processes_rank(inv_ranks_of(ctx));
+	return inv_processes_rank(inv_ranks_of(ctx));
 }
 
 unsigned inv_process_count(const invar_context *ctx)
 {
-	return invar_processes_size(inv_ranks_of(ctx));
+	return inv_processes_size(inv_ranks_of(ctx));
 }
 
-unsigned invar_processes_rank(const invar_processes *p)
+unsigned inv_processes_rank(const inv_processes *p)
 {
 	return p ? p->t->rank : 0;
 }
 
-unsigned invar_processes_size(const invar_processes *p)
+unsigned inv_processes_size(const inv_processes *p)
 {
 	return p ? p->t->size : 1;
 }
 
-void invar_context_share(invar_context *ctx, invar_processes *p)
+void inv_context_share(invar_context *ctx, inv_processes *p)
 {
 	ctx->processes = p;
 }
@@ -71,28 +72,30 @@ static bool is_launched(void)
 	       (is_number("SLURM_STEP_NUM_TASKS", 2) && is_number("SLURM_PROCID", 0));
 }
 
-/* Beside the library, in its folder invar, or where the environment says. */
+/*
+ * Where the environment says; else beside the library or in its folder invar; else where
+ * the program, which contains the library, finds it: in the tree of a build, or installed.
+ */
 static void *open_plugin(char *why, size_t size)
 {
-	static const char *const places[] = {"invar_mpi.so", "invar/invar_mpi.so"};
+	static const char *const places[] = {"invar_mpi.so", "invar/invar_mpi.so",
+	                                     "../invar_mpi.so",
+	                                     "../" INV_LIBDIR "/invar/invar_mpi.so"};
 	const char *given = getenv("INVAR_MPI_PLUGIN"), *slash;
 	char path[4096];
 	void *library;
 	Dl_info self;
 
-	if (given)
-		library = dlopen(given, RTLD_NOW | RTLD_GLOBAL);
-	else
-		library = NULL;
-	for (size_t i = 0; !given && !library && i < sizeof places / sizeof *places; i++) {
-		if (!dladdr((void *)(uintptr_t)&invar_processes_join, &self) ||
-		    !(slash = strrchr(self.dli_fname, '/')))
-			continue;
-		snprintf(path, sizeof path, "%.*s/%s", (int)(slash - self.dli_fname),
-		         self.dli_fname, places[i]);
-		if (access(path, F_OK) == 0 || i)
-			library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-	}
+	snprintf(path, sizeof path, "%s", given ? given : "invar_mpi.so");
+	if (!given && dladdr((void *)(uintptr_t)&inv_processes_join, &self) &&
+	    (slash = strrchr(self.dli_fname, '/')))
+		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - self.dli_fname),
+			         self.dli_fname, places[i]);
+			if (access(path, F_OK) == 0)
+				break;
+		}
+	library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!library)
 		snprintf(why, size, "%s", dlerror());
 	return library;
@@ -119,7 +122,7 @@ static invar_status open_transport(const inv_transport **out)
 	return INVAR_OK;
 }
 
-invar_status invar_processes_join(invar_processes **out)
+invar_status inv_processes_join(inv_processes **out)
 {
 	const inv_transport *t;
 	invar_status st;
@@ -132,9 +135,9 @@ invar_status invar_processes_join(invar_processes **out)
 	return inv_processes_over(t, out);
 }
 
-invar_status inv_processes_over(const inv_transport *t, invar_processes **out)
+invar_status inv_processes_over(const inv_transport *t, inv_processes **out)
 {
-	invar_processes *p = inv_calloc(1, sizeof *p);
+	inv_processes *p = inv_calloc(1, sizeof *p);
 	invar_status st;
 
 	*out = p;
@@ -153,7 +156,7 @@ invar_status inv_processes_over(const inv_transport *t, invar_processes **out)
 	return st;
 }
 
-void invar_processes_leave(invar_processes *p, int result)
+void inv_processes_leave(inv_processes *p, int result)
 {
 	inv_call_header h = {.result = result};
 

@@ -119,12 +119,12 @@ invar_status inv_call(const invar_context *ctx, const char *service);
  * The other ranks: serves until rank 0 leaves. A service that fails has told rank 0 so
  * (inv_agree); what is returned is a failure of the exchange itself.
  */
-invar_status inv_serve(invar_processes *p, const inv_service *const *services);
-int inv_processes_result(const invar_processes *p); /* that rank 0 left with */
+invar_status inv_serve(inv_processes *p, const inv_service *const *services);
+int inv_processes_result(const inv_processes *p); /* that rank 0 left with */
 
 /* Processes over a transport, which the plugin or a test has made. */
 struct inv_transport;
-invar_status inv_processes_over(const struct inv_transport *t, invar_processes **out);
+invar_status inv_processes_over(const struct inv_transport *t, inv_processes **out);
 
 /* The largest peak of memory of any rank, and the processor time of all. */
 typedef struct inv_usage {
@@ -141,5 +141,23 @@ extern const inv_service inv_usage_service;
  */
 invar_status inv_check_shared(const invar_context *ctx, const char *folder);
 extern const inv_service inv_check_shared_service;
+
+/*
+ * Several processes. A program that mpirun or srun has started joins the others first; each
+ * has a rank. Rank 0 gives its processes to its context and goes on as if it were alone:
+ * what can be dealt out is computed by all. The others serve until rank 0 leaves, and end
+ * with its result. Without a launcher *out is NULL, which every call here accepts: rank 0
+ * of 1. The thread that joined is the one that uses them. INVAR_RANKS=1 in the environment
+ * ignores the launcher.
+ */
+invar_status inv_processes_join(inv_processes **out);
+unsigned inv_processes_rank(const inv_processes *p);
+unsigned inv_processes_size(const inv_processes *p);
+/* Rank 0: the others end with `result`; the last call, also of those that have served. */
+void inv_processes_leave(inv_processes *p, int result);
+/* Borrows p, which must outlive the context. */
+void inv_context_share(invar_context *ctx, inv_processes *p);
+/* The largest peak memory of any process, and the processor time of all of them. */
+void inv_context_usage(const invar_context *ctx, double *peak_mb, double *cpu_seconds);
 
 #endif

@@ -20,7 +20,7 @@ enum {
 
 typedef struct inv_heartbeat inv_heartbeat;
 
-struct invar_processes {
+struct inv_processes {
 	const inv_transport *t;
 	inv_heartbeat *heartbeat; /* NULL: the transport has none */
 	char sentence[120];       /* of inv_ranks_lost */
@@ -43,23 +43,23 @@ typedef struct inv_call_header {
 } inv_call_header;
 
 /* NULL if there is a single rank for this thread. */
-invar_processes *inv_ranks_of(const invar_context *ctx);
+inv_processes *inv_ranks_of(const invar_context *ctx);
 /* A failure of the transport, after which no exchange is tried. */
-invar_status inv_ranks_fail(invar_processes *p, const char *why);
+invar_status inv_ranks_fail(inv_processes *p, const char *why);
 /* Starts the thread that listens to other ranks; *out is NULL if the transport cannot. */
 invar_status inv_heartbeat_start(const inv_transport *t, inv_heartbeat **out);
 /* With farewell: waits for that of the others, so that the transport can be closed. */
 void inv_heartbeat_stop(inv_heartbeat *h, bool farewell); /* accepts NULL */
 /* What is wrong with a rank that hangs; NULL: nothing. */
-const char *inv_ranks_lost(invar_processes *p);
+const char *inv_ranks_lost(inv_processes *p);
 
 /* Until everything that was started has ended. */
-invar_status inv_ranks_wait(invar_processes *p);
+invar_status inv_ranks_wait(inv_processes *p);
 /* Between two looks at something for which a rank has waited so many seconds. */
 void inv_ranks_sleep(double waited);
-invar_status inv_ranks_broadcast(invar_processes *p, unsigned root, void *data,
+invar_status inv_ranks_broadcast(inv_processes *p, unsigned root, void *data,
                                  uint64_t bytes);
 /* Starts inv_all_gather; NULL, or what failed. */
-const char *inv_ranks_start_gather(invar_processes *p, char *data, const uint64_t *offset);
+const char *inv_ranks_start_gather(inv_processes *p, char *data, const uint64_t *offset);
 
 #endif

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
 invar_status inv_call(const invar_context *ctx, const char *service)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	inv_call_header h = {.threads = ctx->asked, .cpu = ctx->cpu};
 	invar_status st;
 
@@ -20,7 +21,7 @@ invar_status inv_call(const invar_context *ctx, const char *service)
 }
 
 /* The context of a service, with the threads and kernels that rank 0 asks for. */
-static invar_status find_context(invar_processes *p, const inv_call_header *h,
+static invar_status find_context(inv_processes *p, const inv_call_header *h,
                                  invar_context **out)
 {
 	size_t i = 0;
@@ -34,7 +35,7 @@ static invar_status find_context(invar_processes *p, const inv_call_header *h,
 	if (!p->context[i]) {
 		if ((st = invar_context_new(h->threads, NULL, &p->context[i])) != INVAR_OK)
 			return st;
-		invar_context_share(p->context[i], p);
+		inv_context_share(p->context[i], p);
 	}
 	*out = p->context[i];
 	if (h->cpu & ~(*out)->cpu)
@@ -60,7 +61,7 @@ void **inv_service_kept(const invar_context *ctx)
 }
 
 /* A context to agree with even if none could be made for the call. */
-static invar_status enter(invar_processes *p, const inv_call_header *h,
+static invar_status enter(inv_processes *p, const inv_call_header *h,
                           const inv_service *const *services)
 {
 	const inv_service *s = services[p->serving = find_service(services, h->name)];
@@ -76,7 +77,7 @@ static invar_status enter(invar_processes *p, const inv_call_header *h,
 	return p->broken ? INVAR_E_IO : INVAR_OK;
 }
 
-invar_status inv_serve(invar_processes *p, const inv_service *const *services)
+invar_status inv_serve(inv_processes *p, const inv_service *const *services)
 {
 	inv_call_header h = {.name = ""};
 	invar_status st;
@@ -95,7 +96,7 @@ invar_status inv_serve(invar_processes *p, const inv_service *const *services)
 	return st;
 }
 
-int inv_processes_result(const invar_processes *p)
+int inv_processes_result(const inv_processes *p)
 {
 	return p->result;
 }

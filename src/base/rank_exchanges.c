@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
+#include "base/status.h"
 
 /* ---- Waiting ----------------------------------------------------------------------- */
 
-invar_status inv_ranks_fail(invar_processes *p, const char *why)
+invar_status inv_ranks_fail(inv_processes *p, const char *why)
 {
 	if (!p->broken)
 		snprintf(p->reason, sizeof p->reason, "%s", why);
@@ -42,7 +44,7 @@ void inv_ranks_sleep(double waited)
 	nanosleep(&pause, NULL);
 }
 
-invar_status inv_ranks_wait(invar_processes *p)
+invar_status inv_ranks_wait(inv_processes *p)
 {
 	double began = inv_wall_seconds();
 	int done = 0;
@@ -66,7 +68,7 @@ void inv_processes_give_up(const invar_context *ctx)
 
 /* ---- Exchanges --------------------------------------------------------------------- */
 
-invar_status inv_ranks_broadcast(invar_processes *p, unsigned root, void *data,
+invar_status inv_ranks_broadcast(inv_processes *p, unsigned root, void *data,
                                  uint64_t bytes)
 {
 	const char *why = bytes ? p->t->broadcast(data, bytes, root) : NULL;
@@ -76,7 +78,7 @@ invar_status inv_ranks_broadcast(invar_processes *p, unsigned root, void *data,
 
 invar_status inv_broadcast(const invar_context *ctx, void *data, uint64_t bytes)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 
 	return p ? inv_ranks_broadcast(p, 0, data, bytes) : INVAR_OK;
 }
@@ -129,7 +131,7 @@ uint64_t inv_dealt_at(const invar_context *ctx, inv_dealt d, uint64_t block)
 }
 
 /* One message per block, so that nothing is copied. */
-static invar_status exchange_blocks(invar_processes *p, inv_dealt d, char *all, char *own,
+static invar_status exchange_blocks(inv_processes *p, inv_dealt d, char *all, char *own,
                                     bool to_rank_0)
 {
 	uint64_t block_bytes = d.per_block * d.bytes;
@@ -151,19 +153,19 @@ static invar_status exchange_blocks(invar_processes *p, inv_dealt d, char *all, 
 
 invar_status inv_deal(const invar_context *ctx, inv_dealt d, const void *all, void *own)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 
 	return p ? exchange_blocks(p, d, (char *)(uintptr_t)all, own, false) : INVAR_OK;
 }
 
 invar_status inv_collect(const invar_context *ctx, inv_dealt d, void *all, const void *own)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 
 	return p ? exchange_blocks(p, d, all, (char *)(uintptr_t)own, true) : INVAR_OK;
 }
 
-const char *inv_ranks_start_gather(invar_processes *p, char *data, const uint64_t *offset)
+const char *inv_ranks_start_gather(inv_processes *p, char *data, const uint64_t *offset)
 {
 	const char *why = NULL;
 
@@ -175,7 +177,7 @@ const char *inv_ranks_start_gather(invar_processes *p, char *data, const uint64_
 
 invar_status inv_all_gather(const invar_context *ctx, void *data, const uint64_t *offset)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	const char *why = p ? inv_ranks_start_gather(p, data, offset) : NULL;
 
 	if (!p)
@@ -190,7 +192,7 @@ typedef struct verdict {
 	uint32_t rank;
 } verdict;
 
-static invar_status gather_status(invar_processes *p, int32_t *status)
+static invar_status gather_status(inv_processes *p, int32_t *status)
 {
 	const char *why = NULL;
 
@@ -201,7 +203,7 @@ static invar_status gather_status(invar_processes *p, int32_t *status)
 	return why ? inv_ranks_fail(p, why) : inv_ranks_wait(p);
 }
 
-static invar_status find_verdict(invar_processes *p, invar_status st, verdict *out)
+static invar_status find_verdict(inv_processes *p, invar_status st, verdict *out)
 {
 	int32_t *status = inv_calloc(p->t->size, sizeof *status);
 	invar_status sent;
@@ -219,7 +221,7 @@ static invar_status find_verdict(invar_processes *p, invar_status st, verdict *o
 
 invar_status inv_agree(const invar_context *ctx, invar_status st)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	char text[INV_RANK_SENTENCE] = "";
 	verdict v;
 	invar_status sent;
@@ -227,7 +229,7 @@ invar_status inv_agree(const invar_context *ctx, invar_status st)
 	if (!p || p->broken)
 		return st;
 	if (st != INVAR_OK)
-		invar_last_error_spelled(INV_MARKED, text, sizeof text);
+		inv_last_error_spelled(INV_MARKED, text, sizeof text);
 	if ((sent = find_verdict(p, st, &v)) != INVAR_OK || v.status == INVAR_OK)
 		return sent;
 	if ((sent = inv_ranks_broadcast(p, v.rank, text, sizeof text)) != INVAR_OK)

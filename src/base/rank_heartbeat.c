@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
 enum { BEAT = 1, FAREWELL = 2 };      /* words */
@@ -187,7 +188,7 @@ void inv_heartbeat_stop(inv_heartbeat *h, bool farewell)
 	free_heartbeat(h);
 }
 
-const char *inv_ranks_lost(invar_processes *p)
+const char *inv_ranks_lost(inv_processes *p)
 {
 	unsigned lost = p->heartbeat ? p->heartbeat->lost : 0;
 

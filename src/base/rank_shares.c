@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
@@ -11,7 +12,7 @@
 invar_status inv_rows_start(const invar_context *ctx, const inv_shares *s, void *data,
                             size_t bytes, size_t times, size_t apart)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	const char *why = NULL;
 
 	for (size_t i = 0; p && i < times && !why; i++)
@@ -25,7 +26,7 @@ invar_status inv_rows_start(const invar_context *ctx, const inv_shares *s, void 
 
 invar_status inv_exchange_finish(const invar_context *ctx)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 
 	return p ? inv_ranks_wait(p) : INVAR_OK;
 }
@@ -40,7 +41,7 @@ invar_status inv_gather_rows(const invar_context *ctx, const inv_shares *s, void
 
 void inv_exchange_poke(const invar_context *ctx)
 {
-	invar_processes *p = ctx->processes;
+	inv_processes *p = ctx->processes;
 	const char *why;
 	int done;
 
@@ -119,7 +120,7 @@ size_t inv_turn_floats(const inv_turn *t)
 }
 
 /* Blocks whose rows are apart are sent and received by way of the buffer. */
-static const char *start_turn(const invar_processes *p, const inv_turn *t)
+static const char *start_turn(const inv_processes *p, const inv_turn *t)
 {
 	float *at = t->buffer;
 	const char *why = NULL;
@@ -167,7 +168,7 @@ static void place_received(const inv_turn *t)
 
 invar_status inv_turn_run(const invar_context *ctx, const inv_turn *t)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	const char *why = p ? start_turn(p, t) : NULL;
 	invar_status st = why ? inv_ranks_fail(p, why) : p ? inv_ranks_wait(p) : INVAR_OK;
 
@@ -189,7 +190,7 @@ size_t inv_counts_room(const invar_context *ctx, size_t count)
 invar_status inv_sum_counts(const invar_context *ctx, uint32_t *counts, size_t count,
                             uint32_t *buffer)
 {
-	invar_processes *p = inv_ranks_of(ctx);
+	inv_processes *p = inv_ranks_of(ctx);
 	inv_shares s = inv_shares_of(ctx, count, 1);
 	size_t own = inv_own_count(&s);
 	const char *why = NULL;

@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
 struct inv_ordered_sum {
-	invar_processes *p; /* NULL: a single rank */
-	uint64_t *first;    /* [ranks + 1] where the part of each rank starts */
-	double *total;      /* of this rank */
-	double *part;       /* [ranks][own part] */
+	inv_processes *p; /* NULL: a single rank */
+	uint64_t *first;  /* [ranks + 1] where the part of each rank starts */
+	double *total;    /* of this rank */
+	double *part;     /* [ranks][own part] */
 };
 
 static uint64_t part_size(const inv_ordered_sum *s, unsigned rank)
@@ -66,7 +67,7 @@ static const char *exchange_parts(inv_ordered_sum *s, const double *own, unsigne
 
 invar_status inv_ordered_sum_add(inv_ordered_sum *s, const double *own, unsigned givers)
 {
-	unsigned me = invar_processes_rank(s->p);
+	unsigned me = inv_processes_rank(s->p);
 	uint64_t mine = part_size(s, me);
 	const char *why = s->p ? exchange_parts(s, own, givers) : NULL;
 	invar_status st = INVAR_OK;
@@ -87,7 +88,7 @@ invar_status inv_ordered_sum_collect(inv_ordered_sum *s, double *all)
 	const inv_transport *t = s->p ? s->p->t : NULL;
 	const char *why = NULL;
 
-	if (invar_processes_rank(s->p) == 0)
+	if (inv_processes_rank(s->p) == 0)
 		memcpy(all, s->total, part_size(s, 0) * sizeof *all);
 	if (!t)
 		return INVAR_OK;

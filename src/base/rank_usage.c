@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
 
 static inv_usage own_usage(void)
@@ -51,7 +52,7 @@ inv_usage inv_usage_of(const invar_context *ctx)
 	return sum;
 }
 
-void invar_context_usage(const invar_context *ctx, double *peak_mb, double *cpu_seconds)
+void inv_context_usage(const invar_context *ctx, double *peak_mb, double *cpu_seconds)
 {
 	inv_usage sum = inv_usage_of(ctx);
 

@@ -3,15 +3,17 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/processes.h"
 #include "base/processes_inside.h"
+#include "base/status.h"
 
 /* Of a rank that ends its share, to rank 0; of rank 0, once all have or one has failed. */
 enum { SHARE_DONE = 1, STOP = 2 };
 
 /* The joining thread, also within a parallel loop. */
-static invar_processes *watched(const inv_watch *w)
+static inv_processes *watched(const inv_watch *w)
 {
-	invar_processes *p = w->ctx->processes;
+	inv_processes *p = w->ctx->processes;
 
 	return p && p->t->size > 1 && pthread_equal(p->owner, pthread_self()) ? p : NULL;
 }
@@ -19,14 +21,14 @@ static invar_processes *watched(const inv_watch *w)
 inv_watch inv_watch_start(const invar_context *ctx)
 {
 	inv_watch w = {.ctx = ctx, .stage = ""};
-	invar_processes *p = watched(&w);
+	inv_processes *p = watched(&w);
 
 	if (p)
 		memset(p->heard, 0, p->t->size * sizeof *p->heard);
 	return w;
 }
 
-static invar_status tell(invar_processes *p, unsigned rank, int32_t word)
+static invar_status tell(inv_processes *p, unsigned rank, int32_t word)
 {
 	const char *why = p->t->send(&word, sizeof word, rank);
 
@@ -34,7 +36,7 @@ static invar_status tell(invar_processes *p, unsigned rank, int32_t word)
 }
 
 /* The word of a rank, or 0 if it has not said one. */
-static invar_status hear(invar_processes *p, unsigned rank, int32_t *word)
+static invar_status hear(inv_processes *p, unsigned rank, int32_t *word)
 {
 	const char *why;
 	int there = 0;
@@ -53,7 +55,7 @@ static invar_status hear(invar_processes *p, unsigned rank, int32_t *word)
 }
 
 /* Every rank says one word to rank 0; what it sends next belongs to another exchange. */
-static invar_status listen_to_ranks(invar_processes *p, inv_watch *w)
+static invar_status listen_to_ranks(inv_processes *p, inv_watch *w)
 {
 	for (unsigned r = 1; r < p->t->size; r++) {
 		int32_t word;
@@ -70,7 +72,7 @@ static invar_status listen_to_ranks(invar_processes *p, inv_watch *w)
 	return INVAR_OK;
 }
 
-static invar_status listen_to_rank_0(invar_processes *p, inv_watch *w)
+static invar_status listen_to_rank_0(inv_processes *p, inv_watch *w)
 {
 	int32_t word;
 	invar_status st = w->told ? INVAR_OK : hear(p, 0, &word);
@@ -82,7 +84,7 @@ static invar_status listen_to_rank_0(invar_processes *p, inv_watch *w)
 	return st;
 }
 
-static invar_status listen_to(invar_processes *p, inv_watch *w)
+static invar_status listen_to(inv_processes *p, inv_watch *w)
 {
 	invar_status st = p->t->rank ? listen_to_rank_0(p, w) : listen_to_ranks(p, w);
 
@@ -94,7 +96,7 @@ static invar_status listen_to(invar_processes *p, inv_watch *w)
 invar_status inv_watch_progress(inv_watch *w, const char *stage, uint64_t done,
                                 uint64_t total)
 {
-	invar_processes *p = watched(w);
+	inv_processes *p = watched(w);
 	invar_status st = p ? listen_to(p, w) : INVAR_OK;
 
 	w->stage = stage;
@@ -106,7 +108,7 @@ invar_status inv_watch_progress(inv_watch *w, const char *stage, uint64_t done,
 }
 
 /* Until all other ranks have ended; rank 0 may be told to stop meanwhile. */
-static invar_status await_ranks(invar_processes *p, inv_watch *w, invar_status st)
+static invar_status await_ranks(inv_processes *p, inv_watch *w, invar_status st)
 {
 	double began = inv_wall_seconds();
 	bool stop = st != INVAR_OK;
@@ -130,7 +132,7 @@ static invar_status await_ranks(invar_processes *p, inv_watch *w, invar_status s
 	return st;
 }
 
-static invar_status await_rank_0(invar_processes *p, inv_watch *w, invar_status st)
+static invar_status await_rank_0(inv_processes *p, inv_watch *w, invar_status st)
 {
 	double began = inv_wall_seconds();
 
@@ -145,12 +147,12 @@ static invar_status await_rank_0(invar_processes *p, inv_watch *w, invar_status 
 /* A rank that stopped because another one failed has no message of its own. */
 invar_status inv_watch_finish(inv_watch *w, invar_status st)
 {
-	invar_processes *p = watched(w);
+	inv_processes *p = watched(w);
 	char text[INV_RANK_SENTENCE];
 
 	if (!p)
 		return st;
-	invar_last_error_spelled(INV_MARKED, text, sizeof text);
+	inv_last_error_spelled(INV_MARKED, text, sizeof text);
 	if (p->t->rank) {
 		bool own = !w->told;
 
@@ -161,7 +163,7 @@ invar_status inv_watch_finish(inv_watch *w, invar_status st)
 		invar_status all = await_ranks(p, w, st);
 
 		if (st == INVAR_OK && all != INVAR_OK)
-			invar_last_error_spelled(INV_MARKED, text, sizeof text);
+			inv_last_error_spelled(INV_MARKED, text, sizeof text);
 		st = told || (st == INVAR_OK && w->told) ? INVAR_OK : all;
 	}
 	if (p->broken)

@@ -43,7 +43,7 @@ invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])
 	return st;
 }
 
-invar_status invar_file_sha256(invar_context *ctx, const char *path, char hex[65])
+invar_status inv_file_sha256(invar_context *ctx, const char *path, char hex[65])
 {
 	(void)ctx;
 	return inv_sha256_file(path, hex);

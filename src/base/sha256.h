@@ -14,4 +14,7 @@ invar_status inv_sha256_digest(const void *data, size_t bytes,
                                unsigned char digest[INV_SHA256_BYTES]);
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX]);
 
+/* SHA-256 of a file as 64 hexadecimal digits. */
+invar_status inv_file_sha256(invar_context *ctx, const char *path, char hex[65]);
+
 #endif

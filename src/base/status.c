@@ -25,7 +25,7 @@ const char *invar_last_error(void)
 	return last_error;
 }
 
-const char *invar_last_error_topic(void)
+const char *inv_last_error_topic(void)
 {
 	return topic;
 }
@@ -81,7 +81,7 @@ static void replace_marks(const char *sentence, const char *prefix, char *out, s
 		out[fill] = '\0';
 }
 
-const char *invar_last_error_spelled(const char *prefix, char *out, size_t size)
+const char *inv_last_error_spelled(const char *prefix, char *out, size_t size)
 {
 	replace_marks(marked, prefix, out, size);
 	return out;

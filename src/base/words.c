@@ -122,7 +122,7 @@ void inv_closest_try(inv_closest *n, const char *candidate)
 	}
 }
 
-const char *invar_nearest(const char *word, const char *choices, char out[INV_WORD])
+const char *inv_nearest_word(const char *word, const char *choices, char out[INV_WORD])
 {
 	char name[INV_WORD];
 	inv_closest n;
@@ -142,7 +142,7 @@ const char *inv_hint(const char *word, const char *names, char out[INV_HINT])
 {
 	char near[INV_WORD];
 
-	invar_nearest(word, names, near);
+	inv_nearest_word(word, names, near);
 	snprintf(out, INV_HINT, *near ? "; did you mean %s?" : "%s", near);
 	return out;
 }

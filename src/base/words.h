@@ -42,4 +42,7 @@ void inv_closest_try(inv_closest *n, const char *candidate);
 enum { INV_HINT = 96 };
 const char *inv_hint(const char *word, const char *names, char out[INV_HINT]);
 
+/* The word in "a|b|c" closest to a mistyped one, at most 63 bytes; "" if none is close. */
+const char *inv_nearest_word(const char *word, const char *choices, char out[64]);
+
 #endif

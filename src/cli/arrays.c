@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arrays.c - shapes spelled out, and the first NaN named by its place. */
 #include "cli/arrays.h"
+#include "formats/npy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +12,9 @@ static void spell_shape(inv_given_array *g)
 	size_t fill = 1;
 
 	snprintf(g->shape, sizeof g->shape, "[");
-	for (unsigned i = 0; i < invar_array_rank(g->array) && fill < sizeof g->shape; i++)
+	for (unsigned i = 0; i < g->array->h.rank && fill < sizeof g->shape; i++)
 		fill += (size_t)snprintf(g->shape + fill, sizeof g->shape - fill, "%s%llu",
-		                         i ? ", " : "",
-		                         (unsigned long long)invar_array_shape(g->array)[i]);
+		                         i ? ", " : "", (unsigned long long)g->array->h.shape[i]);
 	if (fill < sizeof g->shape)
 		snprintf(g->shape + fill, sizeof g->shape - fill, "]");
 }
@@ -39,8 +39,8 @@ void inv_array_drop(inv_given_array *g)
 /* Names the first NaN or Inf by its place, "[3, 0, 7]". */
 static invar_status check_finite(inv_session *s, const inv_given_array *g, uint64_t count)
 {
-	const uint64_t *shape = invar_array_shape(g->array);
-	unsigned rank = invar_array_rank(g->array);
+	const uint64_t *shape = g->array->h.shape;
+	unsigned rank = g->array->h.rank;
 	uint64_t at = 0, stride = count;
 	char place[128] = "";
 	size_t fill = 0;
@@ -65,7 +65,7 @@ invar_status inv_array_take(inv_session *s, inv_given_array *g)
 
 	if (!g->array)
 		return INVAR_OK;
-	count = invar_array_size(g->array);
+	count = g->array->h.cells;
 	if (count > SIZE_MAX / sizeof *g->data ||
 	    !(g->data = malloc(count ? (size_t)count * sizeof *g->data : 1)))
 		return inv_no_memory(s);

@@ -5,6 +5,7 @@
 #define INV_CLI_ARRAYS_H
 
 #include "cli/session.h"
+#include "formats/npy.h"
 
 typedef struct inv_given_array {
 	const char *path;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -107,8 +108,7 @@ static invar_status run_apply(inv_session *s)
 	compare_name(s, adapter);
 	st = take_strength(s, &adapter);
 	if (st == INVAR_OK)
-		st =
-			invar_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
+		st = inv_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
 		                                 inv_name_json(inv_text(s, "output")), "dtype",

@@ -12,10 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "images/augment/augment.h"
+#include "images/image.h"
+#include "images/spec.h"
 #include "report/sheet.h"
 
 static const inv_example examples[] = {
@@ -78,12 +82,12 @@ static invar_status run_tensors(inv_session *s, invar_augment *a)
 		return inv_fault(s, INVAR_E_USE,
 		                 "unexpected argument '%s': only one NumPy file can be given",
 		                 s->argument[2]);
-	if (invar_options_is_set(s->options, "normalize"))
+	if (inv_options_is_set(s->options, "normalize"))
 		st = invar_augment_pixels(a, inv_text(s, "normalize"));
 	return st == INVAR_OK
-	           ? invar_augment_apply_file(a, s->options, s->argument[1],
-	                                      inv_text(s, "params"), inv_text(s, "output"),
-	                                      inv_text(s, "params-out"))
+	           ? inv_augment_apply_file(a, s->options, s->argument[1],
+	                                    inv_text(s, "params"), inv_text(s, "output"),
+	                                    inv_text(s, "params-out"))
 	           : st;
 }
 
@@ -183,15 +187,15 @@ static void spell(const char *column, double value, char *out, size_t size)
 /* The chain that was drawn from a set, two numbers beside it and the others below. */
 static void describe(const invar_augment *a, const float *row, char text[LINES][LINE])
 {
-	const char *spec = invar_augment_spec(a);
-	bool set = invar_augment_columns(a) && strcmp(invar_augment_column(a, 0), "chain") == 0;
+	const char *spec = inv_augment_spec(a);
+	bool set = invar_augment_columns(a) && strcmp(inv_augment_column(a, 0), "chain") == 0;
 	size_t chain = set ? (size_t)row[0] : 0, said = 0;
 
 	if (set)
 		chain_words(spec, chain, text[0], LINE);
 	for (size_t i = set; i < invar_augment_columns(a); i++)
-		if (!set || belongs(spec, invar_augment_column(a, i), chain))
-			spell(invar_augment_column(a, i), (double)row[i], text[said++ >= 2], LINE);
+		if (!set || belongs(spec, inv_augment_column(a, i), chain))
+			spell(inv_augment_column(a, i), (double)row[i], text[said++ >= 2], LINE);
 }
 
 static invar_status add_cell(inv_session *s, sheet *h, const float *tensor,
@@ -200,7 +204,7 @@ static invar_status add_cell(inv_session *s, sheet *h, const float *tensor,
 	inv_sheet_cell *cell = &h->cells[h->count];
 	uint8_t *rgb;
 	invar_status st =
-		invar_tensor_to_image(s->ctx, tensor, shape, inv_text(s, "normalize"), &rgb);
+		inv_tensor_to_image(s->ctx, tensor, shape, inv_text(s, "normalize"), &rgb);
 
 	if (st != INVAR_OK)
 		return st;
@@ -263,7 +267,7 @@ static invar_status prepare(inv_session *s, const invar_augment *a, const uint8_
 	invar_status st = asked ? INVAR_OK : inv_no_memory(s);
 
 	if (st == INVAR_OK && side && !*end) {
-		if ((st = invar_augment_prepared(a, seen, needed)) == INVAR_OK) {
+		if ((st = inv_augment_prepared(a, seen, needed)) == INVAR_OK) {
 			snprintf(number, sizeof number, "%" PRIu64, needed[2]);
 			st = invar_options_set(s->options, "size", number);
 		}
@@ -282,7 +286,7 @@ static invar_status add_original(inv_session *s, const invar_augment *a, sheet *
 	uint64_t clean[4];
 	float *seen = malloc(t->shape[1] * t->shape[2] * t->shape[3] * sizeof *seen);
 	invar_status st =
-		seen ? invar_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory(s);
+		seen ? inv_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory(s);
 
 	snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
 	snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1, name_of(path));
@@ -337,11 +341,11 @@ static size_t columns_of(const inv_session *s, const char *title)
 static invar_status write_sheet(inv_session *s, const invar_augment *a, const sheet *h)
 {
 	char below[200];
-	inv_sheet page = {.title = invar_augment_spec(a),
+	inv_sheet page = {.title = inv_augment_spec(a),
 	                  .subtitle = below,
 	                  .cells = h->cells,
 	                  .count = h->count,
-	                  .columns = columns_of(s, invar_augment_spec(a))};
+	                  .columns = columns_of(s, inv_augment_spec(a))};
 
 	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu",
 	         inv_text(s, "size"), inv_text(s, "normalize"),
@@ -410,8 +414,8 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 	json_t *columns = json_array();
 
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
-		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
-	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", invar_augment_spec(a),
+		json_array_append_new(columns, json_string(inv_augment_column(a, i)));
+	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", inv_augment_spec(a),
 	                                   "columns", columns, "output",
 	                                   inv_name_json(inv_text(s, "output"))));
 }
@@ -440,7 +444,7 @@ static invar_status run_augment(inv_session *s)
 
 static const char *operation_name(size_t i, char out[INV_ITEM])
 {
-	const char *names = invar_augment_names();
+	const char *names = inv_augment_names();
 
 	for (; i && *names; i--) {
 		names += strcspn(names, "|");
@@ -456,7 +460,7 @@ static const char *operation_sentence(size_t i, char out[INV_ITEM])
 
 	if (!operation_name(i, name))
 		return NULL;
-	snprintf(out, INV_ITEM, "%.60s: %s.", name, invar_augment_help(name));
+	snprintf(out, INV_ITEM, "%.60s: %s.", name, inv_augment_help(name));
 	return out;
 }
 

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
+#include "bank/bank.h"
 #include "cli/arrays.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "measure/check.h"
 #include "report/line_text.h"
 #include "report/results_table.h"
 
@@ -37,7 +40,7 @@ static const invar_option own[] = {
 static invar_status check_bank(inv_session *s, const invar_adapter *e, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open(s->ctx, s->argument[1], &bank);
+	invar_status st = inv_bank_open(s->ctx, s->argument[1], &bank);
 
 	if (st == INVAR_OK)
 		st = invar_check(e, bank, s->options, out);
@@ -52,8 +55,8 @@ static invar_status check_array(inv_session *s, const invar_adapter *e, invar_re
 	invar_status st = inv_array_look(s, s->argument[1], &a);
 
 	if (st == INVAR_OK) {
-		shape = invar_array_shape(a.array);
-		if (invar_array_rank(a.array) != 2 || shape[1] != invar_adapter_input(e))
+		shape = a.array->h.shape;
+		if (a.array->h.rank != 2 || shape[1] != invar_adapter_input(e))
 			st = inv_fault(s, INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]",
 			               a.path, a.shape, invar_adapter_path(e), invar_adapter_input(e));
 	}

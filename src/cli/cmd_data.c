@@ -16,6 +16,7 @@
 #include "cli/help.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "images/dataset.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -94,18 +95,18 @@ static invar_status look_into(inv_session *s, const contents *c, split *p)
 {
 	invar_status st;
 
-	p->count = invar_dataset_count(c->dataset, p->name);
-	p->has_labels = invar_dataset_has_labels(c->dataset, p->name);
+	p->count = inv_dataset_count(c->dataset, p->name);
+	p->has_labels = inv_dataset_has_labels(c->dataset, p->name);
 	p->labels = malloc(p->count * sizeof *p->labels + 1);
 	p->class_counts = calloc(c->classes + 1, sizeof *p->class_counts);
 	if (!p->labels || !p->class_counts)
 		return inv_no_memory(s);
-	if ((st = invar_dataset_labels(c->dataset, p->name, p->labels)) != INVAR_OK)
+	if ((st = inv_dataset_labels(c->dataset, p->name, p->labels)) != INVAR_OK)
 		return st;
 	for (uint64_t i = 0; i < p->count; i++)
 		if (p->labels[i] >= 0)
 			p->class_counts[p->labels[i]]++;
-	return invar_dataset_survey(c->dataset, p->name, inv_flag(s, "check"), &p->survey);
+	return inv_dataset_survey(c->dataset, p->name, inv_flag(s, "check"), &p->survey);
 }
 
 static invar_status look(inv_session *s, contents *c)
@@ -114,13 +115,13 @@ static invar_status look(inv_session *s, contents *c)
 
 	if (st != INVAR_OK)
 		return st;
-	c->classes = invar_dataset_classes(c->dataset);
-	c->splits = invar_dataset_splits(c->dataset);
+	c->classes = inv_dataset_classes(c->dataset);
+	c->splits = inv_dataset_splits(c->dataset);
 	c->split = calloc(c->splits, sizeof *c->split);
 	if (!c->split)
 		return inv_no_memory(s);
 	for (size_t i = 0; i < c->splits && st == INVAR_OK; i++) {
-		c->split[i].name = invar_dataset_split(c->dataset, i);
+		c->split[i].name = inv_dataset_split_name(c->dataset, i);
 		st = look_into(s, c, &c->split[i]);
 	}
 	return st;
@@ -197,7 +198,7 @@ static bool print_splits(const contents *c)
 
 static void class_cell(inv_table *t, const invar_dataset *d, size_t k)
 {
-	const char *name = invar_dataset_class(d, k), *title = invar_dataset_class_title(d, k);
+	const char *name = inv_dataset_class(d, k), *title = inv_dataset_class_title(d, k);
 
 	if (strcmp(name, title) == 0)
 		inv_table_cell(t, "%s", name);
@@ -247,7 +248,7 @@ static void print_others(const contents *c)
 	const char *name;
 	bool any = false;
 
-	for (size_t i = 0; (name = invar_dataset_offered(c->dataset, i)); i++)
+	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
 		if (!is_open(c, name)) {
 			printf("%s %s", any ? "," : "also there, by --split:", name);
 			any = true;
@@ -270,9 +271,9 @@ static json_t *classes_json(const contents *c)
 
 	for (size_t k = 0; k < c->classes; k++)
 		json_array_append_new(
-			all, json_pack("{s:o, s:o}", "name",
-		                   inv_name_json(invar_dataset_class(c->dataset, k)), "title",
-		                   inv_name_json(invar_dataset_class_title(c->dataset, k))));
+			all,
+			json_pack("{s:o, s:o}", "name", inv_name_json(inv_dataset_class(c->dataset, k)),
+		              "title", inv_name_json(inv_dataset_class_title(c->dataset, k))));
 	return all;
 }
 
@@ -298,7 +299,7 @@ static json_t *contents_json(const contents *c)
 
 	for (size_t i = 0; i < c->splits; i++)
 		json_array_append_new(splits, split_json(c, &c->split[i]));
-	for (size_t i = 0; (name = invar_dataset_offered(c->dataset, i)); i++)
+	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
 		json_array_append_new(there, inv_name_json(name));
 	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", inv_name_json(c->text), "splits",
 	                 splits, "splits_there", there, "classes", classes_json(c));
@@ -336,7 +337,7 @@ static invar_status add_cell(inv_session *s, const contents *c, const split *p,
 	uint8_t *rgb = NULL;
 	char *detail = NULL;
 	invar_status st =
-		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
+		inv_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
 
 	if (st == INVAR_E_FORMAT && inv_flag(s, "skip-broken"))
 		return INVAR_OK;
@@ -348,7 +349,7 @@ static invar_status add_cell(inv_session *s, const contents *c, const split *p,
 		return inv_no_memory(s);
 	cell->detail = detail;
 	if (p->labels[row] >= 0)
-		cell->caption = invar_dataset_class_title(c->dataset, (size_t)p->labels[row]);
+		cell->caption = inv_dataset_class_title(c->dataset, (size_t)p->labels[row]);
 	return INVAR_OK;
 }
 
@@ -464,7 +465,7 @@ static invar_status run_data(inv_session *s)
 
 static const char *kind_sentence(size_t i, char out[INV_ITEM])
 {
-	const char *about, *kind = invar_dataset_kind(i, NULL, &about);
+	const char *about, *kind = inv_dataset_kind_about(i, NULL, &about);
 
 	if (!kind)
 		return NULL;

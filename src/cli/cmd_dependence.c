@@ -93,14 +93,13 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 	const inv_given_array *both[2] = {x, z};
 
 	for (int i = 0; i < 2; i++) {
-		const uint64_t *shape = invar_array_shape(both[i]->array);
+		const uint64_t *shape = both[i]->array->h.shape;
 
-		if (invar_array_rank(both[i]->array) != 2 || !shape[0] || !shape[1] ||
-		    shape[1] > UINT32_MAX)
+		if (both[i]->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
 			return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
 			                 both[i]->path, both[i]->shape);
 	}
-	if (invar_array_shape(x->array)[0] != invar_array_shape(z->array)[0])
+	if (x->array->h.shape[0] != z->array->h.shape[0])
 		return inv_fault(
 			s, INVAR_E_MISMATCH,
 			"%s has shape %s and %s has shape %s, but both need the same number of rows",
@@ -111,7 +110,7 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 static invar_status measure_dependence(inv_session *s, const inv_given_array *x,
                                        const inv_given_array *z)
 {
-	const uint64_t *sx = invar_array_shape(x->array), *sz = invar_array_shape(z->array);
+	const uint64_t *sx = x->array->h.shape, *sz = z->array->h.shape;
 	invar_results *r;
 	invar_status st = invar_dependence(s->ctx, x->data, (uint32_t)sx[1], z->data,
 	                                   (uint32_t)sz[1], sx[0], s->options, &r);

@@ -27,7 +27,7 @@ static const invar_option own[] = {
 static invar_status diagnose(inv_session *s, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
+	invar_status st = invar_bank_open(s->ctx, s->argument[0], s->options, &bank);
 
 	*out = NULL;
 	if (st == INVAR_OK)

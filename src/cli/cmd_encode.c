@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bank/bank.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
@@ -188,13 +189,13 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(
-			all, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name", inv_name_json(name),
-		                   "rows", (json_int_t)invar_bank_rows(b, name), "copies",
-		                   (json_int_t)invar_bank_copies(b, name), "labels",
-		                   invar_bank_has_labels(b, name), "names",
-		                   invar_bank_has_names(b, name), "views",
-		                   invar_bank_has_views(b, name, INVAR_CLEAN)));
+		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name",
+		                                     inv_name_json(name), "rows",
+		                                     (json_int_t)invar_bank_rows(b, name), "copies",
+		                                     (json_int_t)invar_bank_copies(b, name),
+		                                     "labels", invar_bank_has_labels(b, name),
+		                                     "names", inv_bank_has_names(b, name), "views",
+		                                     invar_bank_has_views(b, name, INVAR_CLEAN)));
 	}
 	return all;
 }
@@ -231,7 +232,7 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 static invar_status tell_result(inv_session *s, const char *output, const char *name)
 {
 	invar_bank *b;
-	invar_status st = invar_bank_open(s->ctx, output, &b);
+	invar_status st = inv_bank_open(s->ctx, output, &b);
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",

@@ -10,13 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
+#include "base/file.h"
+#include "base/status.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/plots.h"
 #include "cli/term.h"
+#include "measure/measurement.h"
 #include "report/line_text.h"
 #include "report/results_table.h"
+#include "run/results.h"
+#include "run/run.h"
 
 static const inv_example examples[] = {
 	{"invar eval bank run", "measures the adapter of a run"},
@@ -113,7 +119,7 @@ static char *title_of(const char *path)
 	if (end - start > strlen(ending) &&
 	    strncmp(path + end - strlen(ending), ending, strlen(ending)) == 0)
 		end -= strlen(ending);
-	if (strcmp(path + start, INVAR_RUN_ADAPTER) == 0 && start > 1)
+	if (strcmp(path + start, INV_RUN_ADAPTER) == 0 && start > 1)
 		for (end = start - 1, start = end; start > 0 && path[start - 1] != '/'; start--)
 			;
 	return strndup(path + start, end - start);
@@ -154,8 +160,8 @@ static void print_heading(const invar_results *r)
 {
 	const char *encoder = invar_results_about(r, "encoder");
 	const char *augment = invar_results_about(r, "augment");
-	double points = invar_results_about_number(r, "points");
-	double copies = invar_results_about_number(r, "copies");
+	double points = inv_results_about_number(r, "points");
+	double copies = inv_results_about_number(r, "copies");
 
 	inv_print_line(stdout,
 	               "%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
@@ -163,7 +169,7 @@ static void print_heading(const invar_results *r)
 	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
 	               augment ? ": " : "", points, points == 1 ? "" : "s",
 	               invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
-	               invar_results_about_number(r, "dim"));
+	               inv_results_about_number(r, "dim"));
 	putchar('\n');
 }
 
@@ -197,7 +203,7 @@ static invar_status save_table(inv_session *s, const invar_results *r, const cha
 	if (f && fclose(f) != 0 && st == INVAR_OK)
 		st = inv_no_memory(s);
 	if (st == INVAR_OK)
-		st = invar_file_write(s->ctx, path, text, bytes);
+		st = inv_file_write(s->ctx, path, text, bytes);
 	free(text);
 	return st;
 }
@@ -239,7 +245,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 		snprintf(id, sizeof id, "%zu", 1 + i);
 		if (access(run, W_OK) != 0)
 			inv_print_line(stderr, "%s/%s is not saved: the run is not writable", run,
-			               INVAR_RUN_METRICS);
+			               INV_RUN_METRICS);
 		else
 			st = invar_run_keep_results(s->ctx, run, r, id);
 	}
@@ -269,7 +275,7 @@ static invar_status certify(inv_session *s, const invar_bank *bank, const column
 static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
+	invar_status st = invar_bank_open(s->ctx, s->argument[0], s->options, &bank);
 
 	*out = NULL;
 	if (st == INVAR_OK)
@@ -284,7 +290,7 @@ static invar_status measure_bank(inv_session *s, const columns *c, invar_results
 /* Shows and keeps results; those that are not complete are kept by their runs alone. */
 static invar_status conclude(inv_session *s, const columns *c, const invar_results *r)
 {
-	invar_status st = invar_results_is_complete(r) ? show_results(s, r) : INVAR_OK;
+	invar_status st = inv_results_is_complete(r) ? show_results(s, r) : INVAR_OK;
 
 	if (st == INVAR_OK && inv_text(s, "plots"))
 		st = draw_results(s, r);
@@ -313,7 +319,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 		st = measure_bank(s, c, &results);
 	if (!results)
 		return st;
-	invar_last_error_spelled("--", sentence, sizeof sentence);
+	inv_last_error_spelled("--", sentence, sizeof sentence);
 	if (st == INVAR_OK)
 		st = conclude(s, c, results);
 	else if (conclude(s, c, results) == INVAR_OK)
@@ -338,7 +344,7 @@ static invar_status run_eval(inv_session *s)
 
 static const char *measurement_sentence(size_t i, char out[INV_ITEM])
 {
-	const char *title, *about, *name = invar_measurement(i, &title, &about);
+	const char *title, *about, *name = inv_measurement_about(i, &title, &about);
 
 	if (!name)
 		return NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/options.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -71,25 +72,10 @@ static invar_status take_card(inv_session *s)
 {
 	if (!inv_flag(s, "card"))
 		return INVAR_OK;
-	if (invar_options_is_set(s->options, "format") && !is_card(s))
+	if (inv_options_is_set(s->options, "format") && !is_card(s))
 		return inv_fault(s, INVAR_E_USE, "--card and --format %s differ; use only one",
 		                 inv_text(s, "format"));
 	return invar_options_set(s->options, "format", "card");
-}
-
-static invar_status export_pair(inv_session *s, const invar_adapter *e)
-{
-	invar_options *o = NULL;
-	invar_encoder *F = NULL;
-	invar_status st = inv_second_options(s, &o);
-
-	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, inv_text(s, "with-encoder"), o, &F);
-	if (st == INVAR_OK)
-		st = invar_adapter_export_with(e, F, s->options, inv_text(s, "output"));
-	invar_encoder_close(F);
-	invar_options_free(o);
-	return st;
 }
 
 static invar_status report(inv_session *s, const invar_adapter *e)
@@ -110,20 +96,28 @@ static invar_status report(inv_session *s, const invar_adapter *e)
 
 static invar_status run_export(inv_session *s)
 {
+	const char *weights = inv_text(s, "with-encoder");
+	invar_options *o = NULL;
+	invar_encoder *F = NULL;
 	invar_adapter *e = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "output"), "the output file is missing: -o FILE")) !=
-	        INVAR_OK ||
-	    (st = take_card(s)) != INVAR_OK || (st = check_encoder(s)) != INVAR_OK ||
-	    (st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
-	    (st = invar_adapter_open(s->ctx, s->argument[0], &e)) != INVAR_OK)
-		return st;
-	st = inv_text(s, "with-encoder")
-	         ? export_pair(s, e)
-	         : invar_adapter_export(e, s->options, inv_text(s, "output"));
-	if (st == INVAR_OK)
-		st = report(s, e);
+	INV_TRY(inv_need(s, inv_text(s, "output"), "the output file is missing: -o FILE"));
+	INV_TRY(take_card(s));
+	INV_TRY(check_encoder(s));
+	INV_TRY(check_output(s));
+	INV_TRY(inv_session_start(s));
+
+	INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[0], &e));
+	if (weights) {
+		INV_TRY_OR(end, inv_second_options(s, &o));
+		INV_TRY_OR(end, invar_encoder_open(s->ctx, weights, o, &F));
+	}
+	INV_TRY_OR(end, invar_adapter_export(e, F, s->options, inv_text(s, "output")));
+	st = report(s, e);
+end:
+	invar_encoder_close(F);
+	invar_options_free(o);
 	invar_adapter_close(e);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

@@ -9,6 +9,7 @@
 #include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "encoders/encoder.h"
 
 static const inv_example examples[] = {
 	{"invar features images.npy -o features.npy --weights dino_deitsmall8_pretrain.pth",
@@ -91,8 +92,8 @@ static invar_status run_features(inv_session *s)
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
-		st = invar_encoder_run_file(encoder, s->argument[0], output,
-		                            half ? INVAR_FLOAT16 : INVAR_FLOAT32, shape);
+		st = inv_encoder_run_file(encoder, s->argument[0], output,
+		                          half ? INVAR_FLOAT16 : INVAR_FLOAT32, shape);
 	if (st == INVAR_OK)
 		st = tell_result(s, encoder, shape);
 	invar_encoder_close(encoder);

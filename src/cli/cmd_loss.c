@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
+#include "adapter/losses/loss.h"
+#include "base/options.h"
 #include "cli/command_options.h"
 #include "cli/loss_arrays.h"
 #include "cli/loss_output.h"
@@ -155,14 +158,14 @@ static invar_status take_list(inv_session *s, const char *name, const char *cons
 	size_t count = 0;
 
 	*out = NULL;
-	while (invar_options_text(s->options, name, count))
+	while (inv_options_text(s->options, name, count))
 		count++;
 	if (!count)
 		return INVAR_OK;
 	if (!(list = calloc(count + 1, sizeof *list)))
 		return inv_no_memory(s);
 	for (size_t i = 0; i < count; i++)
-		list[i] = invar_options_text(s->options, name, i);
+		list[i] = inv_options_text(s->options, name, i);
 	*out = list;
 	return INVAR_OK;
 }
@@ -239,9 +242,9 @@ static const char *other_kinds(const inv_session *s, const char *option, const c
 	size_t fill = 0;
 
 	for (size_t i = 0; fill < KINDS; i++) {
-		if (!(other = invar_options_part(s->options, option, i)))
+		if (!(other = inv_options_part(s->options, option, i)))
 			break;
-		next = invar_options_part(s->options, option, i + 1);
+		next = inv_options_part(s->options, option, i + 1);
 		if (strcmp(other, kind) == 0)
 			return NULL;
 		fill += (size_t)snprintf(out + fill, KINDS - fill, "%s%s",
@@ -277,7 +280,7 @@ static invar_status check_given(inv_session *s, const char *kind)
 	for (size_t i = 0; i < invar_options_count(s->options) && st == INVAR_OK; i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
-		if (invar_options_is_set(s->options, name))
+		if (inv_options_is_set(s->options, name))
 			st = check_option(s, name, kind);
 	}
 	return st;
@@ -286,9 +289,9 @@ static invar_status check_given(inv_session *s, const char *kind)
 /* Weights beside a decoder. */
 static invar_status check_weights(inv_session *s, const loss_values *v)
 {
-	const char *name = invar_options_is_set(s->options, "alpha")  ? "alpha"
-	                   : invar_options_is_set(s->options, "beta") ? "beta"
-	                                                              : NULL;
+	const char *name = inv_options_is_set(s->options, "alpha")  ? "alpha"
+	                   : inv_options_is_set(s->options, "beta") ? "beta"
+	                                                            : NULL;
 
 	if (!name || v->decoder)
 		return INVAR_OK;
@@ -323,10 +326,10 @@ static invar_status check_clean(inv_session *s, const loss_inputs *in)
 
 	if (!clean->array)
 		return INVAR_OK;
-	if (invar_array_rank(clean->array) != 2)
+	if (clean->array->h.rank != 2)
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
 		                 clean->path, clean->shape, d);
-	if (invar_array_shape(clean->array)[1] != d)
+	if (clean->array->h.shape[1] != d)
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s, but the adapter %s takes features of width %u",
 		                 clean->path, clean->shape, invar_adapter_path(in->adapter), d);
@@ -340,14 +343,14 @@ static invar_status check_views(inv_session *s, const loss_inputs *in)
 
 	if (!views->array)
 		return INVAR_OK;
-	shape = invar_array_shape(views->array);
-	if (invar_array_rank(views->array) != 2 || shape[0] % 2 ||
+	shape = views->array->h.shape;
+	if (views->array->h.rank != 2 || shape[0] % 2 ||
 	    shape[1] != invar_adapter_input(in->adapter))
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
 		                 "pair",
 		                 views->path, views->shape, invar_adapter_input(in->adapter));
-	clean = in->clean.array ? invar_array_shape(in->clean.array) : NULL;
+	clean = in->clean.array ? in->clean.array->h.shape : NULL;
 	if (clean && 2 * clean[0] != shape[0])
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s, but with %s of shape %s it must have %llu rows",
@@ -359,16 +362,15 @@ static invar_status check_views(inv_session *s, const loss_inputs *in)
 /* Vicinal rows have the shape of the clean ones, the origin that of one row. */
 static invar_status check_keep(inv_session *s, const loss_inputs *in)
 {
-	const uint64_t *clean = invar_array_shape(in->clean.array);
+	const uint64_t *clean = in->clean.array->h.shape;
 	const inv_given_array *v = &in->vicinal, *m = &in->origin;
 
-	if (v->array && (invar_array_rank(v->array) != 2 ||
-	                 memcmp(invar_array_shape(v->array), clean, 2 * sizeof *clean) != 0))
+	if (v->array &&
+	    (v->array->h.rank != 2 || memcmp(v->array->h.shape, clean, 2 * sizeof *clean) != 0))
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s, but must have that of %s, %s", v->path, v->shape,
 		                 in->clean.path, in->clean.shape);
-	if (m->array &&
-	    (invar_array_rank(m->array) != 1 || invar_array_shape(m->array)[0] != clean[1]))
+	if (m->array && (m->array->h.rank != 1 || m->array->h.shape[0] != clean[1]))
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]",
 		                 m->path, m->shape, (unsigned long long)clean[1]);
 	return INVAR_OK;
@@ -415,7 +417,7 @@ static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs
 
 	if (!in->clean.array)
 		return INVAR_OK;
-	rows *= invar_array_shape(in->clean.array)[0];
+	rows *= in->clean.array->h.shape[0];
 	st = inv_draws_load(s, &v->draws, groups, rows, invar_adapter_input(in->adapter),
 	                    invar_adapter_output(in->adapter), &in->draws);
 	if (st == INVAR_OK && in->draws.projections)
@@ -424,55 +426,31 @@ static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs
 	return st;
 }
 
-static invar_status set_draws(const inv_given_draws *g, invar_loss *l)
-{
-	static const char *const parts[] = {"xz", "xx", "zz"};
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; g->draws && i < 3 * g->groups && st == INVAR_OK; i++) {
-		const inv_draws *d = &g->draws[i / 3];
-
-		st = invar_loss_set_draws(l, (uint32_t)(i / 3), parts[i % 3], d->directions[i % 3],
-		                          d->permutations[i % 3][0], d->permutations[i % 3][1]);
-	}
-	return st;
-}
-
-static invar_status set_arrays(const loss_inputs *given, invar_loss *l)
-{
-	const invar_array *clean = given->clean.array, *views = given->views.array;
-	invar_status st = INVAR_OK;
-
-	if (clean)
-		st = invar_loss_set_clean(l, given->clean.data, invar_array_shape(clean)[0]);
-	if (st == INVAR_OK && views)
-		st = invar_loss_set_views(l, given->views.data, invar_array_shape(views)[0] / 2);
-	if (st == INVAR_OK && given->augs.data)
-		st = invar_loss_set_copies(l, given->augs.data, (uint32_t)given->augs.groups,
-		                           (uint32_t)given->augs.samples);
-	if (st == INVAR_OK && given->vicinal.data)
-		st = invar_loss_set_vicinal(l, given->vicinal.data);
-	if (st == INVAR_OK && given->origin.data)
-		st = invar_loss_set_origin(l, given->origin.data);
-	if (st == INVAR_OK && given->decoder)
-		st = invar_loss_set_decoder(l, given->decoder);
-	return st == INVAR_OK ? set_draws(&given->draws, l) : st;
-}
-
 static invar_status compute(inv_session *s, const loss_values *v, const loss_inputs *given)
 {
-	invar_loss *l = NULL;
-	invar_status st = invar_loss_new(given->adapter, s->options, &l);
+	const inv_loss_input in = {.adapter = given->adapter,
+	                           .clean = given->clean.data,
+	                           .aug = given->augs.data,
+	                           .images = given->clean.array
+	                                         ? given->clean.array->h.shape[0]
+	                                         : given->views.array->h.shape[0] / 2,
+	                           .dim = invar_adapter_input(given->adapter),
+	                           .samples = (uint32_t)given->augs.samples,
+	                           .groups = (uint32_t)given->augs.groups,
+	                           .views = given->views.data,
+	                           .decoder = given->decoder,
+	                           .draws = given->draws.draws,
+	                           .vicinal = given->vicinal.data,
+	                           .origin = given->origin.data};
+	inv_loss_result result = {0};
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = set_arrays(given, l);
-	if (st == INVAR_OK)
-		st = invar_loss_compute(l);
-	if (st == INVAR_OK && v->grad.path)
-		st = inv_loss_write(s, &v->grad, l);
-	if (st == INVAR_OK)
-		st = inv_loss_print(s, l);
-	invar_loss_free(l);
+	INV_TRY_OR(end, inv_loss_evaluate(s->ctx, &in, s->options, &result));
+	if (v->grad.path)
+		INV_TRY_OR(end, inv_loss_write(s, &v->grad, &result));
+	st = inv_loss_print(s, &result);
+end:
+	inv_loss_result_clear(&result);
 	return st;
 }
 
@@ -519,7 +497,7 @@ static invar_status check_kind(inv_session *s, const char *kind)
 	size_t fill = 0;
 	const char *name;
 
-	for (size_t i = 0; (name = invar_loss_kind(i)) && fill < sizeof kinds; i++)
+	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
 		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
 	snprintf(kinds + fill, sizeof kinds - fill, "sw");
 	return inv_check_word(s, "KIND", kinds, kind);
@@ -586,8 +564,8 @@ static invar_status run_loss(inv_session *s)
 /* Those of the library, then our own. */
 static const char *kind_name(size_t i, char out[INV_ITEM])
 {
-	const char *kind = invar_loss_kind(i);
-	bool is_last = !kind && (i == 0 || invar_loss_kind(i - 1));
+	const char *kind = inv_loss_kind(i);
+	bool is_last = !kind && (i == 0 || inv_loss_kind(i - 1));
 
 	snprintf(out, INV_ITEM, "%s", kind ? kind : is_last ? "sw" : "");
 	return *out ? out : NULL;

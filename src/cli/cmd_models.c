@@ -3,12 +3,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/options.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "encoders/encoder.h"
+#include "formats/weights.h"
 
 static const inv_example examples[] = {
 	{"invar models list",
@@ -74,21 +77,21 @@ static const invar_option own[] = {
 
 /* ---- What is known ---------------------------------------------------------------- */
 
-const invar_model *inv_model_named(const char *name)
+const inv_known_model *inv_model_named(const char *name)
 {
-	for (size_t i = 0; i < invar_model_count(); i++)
-		if (strcmp(invar_model_at(i)->name, name) == 0)
-			return invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++)
+		if (strcmp(inv_model_at(i)->name, name) == 0)
+			return inv_model_at(i);
 	return NULL;
 }
 
-const invar_model *inv_model_of_file(const char *path)
+const inv_known_model *inv_model_of_file(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	const invar_model *found = NULL;
+	const inv_known_model *found = NULL;
 
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const invar_model *m = invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const inv_known_model *m = inv_model_at(i);
 
 		if (!m->file || strcmp(m->file, name) != 0)
 			continue;
@@ -99,13 +102,13 @@ const invar_model *inv_model_of_file(const char *path)
 	return found;
 }
 
-const invar_model *inv_model_of_hash(const char *hex)
+const inv_known_model *inv_model_of_hash(const char *hex)
 {
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const char *known = invar_model_at(i)->sha256;
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const char *known = inv_model_at(i)->sha256;
 
 		if (known && strcmp(known, hex) == 0)
-			return invar_model_at(i);
+			return inv_model_at(i);
 	}
 	return NULL;
 }
@@ -128,23 +131,23 @@ static invar_status check_target(inv_session *s)
 static invar_status convert(inv_session *s)
 {
 	const char *from = s->argument[1], *to = s->argument[2];
-	invar_weights *w;
+	inv_weights *w;
 	invar_status st;
 
 	if ((st = check_target(s)) != INVAR_OK ||
-	    (st = invar_weights_open(s->ctx, from, inv_text(s, "key"), &w)) != INVAR_OK)
+	    (st = inv_weights_open(s->ctx, from, inv_text(s, "key"), &w)) != INVAR_OK)
 		return st;
-	st = invar_weights_save(w, to);
+	st = inv_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
 		st =
 			inv_print_json(s, json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
-		                                "format", invar_weights_format(w), "key",
-		                                inv_name_json(invar_weights_key(w)), "tensors",
-		                                (json_int_t)invar_weights_count(w)));
+		                                "format", inv_weights_format_name(w), "key",
+		                                inv_name_json(inv_weights_key(w)), "tensors",
+		                                (json_int_t)inv_weights_count(w)));
 	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s has %zu %s from %s", to, invar_weights_count(w),
-		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);
-	invar_weights_close(w);
+		inv_term_say(s->term, "%s has %zu %s from %s", to, inv_weights_count(w),
+		             inv_noun(inv_weights_count(w), "tensor", "tensors"), from);
+	inv_weights_close(w);
 	return st;
 }
 
@@ -195,7 +198,7 @@ static invar_status check_use(inv_session *s, size_t action)
 	for (size_t i = 0; i < invar_options_count(s->options); i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
-		if (invar_options_is_set(s->options, name) && !is_listed(common, name) &&
+		if (inv_options_is_set(s->options, name) && !is_listed(common, name) &&
 		    !is_listed(actions[action].takes, name) &&
 		    !(actions[action].opens && !is_own(name)))
 			return inv_fault(s, INVAR_E_USE, "%s does not take --%s", actions[action].name,

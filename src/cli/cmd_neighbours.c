@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/neighbour_sheet.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "images/dataset.h"
 
 static const inv_example examples[] = {
 	{"invar neighbours bank run --data photos -o neighbours.png",
@@ -78,7 +80,7 @@ static const invar_option own[] = {
 static invar_status check_split(inv_session *s, const invar_bank *bank, const char *option,
                                 const char *split)
 {
-	if (invar_bank_has_split(bank, split))
+	if (inv_bank_has_split(bank, split))
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_USE, "--%s %s: %s has no such split", option, split,
 	                 s->argument[0]);
@@ -126,12 +128,12 @@ typedef struct opened {
 /* Was the bank made from the classes of the list, rather than from all of them? */
 static bool has_these_classes(const invar_bank *bank, const invar_dataset *images)
 {
-	size_t count = invar_dataset_classes(images);
+	size_t count = inv_dataset_classes(images);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = invar_bank_class(bank, (int64_t)i);
 
-		if (!name || strcmp(name, invar_dataset_class(images, i)) != 0)
+		if (!name || strcmp(name, inv_dataset_class(images, i)) != 0)
 			return false;
 	}
 	return !invar_bank_class(bank, (int64_t)count);
@@ -140,13 +142,13 @@ static bool has_these_classes(const invar_bank *bank, const invar_dataset *image
 /* The same classes as the images: --classes is for both. */
 static invar_status open_bank(inv_session *s, opened *all)
 {
-	invar_status st = invar_bank_open(s->ctx, s->argument[0], &all->bank);
+	invar_status st = inv_bank_open(s->ctx, s->argument[0], &all->bank);
 
 	if (st != INVAR_OK || !inv_text(s, "classes") ||
 	    has_these_classes(all->bank, all->images))
 		return st;
 	invar_bank_close(all->bank);
-	return invar_bank_open_with(s->ctx, s->argument[0], s->options, &all->bank);
+	return invar_bank_open(s->ctx, s->argument[0], s->options, &all->bank);
 }
 
 static invar_status open_all(inv_session *s, opened *all)

@@ -8,6 +8,7 @@
 #include "cli/outputs.h"
 #include "cli/report_page.h"
 #include "cli/term.h"
+#include "run/run.h"
 
 static const inv_example examples[] = {
 	{"invar report run --images photos",
@@ -114,7 +115,7 @@ static invar_status run_report(inv_session *s)
 	if (st != INVAR_OK || (st = check_runs(s)) != INVAR_OK)
 		return st;
 	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
-	                               : inv_path(s->argument[0], INVAR_RUN_REPORT);
+	                               : inv_path(s->argument[0], INV_RUN_REPORT);
 	st = output ? write_report(s, output) : inv_no_memory(s);
 	free(output);
 	if (st == INVAR_OK)

@@ -2,19 +2,21 @@
 /*
  * cmd_run.c - invar run: a whole study from a recipe.
  *
- * src/recipe/study reads the recipe and runs its stages; this file has what a user types
+ * src/study reads the recipe and runs its stages; this file has what a user types
  * and sees: --set, the plan, the tables, the list of failures.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/command_options.h"
 #include "cli/launch.h"
 #include "cli/recipe_words.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
-#include "recipe/study/yaml_tree.h"
+#include "run/run.h"
+#include "study/yaml_tree.h"
 
 static const inv_example examples[] = {
 	{"invar run study.yaml", "runs a study; the same again resumes, or does nothing"},
@@ -81,7 +83,7 @@ static invar_status read_recipe(inv_session *s, inv_study **out)
 
 	if (st != INVAR_OK)
 		return inv_study_fault(s, st, message);
-	for (size_t i = 0; (text = invar_options_text(s->options, "set", i)); i++)
+	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
 		if ((st = inv_recipe_set(s, tree, text)) != INVAR_OK) {
 			inv_node_free(tree);
 			return st;
@@ -109,7 +111,7 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 		             j->study->folder, j->total);
 	if (j->study->reports && j->runs)
 		inv_term_say(s->term, "%s/%s is the page; open it with a browser", j->study->folder,
-		             INVAR_RUN_REPORT);
+		             INV_RUN_REPORT);
 	else if (j->study->reports && j->tables)
 		inv_term_say(s->term, "%s: has no page, as no adapter was trained",
 		             j->study->folder);

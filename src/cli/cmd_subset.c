@@ -9,6 +9,7 @@
 
 #include "cli/command_options.h"
 #include "cli/term.h"
+#include "measure/subset.h"
 
 static const inv_example examples[] = {
 	{"invar subset bank -k 50 > classes.txt", "the 50 classes that are farthest apart"},
@@ -92,7 +93,7 @@ static invar_status choose(inv_session *s, const invar_bank *b, subset *c)
 	c->distance = calloc(c->count, sizeof *c->distance);
 	if (!c->label || !c->distance)
 		return inv_no_memory(s);
-	st = invar_subset(b, inv_text(s, "split"), c->count, c->label, c->distance);
+	st = inv_subset(b, inv_text(s, "split"), c->count, c->label, c->distance);
 	if (st != INVAR_OK)
 		return st;
 	inv_term_close(s->term);
@@ -109,7 +110,7 @@ static invar_status run_subset(inv_session *s)
 	invar_status st = inv_session_start(s);
 
 	if (st == INVAR_OK)
-		st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
+		st = invar_bank_open(s->ctx, s->argument[0], s->options, &bank);
 	if (st == INVAR_OK)
 		st = choose(s, bank, &c);
 	invar_bank_close(bank);

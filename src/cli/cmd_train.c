@@ -9,6 +9,7 @@
 #include "cli/outputs.h"
 #include "cli/term.h"
 #include "cli/trial_table.h"
+#include "run/run.h"
 
 enum { WORD = 2048 };
 
@@ -80,7 +81,7 @@ static invar_status explain_interrupt(inv_session *s)
 	const char *output = inv_text(s, "output");
 	char source[WORD], word[WORD];
 
-	if (!invar_run_is_begun(output, inv_flag(s, "force")))
+	if (!inv_run_is_begun(output, inv_flag(s, "force")))
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
@@ -91,7 +92,7 @@ static invar_status explain_interrupt(inv_session *s)
 /* What run.json says of the trial; NULL if there was none. Gives. */
 static json_t *trial_of(const char *run)
 {
-	char *path = inv_path(run, INVAR_RUN_JSON);
+	char *path = inv_path(run, INV_RUN_JSON);
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
 	json_t *trial = json_incref(json_object_get(json, "trial"));
 
@@ -127,8 +128,8 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 
 static invar_status tell_result(inv_session *s, const char *bank, const char *run)
 {
-	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
-	char *log = inv_path(run, INVAR_RUN_LOG);
+	char *adapter = inv_path(run, INV_RUN_ADAPTER);
+	char *log = inv_path(run, INV_RUN_LOG);
 	invar_status st = INVAR_OK;
 	const char *classes = bank ? inv_text(s, "classes") : NULL;
 	char from[WORD], to[WORD], list[WORD];
@@ -180,7 +181,7 @@ static invar_status train_on_banks(inv_session *s)
 	invar_status st = bank ? INVAR_OK : inv_no_memory(s);
 
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
-		st = invar_bank_open_with(s->ctx, s->argument[i], s->options, &bank[i]);
+		st = invar_bank_open(s->ctx, s->argument[i], s->options, &bank[i]);
 	if (st == INVAR_OK)
 		st = try_first(s, bank[0]);
 	if (st == INVAR_OK)
@@ -231,8 +232,8 @@ static invar_status check_output(inv_session *s, const char *output)
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 0; i < s->arguments; i++)
 		inv_reads_all(s, s->argument[i], "the features");
-	return invar_run_is_begun(output, 0) ? INVAR_OK
-	                                     : inv_check_output_folder(s, "-o", output);
+	return inv_run_is_begun(output, 0) ? INVAR_OK
+	                                   : inv_check_output_folder(s, "-o", output);
 }
 
 static invar_status run_train(inv_session *s)

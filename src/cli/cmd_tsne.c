@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/arrays.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
@@ -17,7 +18,9 @@
 #include "cli/outputs.h"
 #include "cli/plots.h"
 #include "cli/term.h"
+#include "formats/npy.h"
 #include "report/line_text.h"
+#include "run/results.h"
 
 static const inv_example examples[] = {
 	{"invar tsne features.npy -o map.npy", "one point per row, [n, 2]"},
@@ -93,8 +96,8 @@ static invar_status look_at_array(inv_session *s, tsne_call *c, size_t i)
 
 	if (st != INVAR_OK)
 		return st;
-	shape = invar_array_shape(a->array);
-	if (invar_array_rank(a->array) != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
+	shape = a->array->h.shape;
+	if (a->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
 		                 a->path, a->shape);
 	if (i && shape[1] != c->dim)
@@ -138,13 +141,12 @@ static invar_status read_labels_of(inv_session *s, const char *path, const char 
 	inv_given_array a = {0};
 	invar_status st = inv_array_look(s, path, &a);
 
-	if (st == INVAR_OK &&
-	    (invar_array_rank(a.array) != 1 || invar_array_shape(a.array)[0] != rows))
+	if (st == INVAR_OK && (a.array->h.rank != 1 || a.array->h.shape[0] != rows))
 		st = inv_fault(s, INVAR_E_MISMATCH,
 		               "--labels %s has shape %s, but must be [%llu] to label %s", path,
 		               a.shape, (unsigned long long)rows, array);
 	if (st == INVAR_OK)
-		st = invar_array_read_int64(a.array, 0, rows, out);
+		st = inv_npy_read_int(a.array, 0, rows, out);
 	inv_array_drop(&a);
 	return st;
 }
@@ -153,7 +155,7 @@ static size_t count_of(const inv_session *s, const char *list)
 {
 	size_t count = 0;
 
-	while (invar_options_text(s->options, list, count))
+	while (inv_options_text(s->options, list, count))
 		count++;
 	return count;
 }
@@ -175,7 +177,7 @@ static invar_status read_labels(inv_session *s, tsne_call *c)
 	if (!(c->labels = malloc((size_t)c->total * sizeof *c->labels)))
 		return inv_no_memory(s);
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++) {
-		const char *path = invar_options_text(s->options, "labels", files == 1 ? 0 : i);
+		const char *path = inv_options_text(s->options, "labels", files == 1 ? 0 : i);
 
 		st = read_labels_of(s, path, c->in[i].path, c->rows[i], c->labels + at);
 		at += c->rows[i];
@@ -245,16 +247,16 @@ static invar_status check_output(inv_session *s, const char *path)
 static invar_status check_outputs(inv_session *s)
 {
 	const char *path;
-	invar_status st = inv_need(s, invar_options_text(s->options, "output", 0),
+	invar_status st = inv_need(s, inv_options_text(s->options, "output", 0),
 	                           "the file for the result is missing: -o OUT.npy");
 
 	for (size_t i = 0; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the features");
-	for (size_t i = 0; (path = invar_options_text(s->options, "labels", i)); i++)
+	for (size_t i = 0; (path = inv_options_text(s->options, "labels", i)); i++)
 		inv_reads(s, path, "the labels");
 	inv_reads(s, inv_text(s, "class-names"), "the names");
-	for (size_t i = 0;
-	     st == INVAR_OK && (path = invar_options_text(s->options, "output", i)); i++)
+	for (size_t i = 0; st == INVAR_OK && (path = inv_options_text(s->options, "output", i));
+	     i++)
 		st = check_output(s, path);
 	return st;
 }
@@ -288,8 +290,8 @@ static invar_status write_outputs(inv_session *s, const tsne_call *c,
 	const char *path;
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0;
-	     st == INVAR_OK && (path = invar_options_text(s->options, "output", i)); i++) {
+	for (size_t i = 0; st == INVAR_OK && (path = inv_options_text(s->options, "output", i));
+	     i++) {
 		st = write_output(s, c, r, path);
 		if (st == INVAR_OK)
 			inv_term_say(s->term, "%s is written", path);
@@ -311,7 +313,7 @@ static invar_status print_json(inv_session *s, const tsne_call *c, const invar_r
 		json_array_append_new(inputs,
 		                      json_pack("{s:o, s:I}", "path", inv_name_json(c->in[i].path),
 		                                "rows", (json_int_t)c->rows[i]));
-	for (size_t i = 0; (path = invar_options_text(s->options, "output", i)); i++)
+	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++)
 		json_array_append_new(outputs, inv_name_json(path));
 	return inv_print_json(s, json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl",
 	                                   number(r, "tsne.kl"), "iterations",
@@ -329,7 +331,7 @@ static void print_text(const inv_session *s, const tsne_call *c, const invar_res
 	       inv_noun(s->arguments, "array", "arrays"), c->dim);
 	printf("KL divergence %.4f after %.0f iterations\n", number(r, "tsne.kl"),
 	       number(r, "tsne.iterations"));
-	for (size_t i = 0; (note = invar_results_note(r, i)); i++)
+	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
 		inv_print_line(stdout, "%s", note);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_files.c - names and folders, as the commands need them. */
 #include "cli/command_files.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ invar_status inv_save_results(inv_session *s, const char *path, const invar_resu
 	invar_status st = invar_results_json(r, &text);
 
 	if (st == INVAR_OK)
-		st = invar_file_write(s->ctx, path, text, strlen(text));
+		st = inv_file_write(s->ctx, path, text, strlen(text));
 	invar_free(text);
 	return st;
 }

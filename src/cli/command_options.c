@@ -7,6 +7,8 @@
  * main.c).
  */
 #include "cli/command_options.h"
+#include "base/options.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -94,7 +96,7 @@ static invar_status add_rows(invar_options *o, const invar_option *rows)
 	invar_status st = INVAR_OK;
 
 	for (; rows && rows->name && st == INVAR_OK; rows++)
-		st = invar_options_add(o, rows, sizeof *rows);
+		st = inv_options_add(o, rows, sizeof *rows);
 	return st;
 }
 
@@ -116,7 +118,7 @@ static invar_status add_common(const inv_command *c, invar_options *o)
 
 	for (const invar_option *row = common_rows; row->name && st == INVAR_OK; row++)
 		if (!is_listed(c->without, row->name))
-			st = invar_options_add(o, row, sizeof *row);
+			st = inv_options_add(o, row, sizeof *row);
 	return st;
 }
 
@@ -129,7 +131,7 @@ static invar_status add_second(const inv_command *c, invar_options *o)
 
 	for (size_t i = 0; list && st == INVAR_OK && (row = invar_options_at(list, i)); i++)
 		if (!is_listed(c->second_without, row->name))
-			st = invar_options_add(o, row, sizeof *row);
+			st = inv_options_add(o, row, sizeof *row);
 	invar_options_free(list);
 	return st;
 }
@@ -142,7 +144,7 @@ invar_status inv_second_options(const inv_session *s, invar_options **out)
 
 	for (size_t i = 0; st == INVAR_OK && (row = invar_options_at(*out, i)); i++)
 		if (!is_listed(c->second_without, row->name) &&
-		    invar_options_is_set(s->options, row->name))
+		    inv_options_is_set(s->options, row->name))
 			st = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST
 			         ? invar_options_set(*out, row->name, inv_text(s, row->name))
 			         : invar_options_set_number(*out, row->name, inv_number(s, row->name));
@@ -159,8 +161,8 @@ const char *inv_second_option(const inv_session *s)
 		return NULL;
 	for (size_t i = 0; !set && (row = invar_options_at(list, i)); i++)
 		if (!is_listed(s->command->second_without, row->name) &&
-		    invar_options_is_set(s->options, row->name))
-			set = invar_options_find(s->options, row->name)->name;
+		    inv_options_is_set(s->options, row->name))
+			set = inv_options_find(s->options, row->name)->name;
 	invar_options_free(list);
 	return set;
 }
@@ -186,17 +188,17 @@ invar_status inv_command_options(const inv_command *c, invar_options **out)
 
 bool inv_flag(const inv_session *s, const char *name)
 {
-	return invar_options_number(s->options, name) > 0;
+	return inv_options_number(s->options, name) > 0;
 }
 
 double inv_number(const inv_session *s, const char *name)
 {
-	return invar_options_number(s->options, name);
+	return inv_options_number(s->options, name);
 }
 
 const char *inv_text(const inv_session *s, const char *name)
 {
-	return invar_options_text(s->options, name, 0);
+	return inv_options_text(s->options, name, 0);
 }
 
 /* ---- Words ----------------------------------------------------------------- */
@@ -235,7 +237,7 @@ invar_status inv_check_word(inv_session *s, const char *what, const char *choice
 	if (is_choice(choices, text))
 		return INVAR_OK;
 	spell_choices(choices, spelled, sizeof spelled);
-	invar_nearest(text, choices, near);
+	inv_nearest_word(text, choices, near);
 	return inv_fault(s, INVAR_E_USE, "%s must be %s, not '%s'%s%s%s", what, spelled, text,
 	                 *near ? "; did you mean " : "", near, *near ? "?" : "");
 }
@@ -304,7 +306,7 @@ static invar_status refuse_option(inv_parser *p, const char *name)
 		if (!inv_is_argument(p->s->command, row->name))
 			fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", fill ? "|" : "",
 			                         row->name);
-	invar_nearest(name, names, near);
+	inv_nearest_word(name, names, near);
 	if (*near)
 		return inv_fault(p->s, INVAR_E_USE, "there is no option --%s; did you mean --%s?",
 		                 name, near);
@@ -317,7 +319,7 @@ static invar_status read_long(inv_parser *p, const char *text)
 {
 	size_t length = strcspn(text, "=");
 	char *name = strndup(text, length);
-	const invar_option *row = name ? invar_options_find(p->s->options, name) : NULL;
+	const invar_option *row = name ? inv_options_find(p->s->options, name) : NULL;
 	invar_status st;
 
 	if (!name)
@@ -341,7 +343,7 @@ static invar_status read_short(inv_parser *p, const char *letter)
 
 	for (; *letter && st == INVAR_OK; letter++) {
 		const char *name = name_of(*letter);
-		const invar_option *row = name ? invar_options_find(p->s->options, name) : NULL;
+		const invar_option *row = name ? inv_options_find(p->s->options, name) : NULL;
 
 		if (!row)
 			return inv_fault(p->s, INVAR_E_USE,

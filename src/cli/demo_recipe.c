@@ -16,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "cli/command.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
-#include "recipe/study/yaml_tree.h"
+#include "images/dataset.h"
+#include "study/yaml_tree.h"
 
 #define HOLDOUT "0.2" /* of images without splits; the rest is trained on */
 
@@ -104,7 +106,7 @@ static bool offers(const invar_dataset *d, const char *split)
 {
 	const char *name;
 
-	for (size_t i = 0; (name = invar_dataset_offered(d, i)); i++)
+	for (size_t i = 0; (name = inv_dataset_offered(d, i)); i++)
 		if (strcmp(name, split) == 0)
 			return true;
 	return false;
@@ -135,7 +137,7 @@ static invar_status set_epochs(inv_session *s, inv_node *tree, const invar_datas
 		double steps;
 	} trained[] = {{"adapters.3.epochs", 300}, {"adapters.4.epochs", 150}};
 	const double batch = 256, many = 8; /* steps per epoch */
-	double images = fmin((double)invar_dataset_count(d, "train"), inv_number(s, "limit"));
+	double images = fmin((double)inv_dataset_count(d, "train"), inv_number(s, "limit"));
 	double steps = fmax(1, floor(images / batch));
 	char epochs[40];
 	invar_status st = INVAR_OK;
@@ -201,11 +203,11 @@ static invar_status set_augmentations(inv_session *s, inv_node *tree)
 	const char *text;
 	inv_node *list;
 
-	if (!invar_options_text(s->options, "augment", 0))
+	if (!inv_options_text(s->options, "augment", 0))
 		return INVAR_OK;
 	if (!(list = inv_node_new(INV_NODE_LIST, NULL, "--augment")))
 		return inv_no_memory(s);
-	for (size_t i = 0; (text = invar_options_text(s->options, "augment", i)); i++) {
+	for (size_t i = 0; (text = inv_options_text(s->options, "augment", i)); i++) {
 		inv_node *item = inv_node_new(INV_NODE_TEXT, list, NULL);
 
 		if (!item || !(item->text = strdup(text)) || !inv_node_append(list, item)) {

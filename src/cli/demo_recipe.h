@@ -4,7 +4,7 @@
 #define INV_DEMO_RECIPE_H
 
 #include "cli/session.h"
-#include "recipe/study/study_run.h"
+#include "study/study_run.h"
 
 /* demo_recipe.c: share/demo.yaml with the values of the options. Gives. */
 invar_status inv_demo_recipe(inv_session *s, inv_study **out);

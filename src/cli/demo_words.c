@@ -16,6 +16,7 @@
 #include "cli/demo_recipe.h"
 #include "cli/term.h"
 #include "report/table.h"
+#include "run/run.h"
 
 typedef struct goal {
 	const char *title, *clean, *augmented;
@@ -267,7 +268,7 @@ invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
 	if (st == INVAR_OK)
 		printf("\nThe encoder was not changed, and training used no labels. A page with "
 		       "figures and pictures,\nto be opened with a browser:\n\n  %s/%s\n",
-		       j->study->folder, INVAR_RUN_REPORT);
+		       j->study->folder, INV_RUN_REPORT);
 	for (size_t i = 0; all && i < j->tables; i++)
 		close_summary(&all[i]);
 	free(all);

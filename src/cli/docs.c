@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "images/augment/augment.h"
+#include "images/spec.h"
 
 enum { SOME = 512 };
 
@@ -246,7 +248,7 @@ void inv_docs_man(const inv_command *c, FILE *out)
 
 static void print_key(FILE *out, const char *operation, size_t k, const char *key)
 {
-	const char *words = invar_augment_key_words(operation, k);
+	const char *words = inv_augment_key_words(operation, k);
 
 	fprintf(out, "%s`%s`", k ? ", " : "", key);
 	if (words && strcmp(words, "0|1") != 0 && strcmp(words, "false|true") != 0) {
@@ -265,12 +267,12 @@ static invar_status print_operation(inv_session *s, FILE *out, const char *opera
 
 	if (st != INVAR_OK)
 		return st;
-	fprintf(out, "| `%s` | %s | ", operation, invar_augment_help(operation));
-	for (size_t k = 0; invar_augment_key(operation, k, key); k++)
+	fprintf(out, "| `%s` | %s | ", operation, inv_augment_help(operation));
+	for (size_t k = 0; inv_augment_key(operation, k, key); k++)
 		print_key(out, operation, k, key);
 	fputs(" | ", out);
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
-		fprintf(out, "%s`%s`", i ? ", " : "", invar_augment_column(a, i));
+		fprintf(out, "%s`%s`", i ? ", " : "", inv_augment_column(a, i));
 	fputs(" |\n", out);
 	invar_augment_close(a);
 	return INVAR_OK;
@@ -279,7 +281,7 @@ static invar_status print_operation(inv_session *s, FILE *out, const char *opera
 invar_status inv_augmentations_markdown(inv_session *s, FILE *out)
 {
 	invar_status st = inv_session_start(s);
-	const char *names = invar_augment_names();
+	const char *names = inv_augment_names();
 
 	fputs("| operation | what it does | keys and their defaults | columns |\n"
 	      "|---|---|---|---|\n",

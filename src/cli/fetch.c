@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "cli/command_files.h"
 #include "cli/models.h"
 #include "cli/term.h"
@@ -396,8 +397,7 @@ static bool is_expected(const inv_fetch *f)
 static bool is_complete(transfer *t)
 {
 	return t->from && t->f->sha256 &&
-	       invar_file_sha256(t->s->ctx, t->part, t->f->hex) == INVAR_OK &&
-	       is_expected(t->f);
+	       inv_file_sha256(t->s->ctx, t->part, t->f->hex) == INVAR_OK && is_expected(t->f);
 }
 
 static invar_status get_all(transfer *t)
@@ -466,7 +466,7 @@ static invar_status finish(transfer *t)
 		return inv_fault(t->s, INVAR_E_IO,
 		                 "%s: is empty, expected a weight file; check the URL", f->url);
 	}
-	if ((st = invar_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
+	if ((st = inv_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
 		return st;
 	if (!is_expected(f)) {
 		remove_part(t);

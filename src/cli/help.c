@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+#include "images/dataset.h"
 #include "report/table.h"
 
 enum { INDENT = 2, MAX_LABEL = 28, SOME = 512 };
@@ -157,7 +159,7 @@ const char *inv_command_about(const inv_command *c, char out[INV_TEXT])
 
 const char *inv_dataset_item(size_t i, char out[INV_ITEM])
 {
-	const char *place, *kind = invar_dataset_kind(i, &place, NULL);
+	const char *place, *kind = inv_dataset_kind_about(i, &place, NULL);
 
 	if (!kind)
 		return NULL;
@@ -263,7 +265,7 @@ invar_status inv_help_unknown(inv_session *s, const char *name)
 	char names[SOME], near[64];
 
 	list_names(name[0] == '-', names, sizeof names);
-	invar_nearest(name, names, near);
+	inv_nearest_word(name, names, near);
 	if (*near)
 		return inv_fault(s, INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind,
 		                 name, near);

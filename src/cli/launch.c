@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - see launch.h. The words of the command line come from the system. */
 #include "cli/launch.h"
+#include "base/processes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +53,7 @@ static invar_status start_launcher(inv_session *s, const char *ranks, char *text
 
 invar_status inv_launch_ranks(inv_session *s, uint64_t ranks)
 {
-	unsigned size = invar_processes_size(s->processes);
+	unsigned size = inv_processes_size(s->processes);
 	char number[24], *text;
 	size_t bytes;
 	invar_status st;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/display_text.h"
+#include "formats/npy.h"
 
 typedef unsigned long long whole;
 
@@ -25,9 +26,9 @@ size_t inv_list_length(const char *const *list)
 static invar_status check_aug(inv_session *s, const inv_given_array *clean,
                               const inv_given_array *aug, const inv_given_augs *so_far)
 {
-	const uint64_t *x = invar_array_shape(clean->array), *a = invar_array_shape(aug->array);
+	const uint64_t *x = clean->array->h.shape, *a = aug->array->h.shape;
 
-	if (invar_array_rank(aug->array) != 3 || a[0] != x[0] || a[2] != x[1] || a[1] > 1 << 20)
+	if (aug->array->h.rank != 3 || a[0] != x[0] || a[2] != x[1] || a[1] > 1 << 20)
 		return inv_fault(
 			s, INVAR_E_MISMATCH,
 			"%s has shape %s, but with %s of shape %s it must be [%llu, s, %llu]",
@@ -44,7 +45,7 @@ static invar_status append_aug(inv_session *s, const inv_given_array *clean,
                                inv_given_array *aug, inv_given_augs *out)
 {
 	invar_status st = check_aug(s, clean, aug, out);
-	size_t count = st == INVAR_OK ? (size_t)invar_array_size(aug->array) : 0;
+	size_t count = st == INVAR_OK ? (size_t)aug->array->h.cells : 0;
 	float *longer;
 
 	if (st == INVAR_OK)
@@ -56,7 +57,7 @@ static invar_status append_aug(inv_session *s, const inv_given_array *clean,
 		return inv_no_memory(s);
 	memcpy(longer + out->groups * count, aug->data, count * sizeof *longer);
 	out->data = longer;
-	out->samples = invar_array_shape(aug->array)[1];
+	out->samples = aug->array->h.shape[1];
 	out->groups++;
 	return INVAR_OK;
 }
@@ -124,8 +125,8 @@ static invar_status read_directions(inv_session *s, const char *path, uint64_t w
 
 	if (st != INVAR_OK)
 		return st;
-	shape = invar_array_shape(out->array);
-	if (invar_array_rank(out->array) != 2 || shape[1] != width || !shape[0])
+	shape = out->array->h.shape;
+	if (out->array->h.rank != 2 || shape[1] != width || !shape[0])
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
 		                 path, out->shape, (whole)width);
 	if (g->projections && shape[0] != g->projections)
@@ -139,7 +140,7 @@ static invar_status read_directions(inv_session *s, const char *path, uint64_t w
 static invar_status to_numbers(inv_session *s, const inv_given_array *g, uint64_t M,
                                uint32_t *out)
 {
-	if (invar_array_rank(g->array) != 1 || invar_array_size(g->array) != M)
+	if (g->array->h.rank != 1 || g->array->h.cells != M)
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]",
 		                 g->path, g->shape, (whole)M);
 	for (uint64_t i = 0; i < M; i++) {
@@ -191,7 +192,7 @@ static invar_status read_pair(inv_session *s, const char *text, int part, uint64
 static invar_status read_group(inv_session *s, const inv_draw_files *f, size_t group,
                                uint64_t M, const uint64_t width[3], inv_given_draws *g)
 {
-	inv_draws *draws = &g->draws[group];
+	inv_loss_draws *draws = &g->draws[group];
 	invar_status st = INVAR_OK;
 
 	for (int i = 0; i < 3 && st == INVAR_OK; i++) {

@@ -7,6 +7,7 @@
 #ifndef INV_LOSS_ARRAYS_H
 #define INV_LOSS_ARRAYS_H
 
+#include "adapter/losses/loss.h"
 #include "cli/arrays.h"
 
 /* The number of texts in a list. */
@@ -30,16 +31,10 @@ typedef struct inv_draw_files {
 	const char *const *permutations[3]; /* "P1.npy,P2.npy" */
 } inv_draw_files;
 
-/* In the order xz, xx, zz. */
-typedef struct inv_draws {
-	const float *directions[3];
-	const uint32_t *permutations[3][2];
-} inv_draws;
-
 typedef struct inv_given_draws {
 	size_t groups;
 	uint64_t projections;
-	inv_draws *draws;        /* [groups]; NULL if none were given */
+	inv_loss_draws *draws;   /* [groups]; NULL if none were given */
 	inv_given_array *arrays; /* [groups][3] directions */
 	uint32_t **numbers;      /* [groups][3][2] permutations */
 } inv_given_draws;

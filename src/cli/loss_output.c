@@ -53,21 +53,16 @@ invar_status inv_gradient_write(inv_session *s, const inv_grad_folder *to, const
 }
 
 /* All names are looked at before the first file is written. */
-invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to, const invar_loss *l)
+invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to,
+                            const inv_loss_result *r)
 {
-	invar_status st = inv_folder_make(s, to->path);
-	const uint64_t *shape;
-	const char *name;
-	const float *data;
-	unsigned rank;
-
-	for (size_t i = 0; st == INVAR_OK && invar_loss_gradient(l, i, &name, &rank, &shape);
-	     i++)
-		st = check_gradient(s, to, name);
-	for (size_t i = 0;
-	     st == INVAR_OK && (data = invar_loss_gradient(l, i, &name, &rank, &shape)); i++)
-		st = write_array(s, to->path, name, data, rank, shape);
-	return st;
+	INV_TRY(inv_folder_make(s, to->path));
+	for (size_t i = 0; i < r->grad_count; i++)
+		INV_TRY(check_gradient(s, to, r->grads[i].name));
+	for (size_t i = 0; i < r->grad_count; i++)
+		INV_TRY(write_array(s, to->path, r->grads[i].name, r->grads[i].data,
+		                    r->grads[i].rank, r->grads[i].shape));
+	return INVAR_OK;
 }
 
 static invar_status print_value(inv_session *s, double value, json_t *terms)
@@ -85,22 +80,14 @@ invar_status inv_value_print(inv_session *s, double value)
 	return print_value(s, value, json_object());
 }
 
-invar_status inv_loss_print(inv_session *s, const invar_loss *l)
+invar_status inv_loss_print(inv_session *s, const inv_loss_result *r)
 {
 	json_t *terms = json_object();
-	const char *name;
-	invar_status st;
 
-	for (size_t i = 0; i < invar_loss_terms(l); i++) {
-		double term = invar_loss_term(l, i, &name);
-
-		json_object_set_new(terms, name, json_real(term));
-	}
-	st = print_value(s, invar_loss_value(l), terms);
-	for (size_t i = 0; i < invar_loss_terms(l) && !s->common->json; i++) {
-		double term = invar_loss_term(l, i, &name);
-
-		printf("%s  %.9g\n", name, term);
-	}
-	return st;
+	for (size_t i = 0; i < r->term_count; i++)
+		json_object_set_new(terms, r->terms[i].name, json_real(r->terms[i].value));
+	INV_TRY(print_value(s, r->value, terms));
+	for (size_t i = 0; i < r->term_count && !s->common->json; i++)
+		printf("%s  %.9g\n", r->terms[i].name, r->terms[i].value);
+	return INVAR_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef INV_LOSS_OUTPUT_H
 #define INV_LOSS_OUTPUT_H
 
+#include "adapter/evaluate_loss.h"
 #include "cli/session.h"
 
 typedef struct inv_grad_folder {
@@ -11,8 +12,9 @@ typedef struct inv_grad_folder {
 } inv_grad_folder;
 
 /* Each gradient as NAME.npy in a folder, which is made if need be. */
-invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to, const invar_loss *l);
-invar_status inv_loss_print(inv_session *s, const invar_loss *l);
+invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to,
+                            const inv_loss_result *r);
+invar_status inv_loss_print(inv_session *s, const inv_loss_result *r);
 /* A value without terms, as inv_loss_print has it. */
 invar_status inv_value_print(inv_session *s, double value);
 /* One gradient as NAME.npy in the folder. */

@@ -7,6 +7,7 @@
 #include "cli/command_options.h"
 #include "cli/loss_arrays.h"
 #include "cli/loss_output.h"
+#include "formats/npy.h"
 
 typedef struct sw_inputs {
 	inv_given_array a, b, directions;
@@ -14,18 +15,17 @@ typedef struct sw_inputs {
 
 static invar_status check_sw(inv_session *s, const sw_inputs *in)
 {
-	const uint64_t *a = invar_array_shape(in->a.array), *b = invar_array_shape(in->b.array);
-	const uint64_t *d =
-		in->directions.array ? invar_array_shape(in->directions.array) : NULL;
+	const uint64_t *a = in->a.array->h.shape, *b = in->b.array->h.shape;
+	const uint64_t *d = in->directions.array ? in->directions.array->h.shape : NULL;
 
-	if (invar_array_rank(in->a.array) != 2 || !a[0] || !a[1] || a[1] > UINT32_MAX)
+	if (in->a.array->h.rank != 2 || !a[0] || !a[1] || a[1] > UINT32_MAX)
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]",
 		                 in->a.path, in->a.shape);
-	if (invar_array_rank(in->b.array) != 2 || a[0] != b[0] || a[1] != b[1])
+	if (in->b.array->h.rank != 2 || a[0] != b[0] || a[1] != b[1])
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s, but %s has %s; both must have the same shape",
 		                 in->b.path, in->b.shape, in->a.path, in->a.shape);
-	if (d && (invar_array_rank(in->directions.array) != 2 || !d[0] || d[1] != a[1]))
+	if (d && (in->directions.array->h.rank != 2 || !d[0] || d[1] != a[1]))
 		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
 		                 in->directions.path, in->directions.shape,
 		                 (unsigned long long)a[1]);
@@ -35,7 +35,7 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 /* Those of `invar loss` that matter here; as many directions as are given, if any are. */
 static invar_status take_options(inv_session *s, const sw_inputs *in, invar_options *o)
 {
-	double given = in->directions.array ? (double)invar_array_shape(in->directions.array)[0]
+	double given = in->directions.array ? (double)in->directions.array->h.shape[0]
 	                                    : inv_number(s, "projections");
 	invar_status st = invar_options_set_number(o, "projections", given);
 
@@ -50,12 +50,12 @@ static invar_status take_options(inv_session *s, const sw_inputs *in, invar_opti
 static invar_status compute_sw(inv_session *s, const sw_inputs *in, const invar_options *o,
                                const inv_grad_folder *to)
 {
-	const uint64_t *shape = invar_array_shape(in->a.array);
+	const uint64_t *shape = in->a.array->h.shape;
 	float *grad = NULL;
 	invar_status st;
 	double value;
 
-	if (to->path && !(grad = calloc(invar_array_size(in->a.array), sizeof *grad)))
+	if (to->path && !(grad = calloc(in->a.array->h.cells, sizeof *grad)))
 		return inv_no_memory(s);
 	st = invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
 	                              (uint32_t)shape[1], in->directions.data, o, &value, grad);

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/processes.h"
+#include "base/status.h"
 #include "cli/command.h"
 #include "cli/command_options.h"
 #include "cli/help.h"
@@ -22,6 +24,7 @@
 #include "cli/stack.h"
 #include "cli/term.h"
 #include "report/line_text.h"
+#include "study/serve.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
 
@@ -46,7 +49,7 @@ invar_status inv_session_start(inv_session *s)
 	invar_status st = invar_context_new((unsigned)s->common->threads, &hooks, &s->ctx);
 
 	if (st == INVAR_OK)
-		invar_context_share(s->ctx, s->processes);
+		inv_context_share(s->ctx, s->processes);
 	s->term->ctx = s->ctx;
 	return st;
 }
@@ -82,14 +85,14 @@ static int exit_code(inv_session *s, invar_status st)
 	char spelled[sizeof s->fault];
 	const char *hint;
 	const char *sentence =
-		*s->fault ? s->fault : invar_last_error_spelled("--", spelled, sizeof spelled);
+		*s->fault ? s->fault : inv_last_error_spelled("--", spelled, sizeof spelled);
 
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
 		return s->result;
 	if (inv_pipe_closed())
 		return EXIT_FAILED;
-	hint = *s->fault ? "" : hint_for(invar_last_error_topic());
+	hint = *s->fault ? "" : hint_for(inv_last_error_topic());
 	if (st == INVAR_E_USE && s->command)
 		inv_print_line(stderr, "invar %s: %s%s", s->command->name, sentence, hint);
 	else
@@ -191,18 +194,18 @@ static int close_output(int code)
  * Under mpirun or srun, rank 0 is the program and the others compute what it deals out.
  * They leave signals to rank 0, so that all ranks end with its exit code.
  */
-static int serve(invar_processes *p)
+static int serve(inv_processes *p)
 {
 	int result = EXIT_FAILED;
 
 	inv_signals_follow();
-	if (invar_processes_serve(p, &result) != INVAR_OK)
+	if (inv_processes_serve(p, &result) != INVAR_OK)
 		fprintf(stderr, "invar: %s\n", invar_last_error());
-	invar_processes_leave(p, result);
+	inv_processes_leave(p, result);
 	return result;
 }
 
-static int run_words(int argc, char **argv, invar_processes *processes)
+static int run_words(int argc, char **argv, inv_processes *processes)
 {
 	inv_term term = {0};
 	inv_session s = {.term = &term, .processes = processes};
@@ -222,7 +225,7 @@ static int run_words(int argc, char **argv, invar_processes *processes)
 
 int main(int argc, char **argv)
 {
-	invar_processes *processes;
+	inv_processes *processes;
 	int code;
 
 	inv_signals_hold();
@@ -231,15 +234,15 @@ int main(int argc, char **argv)
 	inv_wait_asleep(argv);
 	occupy_streams();
 	inv_signals_catch();
-	if (invar_processes_join(&processes) != INVAR_OK) {
+	if (inv_processes_join(&processes) != INVAR_OK) {
 		fprintf(stderr, "invar: %s\n", invar_last_error());
 		return EXIT_FAILED;
 	}
-	if (invar_processes_rank(processes))
+	if (inv_processes_rank(processes))
 		return serve(processes);
 	if (processes)
 		inv_signals_lead();
 	code = run_words(argc, argv, processes);
-	invar_processes_leave(processes, code);
+	inv_processes_leave(processes, code);
 	return code;
 }

@@ -4,6 +4,7 @@
 #define INV_MODELS_H
 
 #include "cli/command.h"
+#include "encoders/encoder.h"
 
 enum { INV_SHA256_DIGITS = 64 };
 
@@ -14,11 +15,11 @@ invar_status inv_models_verify(inv_session *s);
 invar_status inv_models_pull(inv_session *s);
 
 /* The known encoder of this name; NULL: none. */
-const invar_model *inv_model_named(const char *name);
+const inv_known_model *inv_model_named(const char *name);
 /* The model published under this file name, in whatever folder; NULL: none, or several. */
-const invar_model *inv_model_of_file(const char *path);
+const inv_known_model *inv_model_of_file(const char *path);
 /* By the full SHA-256, whatever the file is called; NULL if unknown. */
-const invar_model *inv_model_of_hash(const char *hex);
+const inv_known_model *inv_model_of_hash(const char *hex);
 /* Does it match the known hash, of which possibly only the first digits are known? */
 bool inv_hash_agrees(const char *hex, const char *known);
 

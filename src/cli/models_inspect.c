@@ -7,20 +7,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
+#include "formats/weights.h"
 #include "report/table.h"
 
 enum {
-	SHAPE_TEXT = 24 * INVAR_WEIGHT_RANK,
+	SHAPE_TEXT = 24 * INV_WEIGHT_RANK,
 	SHOWN_NAME = 120, /* bytes of a tensor's name in the table; JSON has all of it */
 	SHOWN_TEXT = 1000 /* bytes of a text of the metadata */
 };
 
 typedef struct contents {
-	const invar_weights *weights;
+	const inv_weights *weights;
 	const invar_adapter *adapter; /* NULL: it is none */
 	uint64_t file_bytes, cells, bytes;
 	char name[64], about[256]; /* of the encoder; "" if it is not an encoder */
@@ -37,8 +39,8 @@ static uint64_t item_bits(const char *type)
 
 static void add_up(contents *c)
 {
-	for (size_t i = 0; i < invar_weights_count(c->weights); i++) {
-		const invar_weight *t = invar_weights_at(c->weights, i);
+	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
+		const inv_weight_about *t = inv_weights_at(c->weights, i);
 
 		c->cells += t->cells;
 		c->bytes += t->cells * item_bits(t->type) / 8;
@@ -50,7 +52,7 @@ static invar_status recognise(inv_session *s, contents *c)
 {
 	invar_encoder *e;
 	invar_status st =
-		invar_encoder_open(s->ctx, invar_weights_path(c->weights), s->options, &e);
+		invar_encoder_open(s->ctx, inv_weights_path(c->weights), s->options, &e);
 
 	if (st == INVAR_OK) {
 		snprintf(c->name, sizeof c->name, "%s", invar_encoder_name(e));
@@ -62,7 +64,7 @@ static invar_status recognise(inv_session *s, contents *c)
 	return st == INVAR_E_USE || st == INVAR_E_NOMEM ? st : INVAR_OK;
 }
 
-static const char *shape_text(const invar_weight *t, char text[SHAPE_TEXT])
+static const char *shape_text(const inv_weight_about *t, char text[SHAPE_TEXT])
 {
 	size_t used = 0;
 
@@ -86,8 +88,8 @@ static bool print_tensors(const contents *c)
 	inv_table_cell(t, "type");
 	inv_table_cell(t, "shape");
 	inv_table_cell(t, "values");
-	for (size_t i = 0; i < invar_weights_count(c->weights); i++) {
-		const invar_weight *w = invar_weights_at(c->weights, i);
+	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
+		const inv_weight_about *w = inv_weights_at(c->weights, i);
 
 		inv_table_cell(t, "%s", inv_shown(w->name, name, sizeof name));
 		inv_table_cell(t, "%s", w->type);
@@ -203,9 +205,9 @@ static json_t *adapter_json(const invar_adapter *e)
 
 static void print_summary(const contents *c)
 {
-	const char *key = invar_weights_key(c->weights), *keys = invar_weights_keys(c->weights);
+	const char *key = inv_weights_key(c->weights), *keys = inv_weights_keys(c->weights);
 
-	printf("format      %s, %" PRIu64 " bytes\n", invar_weights_format(c->weights),
+	printf("format      %s, %" PRIu64 " bytes\n", inv_weights_format_name(c->weights),
 	       c->file_bytes);
 	if (*key) {
 		fputs("dictionary  ", stdout);
@@ -222,7 +224,7 @@ static void print_summary(const contents *c)
 	else
 		printf("encoder     none: %s\n", c->why);
 	printf("tensors     %zu, %" PRIu64 " %s, %" PRIu64 " %s\n",
-	       invar_weights_count(c->weights), c->cells, inv_noun(c->cells, "value", "values"),
+	       inv_weights_count(c->weights), c->cells, inv_noun(c->cells, "value", "values"),
 	       c->bytes, inv_noun(c->bytes, "byte", "bytes"));
 }
 
@@ -241,8 +243,8 @@ static json_t *tensors_json(const contents *c)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < invar_weights_count(c->weights); i++) {
-		const invar_weight *w = invar_weights_at(c->weights, i);
+	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
+		const inv_weight_about *w = inv_weights_at(c->weights, i);
 		json_t *shape = json_array();
 
 		for (unsigned k = 0; k < w->rank; k++)
@@ -259,15 +261,14 @@ static json_t *contents_json(const contents *c, bool tensors)
 {
 	json_t *encoder = *c->name ? json_pack("{s:s, s:s}", "name", c->name, "about", c->about)
 	                           : json_null();
-	json_t *all =
-		json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
-	              inv_name_json(invar_weights_path(c->weights)), "format",
-	              invar_weights_format(c->weights), "file_bytes", (json_int_t)c->file_bytes,
-	              "key", inv_name_json(invar_weights_key(c->weights)), "keys",
-	              inv_name_json(invar_weights_keys(c->weights)), "encoder", encoder,
-	              "adapter", adapter_json(c->adapter), "tensor_count",
-	              (json_int_t)invar_weights_count(c->weights), "values",
-	              (json_int_t)c->cells, "bytes", (json_int_t)c->bytes);
+	json_t *all = json_pack(
+		"{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
+		inv_name_json(inv_weights_path(c->weights)), "format",
+		inv_weights_format_name(c->weights), "file_bytes", (json_int_t)c->file_bytes, "key",
+		inv_name_json(inv_weights_key(c->weights)), "keys",
+		inv_name_json(inv_weights_keys(c->weights)), "encoder", encoder, "adapter",
+		adapter_json(c->adapter), "tensor_count", (json_int_t)inv_weights_count(c->weights),
+		"values", (json_int_t)c->cells, "bytes", (json_int_t)c->bytes);
 
 	if (tensors && json_object_set_new(all, "tensors", tensors_json(c)) != 0) {
 		json_decref(all);
@@ -281,7 +282,7 @@ static invar_status show(inv_session *s, contents *c)
 	struct stat info;
 	invar_status st;
 
-	if (stat(invar_weights_path(c->weights), &info) == 0)
+	if (stat(inv_weights_path(c->weights), &info) == 0)
 		c->file_bytes = (uint64_t)info.st_size;
 	add_up(c);
 	st = recognise(s, c);
@@ -305,7 +306,7 @@ static bool is_run(const char *path)
 invar_status inv_models_inspect(inv_session *s)
 {
 	invar_adapter *e;
-	invar_weights *w = NULL;
+	inv_weights *w = NULL;
 	const char *path = s->argument[1];
 	invar_status st = invar_adapter_open(s->ctx, path, &e);
 
@@ -313,10 +314,10 @@ invar_status inv_models_inspect(inv_session *s)
 		return st;
 	if (st == INVAR_OK)
 		path = invar_adapter_path(e);
-	st = invar_weights_open(s->ctx, path, inv_text(s, "key"), &w);
+	st = inv_weights_open(s->ctx, path, inv_text(s, "key"), &w);
 	if (st == INVAR_OK)
 		st = show(s, &(contents){.weights = w, .adapter = e});
-	invar_weights_close(w);
+	inv_weights_close(w);
 	invar_adapter_close(e);
 	return st;
 }

@@ -7,11 +7,12 @@
 #include "cli/command_options.h"
 #include "cli/help.h"
 #include "cli/models.h"
+#include "encoders/encoder.h"
 #include "report/table.h"
 
 enum { SOME = 64, SHOWN_DIGITS = 8 };
 
-static const char *images_text(const invar_model *m, char text[SOME])
+static const char *images_text(const inv_known_model *m, char text[SOME])
 {
 	if (!m->side)
 		return "native";
@@ -23,7 +24,7 @@ static const char *images_text(const invar_model *m, char text[SOME])
 }
 
 /* "heads=6,eps=1e-6" as "heads 6, eps 1e-6". */
-static void options_text(const invar_model *m, char text[SOME])
+static void options_text(const inv_known_model *m, char text[SOME])
 {
 	size_t used = 0;
 
@@ -41,7 +42,7 @@ static void families_markdown(FILE *out)
 	const char *family, *about;
 
 	fputs("\nFamilies of networks, recognised by the tensors of a file:\n\n", out);
-	for (size_t i = 0; (family = invar_encoder_family(i, &about)); i++)
+	for (size_t i = 0; (family = inv_encoder_family(i, &about)); i++)
 		fprintf(out, "- `%s`: %s\n", family, about);
 }
 
@@ -53,8 +54,8 @@ void inv_models_markdown(FILE *out)
 	fputs("| name | network | width | images | normalised | not in the weights | file "
 	      "|\n|---|---|---:|---|---|---|---|\n",
 	      out);
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const invar_model *m = invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const inv_known_model *m = inv_model_at(i);
 
 		options_text(m, options);
 		fprintf(out, "| `%s` | %s | ", m->name, m->about);
@@ -90,8 +91,8 @@ static bool print_list(void)
 			inv_table_left(t, k);
 		inv_table_cell(t, "%s", heads[k]);
 	}
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const invar_model *m = invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const inv_known_model *m = inv_model_at(i);
 
 		inv_table_cell(t, "%s", m->name);
 		if (m->width)
@@ -109,7 +110,7 @@ static bool print_list(void)
 	return written;
 }
 
-static json_t *model_json(const invar_model *m)
+static json_t *model_json(const inv_known_model *m)
 {
 	return json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s?, s:s?, s:o, s:s?}", "name", m->name,
@@ -126,7 +127,7 @@ invar_status inv_models_list(inv_session *s)
 	if (!s->common->json)
 		return print_list() ? INVAR_OK : inv_no_memory(s);
 	all = json_array();
-	for (size_t i = 0; i < invar_model_count(); i++)
-		json_array_append_new(all, model_json(invar_model_at(i)));
+	for (size_t i = 0; i < inv_model_count(); i++)
+		json_array_append_new(all, model_json(inv_model_at(i)));
 	return inv_print_json(s, json_pack("{s:o}", "models", all));
 }

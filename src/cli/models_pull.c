@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
@@ -14,6 +15,7 @@
 #include "cli/models.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "encoders/encoder.h"
 
 static const double gigabyte = 1e9;
 
@@ -45,7 +47,7 @@ static invar_status check_output(inv_session *s, const inv_fetch *f)
 static invar_status choose_file(inv_session *s, inv_fetch *f)
 {
 	const char *what = s->argument[1];
-	const invar_model *m = inv_model_named(what);
+	const inv_known_model *m = inv_model_named(what);
 
 	if (m && !m->file)
 		return inv_fault(s, INVAR_E_USE, "%s has no weights to download", what);
@@ -70,7 +72,7 @@ static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
 	*there = access(f->path, F_OK) == 0;
 	if (!*there)
 		return INVAR_OK;
-	if ((st = invar_file_sha256(s->ctx, f->path, f->hex)) != INVAR_OK)
+	if ((st = inv_file_sha256(s->ctx, f->path, f->hex)) != INVAR_OK)
 		return st;
 	if (f->sha256 && inv_hash_agrees(f->hex, f->sha256))
 		return INVAR_OK;

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/sha256.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
 #include "cli/term.h"
+#include "encoders/encoder.h"
+#include "formats/weights.h"
 
 enum { USUAL_SIDE = 224 };
 
@@ -19,8 +22,8 @@ typedef struct finding {
 	const char *path;
 	uint64_t bytes;
 	char hex[INV_SHA256_DIGITS + 1];
-	const invar_model *model; /* NULL: not known */
-	bool published;           /* it has the name of the published file */
+	const inv_known_model *model; /* NULL: not known */
+	bool published;               /* it has the name of the published file */
 	size_t tensors;
 	char name[64], about[256];
 	uint64_t side, width;
@@ -39,8 +42,8 @@ static bool differs(const finding *f)
 static invar_status check_known(inv_session *s, finding *f)
 {
 	const char *name = inv_text(s, "encoder");
-	const invar_model *by_file = inv_model_of_file(f->path);
-	const invar_model *by_hash = inv_model_of_hash(f->hex);
+	const inv_known_model *by_file = inv_model_of_file(f->path);
+	const inv_known_model *by_hash = inv_model_of_hash(f->hex);
 
 	f->model = name ? inv_model_named(name) : by_file ? by_file : by_hash;
 	f->published = f->model && f->model->file && f->model == by_file;
@@ -56,16 +59,16 @@ static invar_status check_known(inv_session *s, finding *f)
 	                 f->path, f->hex, f->model->name, f->model->sha256);
 }
 
-static bool holds_floats(const invar_weight *t)
+static bool holds_floats(const inv_weight_about *t)
 {
 	return *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16; BOOL is let go */
 }
 
 /* The library reports values that are not finite. */
-static invar_status read_all(inv_session *s, const invar_weights *w)
+static invar_status read_all(inv_session *s, const inv_weights *w)
 {
-	for (size_t i = 0; i < invar_weights_count(w); i++) {
-		const invar_weight *t = invar_weights_at(w, i);
+	for (size_t i = 0; i < inv_weights_count(w); i++) {
+		const inv_weight_about *t = inv_weights_at(w, i);
 		float *values;
 		invar_status st;
 
@@ -73,7 +76,7 @@ static invar_status read_all(inv_session *s, const invar_weights *w)
 			continue;
 		if (!(values = calloc(t->cells + 1, sizeof *values)))
 			return inv_no_memory(s);
-		st = invar_weights_read(w, t, values);
+		st = inv_weights_read(w, t, values);
 		free(values);
 		if (st != INVAR_OK)
 			return st;
@@ -83,20 +86,20 @@ static invar_status read_all(inv_session *s, const invar_weights *w)
 
 static invar_status check_file(inv_session *s, finding *f)
 {
-	invar_weights *w;
+	inv_weights *w;
 	struct stat info;
-	invar_status st = invar_weights_open(s->ctx, s->argument[1], inv_text(s, "key"), &w);
+	invar_status st = inv_weights_open(s->ctx, s->argument[1], inv_text(s, "key"), &w);
 
 	if (st != INVAR_OK)
 		return st;
-	f->path = invar_weights_path(w);
-	f->tensors = invar_weights_count(w);
+	f->path = inv_weights_path(w);
+	f->tensors = inv_weights_count(w);
 	if (stat(f->path, &info) == 0)
 		f->bytes = (uint64_t)info.st_size;
-	if ((st = invar_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
+	if ((st = inv_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
 	    (st = check_known(s, f)) == INVAR_OK)
 		st = read_all(s, w);
-	invar_weights_close(w);
+	inv_weights_close(w);
 	f->path = s->argument[1];
 	return st;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/status.h"
 #include "cli/term.h"
 
 enum { BLOCK = 2048 };
@@ -140,7 +141,7 @@ static invar_status read_queries(search *m, float *z, float *e)
 	    invar_adapter_check_norms(m->n->adapter, z, m->out->queries) != INVAR_OK) {
 		char line[1024];
 
-		invar_last_error_spelled("--", line, sizeof line);
+		inv_last_error_spelled("--", line, sizeof line);
 		inv_term_hooks(m->s->term).log(m->s->term, INVAR_LOG_WARNING, line);
 	}
 	if (st == INVAR_OK)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/pictures.h"
+#include "images/dataset.h"
 #include "report/sheet.h"
 
 enum { FRAME = 3 };
@@ -73,8 +74,8 @@ static invar_status add_picture(sheet_maker *m, const picture *p)
 		st = cell->rgb ? INVAR_OK : inv_no_memory(m->s);
 	}
 	invar_free(rgb);
-	if (p->label >= 0 && (size_t)p->label < invar_dataset_classes(p->images))
-		cell->caption = invar_dataset_class_title(p->images, (size_t)p->label);
+	if (p->label >= 0 && (size_t)p->label < inv_dataset_classes(p->images))
+		cell->caption = inv_dataset_class_title(p->images, (size_t)p->label);
 	cell->detail = p->detail;
 	return st;
 }

@@ -14,6 +14,7 @@
 
 #include "cli/command_files.h"
 #include "cli/command_options.h"
+#include "run/run.h"
 
 /* ---- What is read ----------------------------------------------------------------- */
 
@@ -306,7 +307,7 @@ static bool is_page(const char *text, size_t bytes, const char *path)
 {
 	(void)bytes;
 	(void)path;
-	return strncmp(text, INVAR_REPORT_MARK, strlen(INVAR_REPORT_MARK)) == 0;
+	return strncmp(text, INV_REPORT_MARK, strlen(INV_REPORT_MARK)) == 0;
 }
 
 static const struct {

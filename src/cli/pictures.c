@@ -7,7 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
 #include "cli/command_files.h"
+#include "images/augment/augment.h"
+#include "images/dataset.h"
+#include "images/image.h"
 
 /* ---- How pictures are made ------------------------------------------------------------
  */
@@ -62,7 +66,7 @@ static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
 		return INVAR_OK;
 	memcpy(prepared, seen, sizeof seen);
 	if (m->augment)
-		st = invar_augment_prepared(m->augment, seen, prepared);
+		st = inv_augment_prepared(m->augment, seen, prepared);
 	snprintf(m->side, sizeof m->side, "%llu", (unsigned long long)prepared[2]);
 	return st;
 }
@@ -144,10 +148,10 @@ static uint64_t find_name(const named *all, uint64_t count, const named *wanted)
 static void match_names(inv_picture_index *x, uint64_t rows, char *const *names, named *all,
                         bool stems)
 {
-	uint64_t count = invar_dataset_count(x->images, x->split), known = 0;
+	uint64_t count = inv_dataset_count(x->images, x->split), known = 0;
 
 	for (uint64_t i = 0; i < count; i++) {
-		const char *name = invar_dataset_name(x->images, x->split, i);
+		const char *name = inv_dataset_name(x->images, x->split, i);
 
 		if (name)
 			all[known++] = (named){name, stems ? stem_length(name) : strlen(name), i};
@@ -164,7 +168,7 @@ static void match_names(inv_picture_index *x, uint64_t rows, char *const *names,
 
 static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_t rows)
 {
-	named *all = malloc((invar_dataset_count(x->images, x->split) + 1) * sizeof *all);
+	named *all = malloc((inv_dataset_count(x->images, x->split) + 1) * sizeof *all);
 	char **names = NULL;
 	invar_status st =
 		all ? invar_bank_names(m->bank, x->split, &names) : inv_no_memory(m->s);
@@ -184,11 +188,11 @@ static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_
 static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
 {
 	uint64_t rows = invar_bank_rows(m->bank, x->split);
-	uint64_t count = invar_dataset_count(x->images, x->split);
+	uint64_t count = inv_dataset_count(x->images, x->split);
 
 	if (!(x->image = malloc((rows + 1) * sizeof *x->image)))
 		return inv_no_memory(m->s);
-	if (invar_bank_has_names(m->bank, x->split))
+	if (inv_bank_has_names(m->bank, x->split))
 		return index_by_name(m, x, rows);
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = i;
@@ -207,12 +211,11 @@ static invar_status missing_image(inv_pictures *m, const char *split, uint64_t r
 	invar_status st = invar_bank_names(m->bank, split, &names);
 
 	if (st == INVAR_OK)
-		st =
-			inv_fault(m->s, INVAR_E_MISMATCH,
-		              "the data set has no image '%s', which row %llu of %s was made from; "
-		              "give the data set with the options of 'invar encode'",
-		              names[row],
-		              (unsigned long long)invar_bank_file_row(m->bank, split, row), split);
+		st = inv_fault(
+			m->s, INVAR_E_MISMATCH,
+			"the data set has no image '%s', which row %llu of %s was made from; "
+			"give the data set with the options of 'invar encode'",
+			names[row], (unsigned long long)inv_bank_file_row(m->bank, split, row), split);
 	invar_free(names);
 	return st;
 }
@@ -261,12 +264,12 @@ static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool au
 	uint64_t columns = invar_augment_columns(a);
 	float *params = NULL;
 	invar_status st = augmented ? invar_augment_result(a, shape, seen)
-	                            : invar_augment_clean(a, x, shape, seen, NULL);
+	                            : inv_augment_clean(a, x, shape, seen, NULL);
 
 	if (st == INVAR_OK && !(*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out)))
 		st = inv_no_memory(m->s);
 	if (st == INVAR_OK && !augmented)
-		return invar_augment_clean(a, x, shape, seen, *out);
+		return inv_augment_clean(a, x, shape, seen, *out);
 	if (st == INVAR_OK && !(params = malloc((columns + 1) * sizeof *params)))
 		st = inv_no_memory(m->s);
 	if (st == INVAR_OK)
@@ -290,15 +293,15 @@ static invar_status draw_row(inv_pictures *m, const invar_dataset *images,
 	invar_status st = find_image(m, images, split, row, &image);
 
 	if (st == INVAR_OK)
-		st = invar_dataset_read(images, split, image, &rgb, width, height);
+		st = inv_dataset_read(images, split, image, &rgb, width, height);
 	if (st == INVAR_OK)
 		st = invar_image_to_tensor(m->s->ctx, rgb, *width, *height, o, &tensor, shape);
 	if (st == INVAR_OK && m->augment)
-		st = view_tensor(m, o, augmented, invar_bank_file_row(m->bank, split, row), tensor,
+		st = view_tensor(m, o, augmented, inv_bank_file_row(m->bank, split, row), tensor,
 		                 shape, &seen, seen_shape);
 	if (st == INVAR_OK)
-		st = invar_tensor_to_image(m->s->ctx, seen ? seen : tensor,
-		                           seen ? seen_shape : shape, m->normalize, out);
+		st = inv_tensor_to_image(m->s->ctx, seen ? seen : tensor, seen ? seen_shape : shape,
+		                         m->normalize, out);
 	*height = (uint32_t)(seen ? seen_shape : shape)[2];
 	*width = (uint32_t)(seen ? seen_shape : shape)[3];
 	invar_free(rgb);

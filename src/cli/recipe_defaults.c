@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/help.h"
 #include "cli/recipe_words.h"
 
@@ -47,7 +48,7 @@ static void print_option(const invar_option *row, const invar_options *o,
                          const char *indent, FILE *out)
 {
 	char extra[512];
-	const char *part = invar_options_part(o, row->name, 0);
+	const char *part = inv_options_part(o, row->name, 0);
 	const char *value = default_of(row);
 	int used = fprintf(out, "%s# %s:%s%s", indent, row->name, value ? " " : "",
 	                   value ? value : "");
@@ -59,7 +60,7 @@ static void print_option(const invar_option *row, const invar_options *o,
 	}
 	if (part) {
 		fprintf(out, " (");
-		for (size_t i = 0; (part = invar_options_part(o, row->name, i)); i++)
+		for (size_t i = 0; (part = inv_options_part(o, row->name, i)); i++)
 			fprintf(out, "%s%s", i ? ", " : "", part);
 		fputc(')', out);
 	}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/session.h"
-#include "recipe/study/study_run.h"
+#include "study/study_run.h"
 
 /* Is a flag on unless it is set? */
 bool inv_row_is_on(const invar_option *row);

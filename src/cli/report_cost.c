@@ -7,6 +7,8 @@
  * fit on the fewest rows is left out.
  */
 #include "cli/report_cost.h"
+#include "bank/bank.h"
+#include "measure/measurement.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@ static const double fewest_points = 1000;
 
 typedef struct estimate {
 	inv_session *s;
-	invar_eval_sizes sizes;
+	inv_eval_sizes sizes;
 	const char *split;
 } estimate;
 
@@ -58,18 +60,18 @@ static invar_status count_classes(inv_session *s, const invar_bank *bank, const 
 static invar_status find_sizes(estimate *e, const invar_bank *bank,
                                const invar_adapter *const *adapters, size_t count)
 {
-	bool train = invar_bank_has_split(bank, "train");
-	invar_eval_sizes *z = &e->sizes;
+	bool train = inv_bank_has_split(bank, "train");
+	inv_eval_sizes *z = &e->sizes;
 
-	*z = (invar_eval_sizes){.size = sizeof *z,
-	                        .rows = invar_bank_rows(bank, e->split),
-	                        .copies = invar_bank_copies(bank, e->split),
-	                        .train = train ? invar_bank_rows(bank, "train") : 0,
-	                        .train_copies = train ? invar_bank_copies(bank, "train") : 0,
-	                        .dim = invar_bank_dim(bank),
-	                        .adapters = (uint32_t)count,
-	                        .speed = speed,
-	                        .views = invar_bank_has_views(bank, e->split, INVAR_CLEAN)};
+	*z = (inv_eval_sizes){.size = sizeof *z,
+	                      .rows = invar_bank_rows(bank, e->split),
+	                      .copies = invar_bank_copies(bank, e->split),
+	                      .train = train ? invar_bank_rows(bank, "train") : 0,
+	                      .train_copies = train ? invar_bank_copies(bank, "train") : 0,
+	                      .dim = invar_bank_dim(bank),
+	                      .adapters = (uint32_t)count,
+	                      .speed = speed,
+	                      .views = invar_bank_has_views(bank, e->split, INVAR_CLEAN)};
 	for (size_t i = 0; i < invar_bank_splits(bank); i++)
 		z->all_rows += invar_bank_rows(bank, invar_bank_split(bank, i));
 	for (size_t i = 0; i < count; i++) {
@@ -97,7 +99,7 @@ static invar_status find_seconds(const estimate *e, const char *metrics, double 
 	if (st == INVAR_OK)
 		st = invar_options_set_number(o, "points", points);
 	if (st == INVAR_OK)
-		st = invar_eval_forecast(e->s->ctx, &e->sizes, o, &f);
+		st = inv_eval_forecast(e->s->ctx, &e->sizes, o, &f);
 	if (st == INVAR_OK)
 		*seconds = invar_figure(f, "seconds");
 	invar_figures_free(f);

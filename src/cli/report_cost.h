@@ -2,7 +2,7 @@
 /*
  * report_cost.h - what a page can afford to measure: on how many rows, and what not at all.
  *
- * By the library's estimates (invar_eval_forecast) at a fixed speed, so that a bank is
+ * By the library's estimates (inv_eval_forecast) at a fixed speed, so that a bank is
  * always thinned out alike and what was measured for a page is found again.
  */
 #ifndef INV_REPORT_COST_H

@@ -15,12 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
+#include "base/file.h"
+#include "base/sha256.h"
 #include "cli/command_files.h"
 #include "cli/display_text.h"
 #include "cli/report_cost.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
+#include "measure/measurement.h"
 #include "report/page.h"
+#include "run/results.h"
+#include "run/run.h"
 
 enum { MAX_DOCUMENTS = 6, MAX_RUN_JSON = 16 << 20, GAPS = 16, WORDS = INV_REPORT_WORDS };
 
@@ -72,7 +78,7 @@ static char *name_of(const char *path)
 /* run.json, or NULL: an adapter without it is still an adapter. */
 static json_t *load_json(const char *run)
 {
-	char *path = inv_path(run, INVAR_RUN_JSON);
+	char *path = inv_path(run, INV_RUN_JSON);
 	struct stat info;
 	json_t *json = NULL;
 
@@ -86,8 +92,7 @@ static json_t *load_json(const char *run)
 static invar_status read_training(reporter *p, opened_run *run)
 {
 	invar_status st = invar_run_results(p->s->ctx, run->path, 0, &run->training);
-	const invar_series *series =
-		run->training ? invar_results_series(run->training, 0) : NULL;
+	const inv_series *series = run->training ? inv_results_series(run->training, 0) : NULL;
 
 	if (run->training && (!series || strcmp(series->measurement, "train") != 0)) {
 		invar_results_free(run->training);
@@ -127,8 +132,7 @@ static bool is_same_file(const reporter *p, const char *path, const json_t *inpu
 	char hex[65];
 
 	return path && expected && access(path, R_OK) == 0 &&
-	       invar_file_sha256(p->s->ctx, path, hex) == INVAR_OK &&
-	       strcmp(hex, expected) == 0;
+	       inv_file_sha256(p->s->ctx, path, hex) == INVAR_OK && strcmp(hex, expected) == 0;
 }
 
 static bool has_same_rows(const reporter *p, const opened_run *run, const char *bank)
@@ -274,7 +278,7 @@ static invar_status find_missing(reporter *p, size_t first, const invar_bank *ba
 
 		if (!shares_bank(p, first, i))
 			continue;
-		st = invar_eval_missing(bank, o, p->run[i].path, &own);
+		st = inv_eval_missing(bank, o, p->run[i].path, &own);
 		if (st == INVAR_OK)
 			unite(missing, own);
 		invar_free(own);
@@ -331,7 +335,7 @@ static invar_status keep_results(reporter *p, const group *g, const invar_result
 static bool is_partial(invar_status st, const invar_results *results)
 {
 	return (st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
-	       (!results || invar_results_is_complete(results));
+	       (!results || inv_results_is_complete(results));
 }
 
 static invar_status measure_group(reporter *p, const group *g, const invar_bank *bank,
@@ -448,8 +452,8 @@ static invar_status measure_banks(reporter *p)
 
 		if (!is_first_of_bank(p, i))
 			continue;
-		st = invar_bank_open(p->s->ctx, p->run[i].bank_path, &bank);
-		if (st == INVAR_OK && !invar_bank_has_split(bank, p->r->split))
+		st = inv_bank_open(p->s->ctx, p->run[i].bank_path, &bank);
+		if (st == INVAR_OK && !inv_bank_has_split(bank, p->r->split))
 			st = inv_fault(p->s, INVAR_E_USE, "%s has no split %s; choose one with --from",
 			               p->run[i].bank_path, p->r->split);
 		if (st == INVAR_OK)
@@ -510,7 +514,7 @@ static invar_status read_documents(reporter *p)
 {
 	for (size_t i = 0; i < MAX_DOCUMENTS; i++) {
 		invar_status st =
-			invar_runs_results(p->s->ctx, p->r->run, p->r->runs, i, &p->document[i]);
+			inv_runs_results(p->s->ctx, p->r->run, p->r->runs, i, &p->document[i]);
 
 		if (st != INVAR_OK)
 			return st;
@@ -583,7 +587,7 @@ static invar_status draw_pictures(reporter *p)
 		          "no images were given; --images DATASET shows them");
 	if (!p->r->images || !p->documents || !p->run[0].bank_path)
 		return INVAR_OK;
-	if ((st = invar_bank_open(p->s->ctx, p->run[0].bank_path, &bank)) == INVAR_OK)
+	if ((st = inv_bank_open(p->s->ctx, p->run[0].bank_path, &bank)) == INVAR_OK)
 		st = draw_from(p, bank);
 	invar_bank_close(bank);
 	return st;
@@ -643,7 +647,7 @@ static invar_status write_page(reporter *p)
 	if (!run || !(text = make_page(p, run, &size)))
 		st = inv_no_memory(p->s);
 	if (st == INVAR_OK)
-		st = invar_file_write(p->s->ctx, p->r->output, text, size);
+		st = inv_file_write(p->s->ctx, p->r->output, text, size);
 	if (st == INVAR_OK)
 		inv_term_say(p->s->term, "%s: %.1f MB", p->r->output, (double)size / 1e6);
 	free(text);
@@ -703,7 +707,7 @@ invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const ch
 	invar_status st = invar_adapter_open(s->ctx, r->run[0], &adapter);
 
 	if (st == INVAR_OK)
-		st = invar_bank_open(s->ctx, r->bank, &bank);
+		st = inv_bank_open(s->ctx, r->bank, &bank);
 	if (st == INVAR_OK)
 		st = invar_dataset_open(s->ctx, r->images, r->data, &images);
 	if (st == INVAR_OK && invar_adapter_input(adapter) == invar_adapter_output(adapter))
@@ -730,8 +734,7 @@ invar_status inv_overview_write(inv_session *s, const char *title,
 		.title = title, .part = part, .document = document, .document_count = count};
 	size_t size = 0;
 	char *text = inv_page_text(&page, &size);
-	invar_status st =
-		text ? invar_file_write(s->ctx, output, text, size) : inv_no_memory(s);
+	invar_status st = text ? inv_file_write(s->ctx, output, text, size) : inv_no_memory(s);
 
 	free(text);
 	return st;

@@ -11,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "cli/neighbour_search.h"
 #include "cli/pictures.h"
+#include "formats/jpeg_file.h"
+#include "images/dataset.h"
+#include "run/results.h"
 
 enum {
 	SIDE = 112, /* pixels of a picture at most */
@@ -82,8 +86,7 @@ static invar_status encode_picture(inv_session *s, const uint8_t *rgb, uint32_t 
 	if (!(small = malloc((size_t)out->width * out->height * 3)))
 		return inv_no_memory(s);
 	resize(rgb, width, height, out->width, out->height, small, out->width);
-	st = invar_jpeg_encode(s->ctx, small, out->width, out->height, QUALITY, &out->bytes,
-	                       &out->size);
+	st = inv_jpeg_encode(small, out->width, out->height, QUALITY, &out->bytes, &out->size);
 	free(small);
 	return st;
 }
@@ -208,8 +211,8 @@ static invar_status draw_answers(maker *m, const char *gallery, const inv_answer
 
 static invar_status draw_search(maker *m)
 {
-	bool train = invar_bank_has_split(m->q->bank, "train") &&
-	             invar_dataset_count(m->q->images, "train") > 0;
+	bool train = inv_bank_has_split(m->q->bank, "train") &&
+	             inv_dataset_count(m->q->images, "train") > 0;
 	const inv_search search = {.bank = m->q->bank,
 	                           .split = m->q->split,
 	                           .gallery = train ? "train" : m->q->split,
@@ -286,14 +289,14 @@ static invar_status draw_lists(maker *m)
 /* ---- Thumbnails ---------------------------------------------------------------------- */
 
 /* The rows of a scatter that has some. */
-static const invar_points *find_points(const invar_results *r)
+static const inv_points *find_points(const invar_results *r)
 {
-	const invar_scatter *s;
+	const inv_scatter *s;
 
-	for (size_t i = 0; (s = invar_results_scatter(r, i)); i++)
+	for (size_t i = 0; (s = inv_results_scatter(r, i)); i++)
 		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_points *p =
-				invar_results_points(r, s->id, invar_results_column(r, c)->id);
+			const inv_points *p =
+				inv_results_points(r, s->id, invar_results_column(r, c)->id);
 
 			if (p && p->rows)
 				return p;
@@ -309,7 +312,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Each row once, ascending. */
-static invar_status list_rows(maker *m, const invar_points *p)
+static invar_status list_rows(maker *m, const inv_points *p)
 {
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 	inv_page_atlas *a = &m->out->atlas;
@@ -332,7 +335,7 @@ static invar_status name_rows(maker *m)
 	char **names = NULL;
 	invar_status st;
 
-	if (!invar_bank_has_names(m->q->bank, m->q->split))
+	if (!inv_bank_has_names(m->q->bank, m->q->split))
 		return INVAR_OK;
 	if ((st = invar_bank_names(m->q->bank, m->q->split, &names)) != INVAR_OK)
 		return st;
@@ -359,8 +362,8 @@ static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
 		       all + (i / a->across * side * width + i % a->across * side) * 3, width);
 	invar_free(a->bytes);
 	a->side = side;
-	st = invar_jpeg_encode(m->s->ctx, all, (uint32_t)width, lines * side, ATLAS_QUALITY,
-	                       &a->bytes, &a->size);
+	st = inv_jpeg_encode(all, (uint32_t)width, lines * side, ATLAS_QUALITY, &a->bytes,
+	                     &a->size);
 	free(all);
 	return st;
 }
@@ -386,7 +389,7 @@ static invar_status draw_cells(maker *m, uint8_t *cells)
 
 static invar_status draw_atlas(maker *m)
 {
-	const invar_points *p = find_points(m->q->results);
+	const inv_points *p = find_points(m->q->results);
 	inv_page_atlas *a = &m->out->atlas;
 	uint8_t *cells = NULL;
 	invar_status st = INVAR_OK;

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/processes.h"
 #include "invar.h"
 
 struct inv_command;
@@ -23,7 +24,7 @@ typedef struct inv_session {
 	size_t input_count;
 	bool inputs_missing; /* because memory is low */
 	invar_context *ctx;
-	invar_processes *processes; /* NULL: this one alone */
+	inv_processes *processes; /* NULL: this one alone */
 	struct inv_term *term;
 	int result;       /* exit code of a command that has not failed */
 	char fault[1024]; /* our own message; empty if the library has one */

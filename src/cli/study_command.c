@@ -7,13 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "cli/command_files.h"
 #include "cli/outputs.h"
 #include "cli/study_report.h"
 #include "cli/study_tables.h"
 #include "cli/term.h"
-#include "recipe/study/yaml_tree.h"
 #include "report/line_text.h"
+#include "run/run.h"
+#include "study/yaml_tree.h"
 
 /* ---- The recipe ---------------------------------------------------------------------- */
 
@@ -24,7 +26,7 @@ invar_status inv_study_fault(inv_session *s, invar_status st, const char *messag
 	if (st == INVAR_OK)
 		return st;
 	if (!*message) {
-		invar_last_error_spelled("", sentence, sizeof sentence);
+		inv_last_error_spelled("", sentence, sizeof sentence);
 		message = sentence;
 	}
 	return inv_fault(s, st, "%s", message);
@@ -90,8 +92,8 @@ static invar_status check_foreign(inv_session *s, const inv_study *study)
 	for (size_t i = 0; (name = inv_study_table_file(i)); i++)
 		if (has_file(study->folder, name))
 			break;
-	if (!name && study->reports && has_file(study->folder, INVAR_RUN_REPORT))
-		name = INVAR_RUN_REPORT;
+	if (!name && study->reports && has_file(study->folder, INV_RUN_REPORT))
+		name = INV_RUN_REPORT;
 	return name ? inv_fault(s, INVAR_E_IO,
 	                        "%s/%s: already exists and is not from a study; choose another "
 	                        "folder with -o",

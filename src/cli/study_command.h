@@ -2,16 +2,16 @@
 /*
  * study_command.h - what the commands that run a study share: `invar run` and `invar demo`.
  *
- * A recipe is a tree (recipe/study/node.h) that options of a command change; the study made
+ * A recipe is a tree (study/node.h) that options of a command change; the study made
  * from it runs with its tables and pages as the last stages.
  */
 #ifndef INV_STUDY_COMMAND_H
 #define INV_STUDY_COMMAND_H
 
 #include "cli/session.h"
-#include "recipe/study/study_run.h"
+#include "study/study_run.h"
 
-/* Keeps a message of src/recipe/study, or the library's if it is empty. */
+/* Keeps a message of src/study, or the library's if it is empty. */
 invar_status inv_study_fault(inv_session *s, invar_status st, const char *message);
 
 /* KEY=VALUE, where VALUE is YAML: a number, [0, 1], {epochs: 5}. */

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/command_files.h"
 #include "cli/report_page.h"
 #include "report/page.h"
+#include "run/run.h"
+#include "study/stage.h"
 
 typedef struct paging {
 	inv_session *session;
@@ -35,10 +38,10 @@ invar_status inv_study_plan_report(const inv_study *study, inv_plan *p,
 
 	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
 		if (st == INVAR_OK)
-			st = inv_plan_add_file(study, study->bank[i].folder, INVAR_RUN_REPORT, p,
-			                       message);
+			st =
+				inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p, message);
 	return st == INVAR_OK && study->reports
-	           ? inv_plan_add_file(study, study->folder, INVAR_RUN_REPORT, p, message)
+	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p, message)
 	           : st;
 }
 
@@ -52,7 +55,7 @@ static invar_status choose_images(const inv_study_bank *b, invar_options **out)
 	invar_status st = invar_options_new("data", out);
 
 	for (size_t i = 0; i < set->count && st == INVAR_OK; i++)
-		if (invar_options_find(*out, set->list[i].name))
+		if (inv_options_find(*out, set->list[i].name))
 			st = invar_options_set(*out, set->list[i].name, set->list[i].text);
 	return st;
 }
@@ -173,7 +176,7 @@ static invar_status open_part(const paging *p, overview *o, size_t i)
 	const char *below = inv_study_below(p->job->study, b->folder);
 	invar_status st;
 
-	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INVAR_RUN_REPORT)))
+	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INV_RUN_REPORT)))
 		return inv_no_memory(p->session);
 	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
 	    INVAR_OK)
@@ -218,7 +221,7 @@ static invar_status add_page(paging *p, const char *folder, size_t first, size_t
 	invar_status st;
 
 	p->table = first;
-	p->path = inv_path(folder, INVAR_RUN_REPORT);
+	p->path = inv_path(folder, INV_RUN_REPORT);
 	if (!inputs || !p->path) {
 		free((void *)(uintptr_t)inputs);
 		return inv_no_memory(p->session);
@@ -226,13 +229,13 @@ static invar_status add_page(paging *p, const char *folder, size_t first, size_t
 	for (size_t i = 0; i < tables; i++)
 		inputs[i] = j->table[first + i];
 	st = inv_study_add(j,
-	                   &(invar_stage){.size = sizeof(invar_stage),
-	                                  .user = p,
-	                                  .name = inv_study_below(j->study, p->path),
-	                                  .inputs = inputs,
-	                                  .options = j->study->name,
-	                                  .output = p->path,
-	                                  .run = write},
+	                   &(inv_own_stage){.size = sizeof(inv_own_stage),
+	                                    .user = p,
+	                                    .name = inv_study_below(j->study, p->path),
+	                                    .inputs = inputs,
+	                                    .options = j->study->name,
+	                                    .output = p->path,
+	                                    .run = write},
 	                   &done);
 	free((void *)(uintptr_t)inputs);
 	free(p->path);

@@ -5,7 +5,7 @@
 #define INV_STUDY_REPORT_H
 
 #include "cli/session.h"
-#include "recipe/study/study_run.h"
+#include "study/study_run.h"
 
 size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
 /* Adds them to a plan. */

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/command_files.h"
 #include "report/line_text.h"
 #include "report/results_table.h"
+#include "run/results.h"
+#include "study/stage.h"
 
 typedef struct table_form {
 	const char *file, *format; /* format of table.h; NULL: JSON */
@@ -44,12 +47,12 @@ typedef struct writing {
 
 static void put_points(FILE *f, const invar_results *r)
 {
-	double points = invar_results_about_number(r, "points");
-	double copies = invar_results_about_number(r, "copies");
+	double points = inv_results_about_number(r, "points");
+	double copies = inv_results_about_number(r, "copies");
 
 	fprintf(f, "%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | augmented",
 	        points, points == 1 ? "" : "s", invar_results_about(r, "split"), copies,
-	        copies == 1 ? "y" : "ies", invar_results_about_number(r, "dim"));
+	        copies == 1 ? "y" : "ies", inv_results_about_number(r, "dim"));
 }
 
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
@@ -172,7 +175,7 @@ static invar_status write_form(void *user)
 	if (f && fclose(f) != 0 && st == INVAR_OK)
 		st = inv_no_memory(w->session);
 	if (st == INVAR_OK)
-		st = invar_file_write(w->session->ctx, w->path, text, bytes);
+		st = inv_file_write(w->session->ctx, w->path, text, bytes);
 	free(text);
 	return st;
 }
@@ -193,13 +196,13 @@ static invar_status add_form(inv_session *s, inv_study_job *j, const table_form 
 	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
 	bool done;
 	invar_status st = w.path ? inv_study_add(j,
-	                                         &(invar_stage){.size = sizeof(invar_stage),
-	                                                        .user = &w,
-	                                                        .name = form->file,
-	                                                        .inputs = inputs,
-	                                                        .options = j->study->name,
-	                                                        .output = w.path,
-	                                                        .run = write_form},
+	                                         &(inv_own_stage){.size = sizeof(inv_own_stage),
+	                                                          .user = &w,
+	                                                          .name = form->file,
+	                                                          .inputs = inputs,
+	                                                          .options = j->study->name,
+	                                                          .output = w.path,
+	                                                          .run = write_form},
 	                                         &done)
 	                         : inv_no_memory(s);
 

@@ -9,7 +9,7 @@
 #define INV_STUDY_TABLES_H
 
 #include "cli/session.h"
-#include "recipe/study/study_run.h"
+#include "study/study_run.h"
 
 size_t inv_study_table_files(void); /* how many stages these are */
 

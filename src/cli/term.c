@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/processes.h"
 #include "cli/display_text.h"
 #include "report/line_text.h"
 
@@ -326,7 +327,7 @@ static void find_usage(const inv_term *t, double *peak_mb, double *cpu)
 	struct rusage use;
 
 	if (t->ctx) {
-		invar_context_usage(t->ctx, peak_mb, cpu);
+		inv_context_usage(t->ctx, peak_mb, cpu);
 		return;
 	}
 	getrusage(RUSAGE_SELF, &use);

@@ -7,6 +7,7 @@
 #include "cli/command_options.h"
 #include "report/line_text.h"
 #include "report/results_table.h"
+#include "run/results.h"
 
 static void print_heading(const invar_results *r)
 {
@@ -17,15 +18,14 @@ static void print_heading(const invar_results *r)
 	               "%s%s%s%strial on %.0f held-out images of the %.0f of %s; clean | "
 	               "augmented queries",
 	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	               augment ? ": " : "", invar_results_about_number(r, "held_out"),
-	               invar_results_about_number(r, "points"),
-	               invar_results_about(r, "split"));
+	               augment ? ": " : "", inv_results_about_number(r, "held_out"),
+	               inv_results_about_number(r, "points"), invar_results_about(r, "split"));
 	putchar('\n');
 }
 
 invar_status inv_print_trial(inv_session *s, const invar_results *r)
 {
-	bool measured = invar_results_about_number(r, "held_out") > 0, written = true;
+	bool measured = inv_results_about_number(r, "held_out") > 0, written = true;
 
 	if (measured) {
 		inv_table *t = inv_results_table_short(r);

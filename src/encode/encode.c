@@ -30,6 +30,7 @@
 #include "base/text.h"
 #include "encode/encode_options.h"
 #include "encode/encode_ranks.h"
+#include "encode/encoding.h"
 #include "formats/npy.h"
 #include "images/prefetch.h"
 
@@ -892,8 +893,8 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d, const invar_
 	return st;
 }
 
-invar_status invar_encode_check(invar_encoder *e, const invar_dataset *d,
-                                const invar_options *o, uint32_t *width)
+invar_status inv_encode_check(invar_encoder *e, const invar_dataset *d,
+                              const invar_options *o, uint32_t *width)
 {
 	inv_encode_settings settings;
 	invar_options *kept;

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/rank_compare.h"
+#include "base/status.h"
 #include "encode/image_ranks.h"
 
 enum { PASS = 1, END = 2 };
@@ -224,7 +225,7 @@ invar_status inv_encode_ranks_run(inv_pass *p, unsigned ranks, const char *bank,
 	    (st = inv_block_map_share(p->map, true)) != INVAR_OK)
 		return st;
 	st = call_pass(p, bank, split, left_out);
-	invar_last_error_spelled(INV_MARKED, text, sizeof text);
+	inv_last_error_spelled(INV_MARKED, text, sizeof text);
 	loaded = inv_block_map_load(p->map);
 	inv_block_map_share(p->map, false);
 	if (st != INVAR_OK)

@@ -9,6 +9,8 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "encoders/encoder.h"
+#include "images/augment/augment.h"
 #include "images/augment/inside.h"
 
 #define MAX_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
@@ -161,7 +163,7 @@ invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
                                const inv_encode_settings *o, inv_encoding *out)
 {
 	const char *sha256;
-	invar_status st = invar_encoder_sha256(e, &sha256);
+	invar_status st = inv_encoder_sha256(e, &sha256);
 
 	*out = (inv_encoding){.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d};
 	out->alone.threads = 1;
@@ -285,7 +287,7 @@ static json_t *columns_json(const invar_augment *a)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < invar_augment_columns(a); i++)
-		if (json_array_append_new(list, json_string(invar_augment_column(a, i))) != 0) {
+		if (json_array_append_new(list, json_string(inv_augment_column(a, i))) != 0) {
 			json_decref(list);
 			return NULL;
 		}
@@ -334,7 +336,7 @@ json_t *inv_encoding_json(const inv_encoding *of)
 	                 inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256",
 	                 sha256, "encoder_options", options_json(of->encoder), "preprocess",
 	                 preparation_json(of), "dtype", of->opts.dtype, "augment",
-	                 a ? json_string(invar_augment_spec(a)) : json_null(), "augment_space",
+	                 a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
 	                 a ? json_string(of->opts.augment_space) : json_null(),
 	                 "augment_params", a ? columns_json(a) : json_null(), "seed",
 	                 a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",

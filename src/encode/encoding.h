@@ -58,4 +58,9 @@ invar_status inv_images_without(const inv_images *s, const json_t *left_out,
  */
 json_t *inv_encoding_json(const inv_encoding *of);
 
+/* Would invar_encode accept these options? *width becomes the number of features. Images
+ * are not read. */
+invar_status inv_encode_check(invar_encoder *e, const invar_dataset *d,
+                              const invar_options *o, uint32_t *width);
+
 #endif

@@ -127,7 +127,7 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 	*out = NULL;
 	if (!i)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to train on images");
-	if (invar_options_text(o, "encoder-name", 0)) {
+	if (inv_options_text(o, "encoder-name", 0)) {
 		inv_free(i);
 		return inv_fail(INVAR_E_USE,
 		                "@encoder-name is for features that others made; with @images the "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_copies.c - see live_copies.h. */
 #include "encode/live_copies.h"
+#include "bank/bank.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -181,7 +182,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 
 	*out = NULL;
 	if (st == INVAR_OK)
-		st = invar_bank_open(ctx, folder, out);
+		st = inv_bank_open(ctx, folder, out);
 	if (st == INVAR_OK)
 		st = find_rows(f, *out);
 	if (st == INVAR_OK)

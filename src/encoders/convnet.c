@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "encoders/convnet_steps.h"
+#include "formats/weights.h"
 
 static const double usual_eps = 1e-5; /* of batch norms */
 
@@ -112,7 +113,7 @@ static invar_status take_norm(inv_convnet *net, const char *norm, size_t outputs
 /* The number of outputs in the file, if its tensor has a shape at all. */
 static size_t outputs_of(const inv_convnet *net, const char *conv)
 {
-	const invar_weight *w = inv_parameters_find(net->parameters, "%s.weight", conv);
+	const inv_weight_about *w = inv_parameters_find(net->parameters, "%s.weight", conv);
 
 	return w && w->rank == 4 && w->cells ? (size_t)w->shape[0] : 1;
 }
@@ -148,7 +149,7 @@ static invar_status take_filters(inv_convnet *net, const inv_layer *l, size_t ou
 /* The image has as many channels as the first convolution takes. */
 static void find_image_channels(inv_convnet *net, const char *conv)
 {
-	const invar_weight *w = inv_parameters_find(net->parameters, "%s.weight", conv);
+	const inv_weight_about *w = inv_parameters_find(net->parameters, "%s.weight", conv);
 
 	if (!net->channels[0])
 		net->channels[0] =

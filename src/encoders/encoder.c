@@ -108,7 +108,7 @@ static invar_status fill_options(invar_encoder *e)
 
 static void fill_input(invar_encoder *e)
 {
-	const invar_model *m = &e->model->of;
+	const inv_known_model *m = &e->model->of;
 
 	e->input.resize = m->resize;
 	e->input.side = m->side;
@@ -128,7 +128,7 @@ static invar_status find_model(invar_encoder *e, bool weights)
 		                             "@encoder pixels to use the normalised pixels");
 	if (!(e->model = inv_model_find(name)))
 		return inv_topic(inv_fail(INVAR_E_USE, "there is no encoder '%.60s'%s", name,
-		                          inv_hint(name, invar_encoder_names(), hint)),
+		                          inv_hint(name, inv_encoder_names(), hint)),
 		                 "encoders");
 	e->kind = find_family(e->model->of.family); /* a test checks that there is one */
 	return INVAR_OK;
@@ -308,7 +308,7 @@ uint32_t invar_encoder_side(const invar_encoder *e)
 	return (uint32_t)e->input.side;
 }
 
-invar_status invar_encoder_sha256(invar_encoder *e, const char **hex)
+invar_status inv_encoder_sha256(invar_encoder *e, const char **hex)
 {
 	char digits[INV_SHA256_HEX];
 	invar_status st = INVAR_OK;

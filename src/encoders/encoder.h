@@ -106,9 +106,29 @@ typedef struct inv_encoder_kind {
 /* In the order in which weights are compared with them; NULL past the last. */
 const inv_encoder_kind *inv_encoder_kind_at(size_t i);
 
+/* An encoder known by name. Read it by pointer; later versions may add fields at the end.
+ */
+typedef struct inv_known_model {
+	const char *name;   /* "dino_vits8" */
+	const char *family; /* "vit" */
+	const char *about;  /* a phrase */
+	uint32_t width;     /* of its features */
+	/* How images are prepared: shorter side to `resize`, then the centre `side` x `side`.
+	 */
+	uint32_t resize, side; /* 0: native */
+	const char *filter;    /* "bilinear" or "bicubic" */
+	const char *normalize; /* as in invar_image_to_tensor */
+	const char *file;      /* name of the published file; NULL: none */
+	uint64_t bytes;        /* size of that file; 0: unknown */
+	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
+	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
+	 */
+	const char *options;
+} inv_known_model;
+
 /* A known encoder: its public description, and the sizes its weights must have. */
 typedef struct inv_model {
-	invar_model of;
+	inv_known_model of;
 	inv_measures is; /* and of.width */
 } inv_model;
 
@@ -145,5 +165,19 @@ invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
 invar_status inv_encoder_plan_run(const inv_encoder_plan *p, const float *x, size_t n,
                                   unsigned thread, float *out);
 void inv_encoder_plan_free(inv_encoder_plan *p); /* accepts NULL */
+
+size_t inv_model_count(void);
+const inv_known_model *inv_model_at(size_t i);
+const char *inv_encoder_names(void); /* "pixels|dino_vits8|…" */
+/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
+const char *inv_encoder_family(size_t i, const char **about);
+/* SHA-256 of the weight file; NULL without weights; views. */
+invar_status inv_encoder_sha256(invar_encoder *e, const char **hex);
+/*
+ * The same for a NumPy file [n, c, h, w] of floats in blocks, so the file may be larger
+ * than memory. "-" is standard input or output. shape receives the shape of the input.
+ */
+invar_status inv_encoder_run_file(invar_encoder *e, const char *in, const char *out,
+                                  invar_dtype dtype, uint64_t shape[4]);
 
 #endif

@@ -9,7 +9,7 @@ const inv_encoder_kind *inv_encoder_kind_at(size_t i)
 	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
 }
 
-const char *invar_encoder_family(size_t i, const char **about)
+const char *inv_encoder_family(size_t i, const char **about)
 {
 	const inv_encoder_kind *kind = inv_encoder_kind_at(i);
 

@@ -277,26 +277,26 @@ static const inv_model models[] = {
      .is = {.depth = 27}},
 };
 
-size_t invar_model_count(void)
+size_t inv_model_count(void)
 {
 	return sizeof models / sizeof *models;
 }
 
-const invar_model *invar_model_at(size_t i)
+const inv_known_model *inv_model_at(size_t i)
 {
-	return i < invar_model_count() ? &models[i].of : NULL;
+	return i < inv_model_count() ? &models[i].of : NULL;
 }
 
 const inv_model *inv_model_find(const char *name)
 {
-	for (size_t i = 0; i < invar_model_count(); i++)
+	for (size_t i = 0; i < inv_model_count(); i++)
 		if (strcmp(models[i].of.name, name) == 0)
 			return &models[i];
 	return NULL;
 }
 
 /* In the order of the table; a test checks that they match. */
-const char *invar_encoder_names(void)
+const char *inv_encoder_names(void)
 {
 	return "pixels|dino_vits8|dino_vits16|dino_vitb8|dino_vitb16|dino_resnet50|"
 		   "dinov2_vits14|dinov2_vitb14|dinov2_vits14_reg|dinov2_vitb14_reg|"

@@ -106,8 +106,8 @@ static invar_status write_features(work *w, const char *path, invar_dtype dtype)
 	return st;
 }
 
-invar_status invar_encoder_run_file(invar_encoder *e, const char *in, const char *out,
-                                    invar_dtype dtype, uint64_t shape[4])
+invar_status inv_encoder_run_file(invar_encoder *e, const char *in, const char *out,
+                                  invar_dtype dtype, uint64_t shape[4])
 {
 	inv_npy_source from;
 	work w = {.e = e, .in = &from};

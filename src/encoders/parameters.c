@@ -18,13 +18,13 @@ enum { MAX_GROWTH = 16, MAX_WRAPS = 16 };
 
 typedef struct parameter {
 	const char *name; /* without prefixes; views */
-	const invar_weight *weight;
+	const inv_weight_about *weight;
 	bool outside, taken;
 } parameter;
 
 struct inv_parameters {
 	invar_context *ctx;
-	invar_weights *weights;
+	inv_weights *weights;
 	size_t count;
 	parameter *list; /* sorted by name, inside before outside */
 	json_t *config;
@@ -111,7 +111,7 @@ invar_status inv_parameters_beside(const inv_parameters *p, const char *file, js
 }
 
 /* Tensors may share a storage: a small file must not become a network that fills memory. */
-static invar_status check_growth(const invar_weights *w)
+static invar_status check_growth(const inv_weights *w)
 {
 	uint64_t bytes = 0;
 
@@ -136,11 +136,11 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its weights", path);
 	p->ctx = ctx;
-	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK &&
+	if ((st = inv_weights_open(ctx, path, key, &p->weights)) == INVAR_OK &&
 	    (st = check_growth(p->weights)) == INVAR_OK)
 		st = inv_parameters_beside(p, "config.json", &p->config);
 	if (st == INVAR_OK) {
-		p->count = invar_weights_count(p->weights);
+		p->count = inv_weights_count(p->weights);
 		p->list = inv_calloc(p->count ? p->count : 1, sizeof *p->list);
 		if (!p->list)
 			st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its names", path);
@@ -150,7 +150,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 		return st;
 	}
 	for (size_t i = 0; i < p->count; i++) {
-		p->list[i].weight = invar_weights_at(p->weights, i);
+		p->list[i].weight = inv_weights_at(p->weights, i);
 		p->list[i].name = p->list[i].weight->name;
 	}
 	unwrap_all(p);
@@ -164,14 +164,14 @@ void inv_parameters_close(inv_parameters *p)
 	if (!p)
 		return;
 	json_decref(p->config);
-	invar_weights_close(p->weights);
+	inv_weights_close(p->weights);
 	inv_free(p->list);
 	inv_free(p);
 }
 
 const char *inv_parameters_path(const inv_parameters *p)
 {
-	return invar_weights_path(p->weights);
+	return inv_weights_path(p->weights);
 }
 
 const json_t *inv_parameters_config(const inv_parameters *p)
@@ -195,7 +195,8 @@ static parameter *look_up(const inv_parameters *p, const char *name)
 	return low < p->count && strcmp(p->list[low].name, name) == 0 ? &p->list[low] : NULL;
 }
 
-const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
+const inv_weight_about *inv_parameters_find(const inv_parameters *p, const char *format,
+                                            ...)
 {
 	char name[INV_PARAMETER_NAME];
 	const parameter *found;
@@ -209,7 +210,8 @@ const invar_weight *inv_parameters_find(const inv_parameters *p, const char *for
 	return found ? found->weight : NULL;
 }
 
-const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const char *name)
+const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
+                                                   const char *name)
 {
 	const parameter *found = look_up(p, name);
 
@@ -245,7 +247,7 @@ static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, s
 	return out;
 }
 
-static bool same_shape(const invar_weight *w, unsigned rank, const uint64_t *shape)
+static bool same_shape(const inv_weight_about *w, unsigned rank, const uint64_t *shape)
 {
 	unsigned skip = 0;
 
@@ -256,7 +258,7 @@ static bool same_shape(const invar_weight *w, unsigned rank, const uint64_t *sha
 }
 
 /* Integers would belong to a quantised network, whose numbers are not usable as weights. */
-static bool holds_floats(const invar_weight *w)
+static bool holds_floats(const inv_weight_about *w)
 {
 	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
 }
@@ -293,7 +295,7 @@ invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned r
 	if (st != INVAR_OK)
 		return st;
 	a->taken = true;
-	return invar_weights_read(p->weights, a->weight, out);
+	return inv_weights_read(p->weights, a->weight, out);
 }
 
 void inv_parameters_ignore(inv_parameters *p, const char *beginning)

@@ -13,6 +13,7 @@
 
 #include "base/context.h"
 #include "base/json.h"
+#include "formats/weights.h"
 
 enum { INV_PARAMETER_NAME = 256 };
 
@@ -31,10 +32,11 @@ const json_t *inv_parameters_config(const inv_parameters *p);
 invar_status inv_parameters_beside(const inv_parameters *p, const char *file, json_t **out);
 
 /* A tensor by its name without prefixes, inside or outside; NULL if there is none. */
-const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+const inv_weight_about *inv_parameters_find(const inv_parameters *p, const char *format,
+                                            ...) __attribute__((format(printf, 2, 3)));
 /* The same, but only among those inside: CLIP's text side has names like its image side. */
-const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const char *name);
+const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
+                                                   const char *name);
 /* How many of format % 0, 1, 2 … there are in a row: "blocks.%zu.norm1.weight". */
 size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "encoders/convnet.h"
+#include "formats/weights.h"
 
 enum { POOL = 0, END = -1 };
 
@@ -66,7 +67,7 @@ static size_t add_fire(inv_convnet *net, const inv_parameters *p, int module, si
 	inv_layer s = {.conv = squeeze, .from = x, .window = point, .relu = true};
 	inv_layer a = {.conv = small, .window = point, .relu = true};
 	inv_layer b = {.conv = large, .window = three, .relu = true};
-	const invar_weight *wa, *wb;
+	const inv_weight_about *wa, *wb;
 
 	snprintf(squeeze, sizeof squeeze, "features.%d.squeeze", module);
 	snprintf(small, sizeof small, "features.%d.expand1x1", module);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "encoders/vit_names.h"
+#include "formats/weights.h"
 
 enum {
 	MAX_HEADS = 1024,
@@ -33,7 +34,7 @@ static size_t side_of_square(uint64_t cells)
  * Rows before the patches': one for the class token, or also the registers', or none, as in
  * timm's networks with registers. (9 rows and 4 registers can be 3 x 3 patches or 2 x 2.)
  */
-static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
+static invar_status size_positions(inv_vit_loader *l, const inv_weight_about *pos)
 {
 	inv_vit *v = l->v;
 	uint64_t rows = pos->rank >= 2 ? pos->shape[pos->rank - 2] : 0;
@@ -51,8 +52,8 @@ static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
 	                inv_parameters_path(l->p), pos->name, rows);
 }
 
-static invar_status need(const inv_vit_loader *l, const invar_weight **out, unsigned rank,
-                         const char *part, const char *rest)
+static invar_status need(const inv_vit_loader *l, const inv_weight_about **out,
+                         unsigned rank, const char *part, const char *rest)
 {
 	*out = inv_parameters_find(l->p, "%s%s", part, rest);
 	if (!*out)
@@ -73,7 +74,7 @@ static invar_status size_mlp(inv_vit_loader *l)
 {
 	static const char *const gated[] = {"w12.weight", "weights_in.weight"};
 	char name[2 * INV_PARAMETER_NAME];
-	const invar_weight *fc1;
+	const inv_weight_about *fc1;
 	invar_status st;
 
 	for (size_t i = 0; i < 2; i++)
@@ -111,7 +112,7 @@ static invar_status check_sizes(const inv_vit_loader *l)
 
 invar_status inv_vit_size(inv_vit_loader *l)
 {
-	const invar_weight *patches, *pos, *found;
+	const inv_weight_about *patches, *pos, *found;
 	const inv_vit_scheme *s = l->s;
 	inv_vit *v = l->v;
 	invar_status st = need(l, &patches, 4, s->patches, "weight");

@@ -225,9 +225,8 @@ invar_status inv_jpeg_decode(const void *bytes, uint64_t size, const char *name,
 
 /* ---- Writing -------------------------------------------------------------------- */
 
-invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb, uint32_t width,
-                               uint32_t height, unsigned quality, void **bytes,
-                               size_t *size)
+invar_status inv_jpeg_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
+                             unsigned quality, void **bytes, size_t *size)
 {
 	tjhandle jpeg = tjInitCompress();
 	unsigned char *made = NULL;
@@ -236,7 +235,6 @@ invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb, uint32_t 
 	                                  &made, &length, TJSAMP_420, (int)quality, 0) != 0;
 	invar_status st = INVAR_OK;
 
-	(void)ctx;
 	*bytes = NULL;
 	if (failed)
 		st = inv_fail(jpeg ? INVAR_E_USE : INVAR_E_NOMEM,

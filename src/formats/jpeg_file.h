@@ -25,4 +25,8 @@ invar_status inv_jpeg_decode(const void *bytes, uint64_t size, const char *name,
 invar_status inv_jpeg_size(const void *bytes, uint64_t size, const char *name,
                            uint32_t *width, uint32_t *height);
 
+/* A complete file in memory, quality 1 to 100. Gives; inv_free. */
+invar_status inv_jpeg_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
+                             unsigned quality, void **bytes, size_t *size);
+
 #endif

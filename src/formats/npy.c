@@ -219,19 +219,10 @@ invar_status invar_array_open(invar_context *ctx, const char *path, invar_array 
 	return inv_npy_open(path, out);
 }
 
-unsigned invar_array_rank(const invar_array *a)
+const uint64_t *invar_array_shape(const invar_array *a, unsigned *dims)
 {
-	return a->h.rank;
-}
-
-const uint64_t *invar_array_shape(const invar_array *a)
-{
+	*dims = a->h.rank;
 	return a->h.shape;
-}
-
-uint64_t invar_array_size(const invar_array *a)
-{
-	return a->h.cells;
 }
 
 invar_status inv_npy_read_once(const inv_npy *a, uint64_t first, uint64_t count, float *out)
@@ -248,17 +239,6 @@ invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t cou
                               float *out)
 {
 	return inv_npy_read_once(a, first, count, out);
-}
-
-const char *invar_array_dtype(const invar_array *a)
-{
-	return inv_dtype_name(a->h.dtype);
-}
-
-invar_status invar_array_read_int64(const invar_array *a, uint64_t first, uint64_t count,
-                                    int64_t *out)
-{
-	return inv_npy_read_int(a, first, count, out);
 }
 
 void invar_array_close(invar_array *a)

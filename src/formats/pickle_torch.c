@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "formats/npy.h"
 #include "formats/pickle.h"
+#include "formats/weights.h"
 
 enum { SHOWN = 80 }; /* of a name that is refused */
 
@@ -208,7 +209,7 @@ static invar_status take_shape(inv_pickle *p, const inv_py *size, const inv_py *
 	if ((size->kind != INV_PY_TUPLE && size->kind != INV_PY_LIST) ||
 	    (stride->kind != INV_PY_TUPLE && stride->kind != INV_PY_LIST))
 		return inv_pickle_bad(p, "a tensor's shape or strides are not tuples");
-	if (size->count != stride->count || size->count > INVAR_WEIGHT_RANK)
+	if (size->count != stride->count || size->count > INV_WEIGHT_RANK)
 		return inv_pickle_bad(p, "a tensor has too many dimensions, or too few strides");
 	t->rank = size->count;
 	for (unsigned i = 0; i < t->rank; i++) {

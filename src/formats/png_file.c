@@ -216,10 +216,3 @@ invar_status inv_png_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
 	                "cannot write %u x %u pixels as PNG: %s", width, height,
 	                spng_strerror(error));
 }
-
-invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb, uint32_t width,
-                              uint32_t height, void **bytes, size_t *size)
-{
-	(void)ctx;
-	return inv_png_encode(rgb, width, height, bytes, size);
-}

@@ -22,7 +22,7 @@ typedef invar_status inv_torch_place(void *user, inv_torch_storage *s);
 inv_py *inv_torch_find(const inv_py *dict, const char *key);
 
 /* Fills list, count, key and keys of w; names live as long as p. */
-invar_status inv_torch_collect(invar_weights *w, inv_pickle *p, inv_py *root,
+invar_status inv_torch_collect(inv_weights *w, inv_pickle *p, inv_py *root,
                                inv_torch_place *place, void *user);
 
 #endif

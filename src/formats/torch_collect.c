@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "formats/torch.h"
+#include "formats/weights.h"
 
 enum {
 	MAX_DEPTH = 100,
@@ -30,9 +31,9 @@ static bool holds_tensors(const inv_py *v)
 	return v && is_dictionary(v) && v->holds;
 }
 
-static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth);
+static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth);
 
-static invar_status check_items(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_items(const inv_weights *w, inv_py *v, unsigned depth)
 {
 	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
 	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
@@ -48,7 +49,7 @@ static invar_status check_items(const invar_weights *w, inv_py *v, unsigned dept
 	return st;
 }
 
-static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth)
 {
 	invar_status st;
 
@@ -121,7 +122,7 @@ static size_t list_keys(const inv_py *root, char keys[MAX_KEYS + 1], const inv_p
 	return count;
 }
 
-static invar_status set_texts(invar_weights *w, const char *key, size_t length,
+static invar_status set_texts(inv_weights *w, const char *key, size_t length,
                               const char *keys)
 {
 	char *copy = inv_calloc(1, length + 1);
@@ -136,7 +137,7 @@ static invar_status set_texts(invar_weights *w, const char *key, size_t length,
 	return INVAR_OK;
 }
 
-static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys,
+static invar_status pick_wanted(inv_weights *w, inv_py *root, const char *keys,
                                 inv_py **out)
 {
 	*out = inv_torch_find(root, w->wanted_key);
@@ -151,8 +152,8 @@ static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys
 }
 
 /* The teacher's, else what a checkpoint calls its model, else the one that is there. */
-static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
-                               size_t count, const inv_py *only, inv_py **out)
+static invar_status pick_usual(inv_weights *w, inv_py *root, const char *keys, size_t count,
+                               const inv_py *only, inv_py **out)
 {
 	static const char *const usual[] = {"teacher",          "state_dict",  "model",
 	                                    "model_state_dict", "model_state", "net",
@@ -175,7 +176,7 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 	            : set_texts(w, "", 0, keys);
 }
 
-static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
+static invar_status pick(inv_weights *w, inv_py *root, inv_py **out)
 {
 	char keys[MAX_KEYS + 1];
 	const inv_py *only = NULL;
@@ -203,7 +204,7 @@ static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
 /* ---- Names ---- */
 
 typedef struct walk {
-	invar_weights *w;
+	inv_weights *w;
 	inv_pickle *p;
 	inv_torch_place *place;
 	void *user;
@@ -245,7 +246,7 @@ static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t
 		return inv_pickle_full(k->p);
 	memcpy(name, k->name, length);
 	to = &k->w->list[k->w->count++];
-	to->of = (invar_weight){
+	to->of = (inv_weight_about){
 		.name = name, .type = t->type->type, .rank = t->rank, .cells = t->cells};
 	memcpy(to->of.shape, t->shape, sizeof t->shape);
 	memcpy(to->stride, t->stride, sizeof t->stride);
@@ -308,7 +309,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const inv_weight *)a)->of.name, ((const inv_weight *)b)->of.name);
 }
 
-static invar_status sort_names(const invar_weights *w)
+static invar_status sort_names(const inv_weights *w)
 {
 	if (w->count)
 		qsort(w->list, w->count, sizeof *w->list, by_name);
@@ -319,7 +320,7 @@ static invar_status sort_names(const invar_weights *w)
 	return INVAR_OK;
 }
 
-invar_status inv_torch_collect(invar_weights *w, inv_pickle *p, inv_py *root,
+invar_status inv_torch_collect(inv_weights *w, inv_pickle *p, inv_py *root,
                                inv_torch_place *place, void *user)
 {
 	walk k = {.w = w, .p = p, .place = place, .user = user};

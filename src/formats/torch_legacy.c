@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/torch.h"
+#include "formats/weights.h"
 
 enum { PROTOCOL = 1001, LENGTH_BYTES = 8 };
 
@@ -40,7 +41,7 @@ static bool recognise(const inv_map *file)
 	return file->size < 9 || b[8] != '{' || b[7] || b[6];
 }
 
-static invar_status next_pickle(invar_weights *w, legacy *l, inv_py **out)
+static invar_status next_pickle(inv_weights *w, legacy *l, inv_py **out)
 {
 	invar_status st =
 		inv_pickle_run(&l->pickle, w->map.data + l->at, (size_t)(w->map.size - l->at), out);
@@ -49,7 +50,7 @@ static invar_status next_pickle(invar_weights *w, legacy *l, inv_py **out)
 	return st;
 }
 
-static invar_status check_head(invar_weights *w, legacy *l)
+static invar_status check_head(inv_weights *w, legacy *l)
 {
 	const inv_py *little;
 	inv_py *v;
@@ -99,7 +100,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Those of one key say the same of it. */
-static invar_status sort_storages(const invar_weights *w, legacy *l)
+static invar_status sort_storages(const inv_weights *w, legacy *l)
 {
 	for (inv_torch_storage *s = l->pickle.storages; s; s = s->next)
 		l->count++;
@@ -137,7 +138,7 @@ static size_t find_storage(const legacy *l, const char *key, size_t length)
 	return low < l->count && compare(l->storages[low], key, length) == 0 ? low : l->count;
 }
 
-static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key)
+static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
 {
 	size_t i =
 		key->kind == INV_PY_TEXT ? find_storage(l, key->of.text, key->count) : l->count;
@@ -167,7 +168,7 @@ static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key
 	return INVAR_OK;
 }
 
-static invar_status place_storages(invar_weights *w, legacy *l)
+static invar_status place_storages(inv_weights *w, legacy *l)
 {
 	inv_py *keys;
 	invar_status st;
@@ -194,7 +195,7 @@ static invar_status place(void *user, inv_torch_storage *s)
 	                (const char *)user);
 }
 
-static invar_status open_file(invar_weights *w)
+static invar_status open_file(inv_weights *w)
 {
 	legacy *l = w->own = inv_calloc(1, sizeof *l);
 	inv_py *root;
@@ -212,7 +213,7 @@ static invar_status open_file(invar_weights *w)
 	return inv_torch_collect(w, &l->pickle, root, place, w->path);
 }
 
-static void close_file(invar_weights *w)
+static void close_file(inv_weights *w)
 {
 	legacy *l = w->own;
 

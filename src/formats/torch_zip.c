@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "formats/torch.h"
+#include "formats/weights.h"
 #include "formats/zip.h"
 
 enum { MAX_KEY = 100 };
@@ -90,7 +91,7 @@ static invar_status check_byte_order(archive *a)
 	return INVAR_OK;
 }
 
-static invar_status read_pickle(invar_weights *w, archive *a)
+static invar_status read_pickle(inv_weights *w, archive *a)
 {
 	const inv_zip_entry *e = inv_zip_find(&a->zip, "data.pkl");
 	const unsigned char *data;
@@ -112,7 +113,7 @@ static invar_status read_pickle(invar_weights *w, archive *a)
 	return inv_torch_collect(w, &a->pickle, root, place, a);
 }
 
-static invar_status open_file(invar_weights *w)
+static invar_status open_file(inv_weights *w)
 {
 	archive *a = w->own = inv_calloc(1, sizeof *a);
 	invar_status st;
@@ -131,7 +132,7 @@ static invar_status open_file(invar_weights *w)
 	return st == INVAR_OK ? read_pickle(w, a) : st;
 }
 
-static void close_file(invar_weights *w)
+static void close_file(inv_weights *w)
 {
 	archive *a = w->own;
 

@@ -48,7 +48,7 @@ static invar_status find_file(const char *path, char **out)
 	            : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", path);
 }
 
-static invar_status open_format(invar_weights *w)
+static invar_status open_format(inv_weights *w)
 {
 	for (size_t i = 0; formats[i]; i++)
 		if (formats[i]->recognise(&w->map)) {
@@ -60,25 +60,25 @@ static invar_status open_format(invar_weights *w)
 }
 
 /* w has its path and its bytes, or st says why not. */
-static invar_status finish_opening(invar_weights *w, invar_status st, const char *key,
-                                   invar_weights **out)
+static invar_status finish_opening(inv_weights *w, invar_status st, const char *key,
+                                   inv_weights **out)
 {
 	w->wanted_key = key;
 	if (st == INVAR_OK)
 		st = open_format(w);
 	w->wanted_key = NULL;
 	if (st != INVAR_OK) {
-		invar_weights_close(w);
+		inv_weights_close(w);
 		return st;
 	}
 	*out = w;
 	return INVAR_OK;
 }
 
-invar_status invar_weights_open(invar_context *ctx, const char *path, const char *key,
-                                invar_weights **out)
+invar_status inv_weights_open(invar_context *ctx, const char *path, const char *key,
+                              inv_weights **out)
 {
-	invar_weights *w = inv_calloc(1, sizeof *w);
+	inv_weights *w = inv_calloc(1, sizeof *w);
 	invar_status st;
 
 	*out = NULL;
@@ -91,9 +91,9 @@ invar_status invar_weights_open(invar_context *ctx, const char *path, const char
 }
 
 invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name,
-                              const char *key, invar_weights **out)
+                              const char *key, inv_weights **out)
 {
-	invar_weights *w = inv_calloc(1, sizeof *w);
+	inv_weights *w = inv_calloc(1, sizeof *w);
 
 	*out = NULL;
 	if (!w || !(w->path = inv_strdup(name))) {
@@ -105,7 +105,7 @@ invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name
 	return finish_opening(w, INVAR_OK, key, out);
 }
 
-void invar_weights_close(invar_weights *w)
+void inv_weights_close(inv_weights *w)
 {
 	if (!w)
 		return;
@@ -122,37 +122,37 @@ void invar_weights_close(invar_weights *w)
 
 /* ---- Looking ---------------------------------------------------------------------- */
 
-const char *invar_weights_format(const invar_weights *w)
+const char *inv_weights_format_name(const inv_weights *w)
 {
 	return w->format->name;
 }
 
-const char *invar_weights_key(const invar_weights *w)
+const char *inv_weights_key(const inv_weights *w)
 {
 	return w->key ? w->key : "";
 }
 
-const char *invar_weights_keys(const invar_weights *w)
+const char *inv_weights_keys(const inv_weights *w)
 {
 	return w->keys ? w->keys : "";
 }
 
-const char *invar_weights_path(const invar_weights *w)
+const char *inv_weights_path(const inv_weights *w)
 {
 	return w->path;
 }
 
-size_t invar_weights_count(const invar_weights *w)
+size_t inv_weights_count(const inv_weights *w)
 {
 	return w->count;
 }
 
-const invar_weight *invar_weights_at(const invar_weights *w, size_t i)
+const inv_weight_about *inv_weights_at(const inv_weights *w, size_t i)
 {
 	return i < w->count ? &w->list[i].of : NULL;
 }
 
-const invar_weight *invar_weights_find(const invar_weights *w, const char *name)
+const inv_weight_about *inv_weights_find(const inv_weights *w, const char *name)
 {
 	size_t low = 0, high = w->count;
 
@@ -203,7 +203,7 @@ static void read_strided(const inv_weight *t, inv_dtype dtype, float *out)
 	}
 }
 
-invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, float *out)
+invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *of, float *out)
 {
 	const inv_weight *t = (const inv_weight *)(const void *)of; /* its first member */
 	inv_dtype dtype;
@@ -234,12 +234,12 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
  * Tensors may share a storage, and each is written on its own: a small file must not
  * become a disk full of copies.
  */
-static invar_status check_growth(const invar_weights *w, const char *path)
+static invar_status check_growth(const inv_weights *w, const char *path)
 {
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < w->count; i++) {
-		const invar_weight *t = &w->list[i].of;
+		const inv_weight_about *t = &w->list[i].of;
 
 		/* Neither can overflow: cells fit the file, and tensors are counted in memory. */
 		all += t->cells / 8 * inv_safetensors_bits(t->type);
@@ -252,7 +252,7 @@ static invar_status check_growth(const invar_weights *w, const char *path)
 	return INVAR_OK;
 }
 
-invar_status invar_weights_save(const invar_weights *w, const char *path)
+invar_status inv_weights_save(const inv_weights *w, const char *path)
 {
 	static const inv_metadata format = {"format", "pt"};
 	inv_tensor_stored *list;

@@ -17,25 +17,43 @@
 #include "base/file.h"
 #include "formats/dtype.h"
 
+/*
+ * The tensors of a weight file: safetensors, PyTorch checkpoints (zip and the older
+ * layout), TorchScript archives. Nothing in a file is executed. Descriptions of tensors
+ * are views, valid until the weights are closed. path may be a folder with
+ * model.safetensors or pytorch_model.bin.
+ */
+typedef struct inv_weights inv_weights;
+
+enum { INV_WEIGHT_RANK = 8 };
+
+typedef struct inv_weight_about {
+	const char *name; /* within the selected dictionary; views */
+	const char *type; /* "F32", "F16", "I64", as in safetensors; views */
+	unsigned rank;
+	uint64_t shape[INV_WEIGHT_RANK];
+	uint64_t cells;
+} inv_weight_about;
+
 /* A tensor within its file. */
 typedef struct inv_weight {
-	invar_weight of;
-	const unsigned char *data;         /* its first element; any alignment */
-	int64_t stride[INVAR_WEIGHT_RANK]; /* in elements; checked to stay within the storage */
+	inv_weight_about of;
+	const unsigned char *data;       /* its first element; any alignment */
+	int64_t stride[INV_WEIGHT_RANK]; /* in elements; checked to stay within the storage */
 } inv_weight;
 
 typedef struct inv_weights_format {
 	const char *name; /* "safetensors" */
 	bool (*recognise)(const inv_map *file);
 	/* Fills list, count, key, keys and own of w; close follows if it fails. */
-	invar_status (*open)(invar_weights *w);
-	void (*close)(invar_weights *w);
+	invar_status (*open)(inv_weights *w);
+	void (*close)(inv_weights *w);
 } inv_weights_format;
 
 extern const inv_weights_format inv_weights_safetensors, inv_weights_torch_legacy,
 	inv_weights_torch_zip;
 
-struct invar_weights {
+struct inv_weights {
 	const invar_context *ctx;
 	char *path;
 	const char *wanted_key; /* of the call that opens; NULL: not given */
@@ -48,8 +66,30 @@ struct invar_weights {
 	void *own;        /* the format's own */
 };
 
-/* invar_weights_open of bytes in memory, which must outlive *out. */
+/* inv_weights_open of bytes in memory, which must outlive *out. */
 invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name,
-                              const char *key, invar_weights **out);
+                              const char *key, inv_weights **out);
+
+/*
+ * A checkpoint may have several dictionaries of tensors; key selects one. NULL selects the
+ * teacher's, or the only one.
+ */
+invar_status inv_weights_open(invar_context *ctx, const char *path, const char *key,
+                              inv_weights **out);
+/* "safetensors", "torch zip", "torch legacy", "torchscript"; views. */
+const char *inv_weights_format_name(const inv_weights *w);
+/* The selected dictionary, "" if the file is just one; and all of them, "a|b". */
+const char *inv_weights_key(const inv_weights *w);
+const char *inv_weights_keys(const inv_weights *w);
+const char *inv_weights_path(const inv_weights *w); /* the file itself */
+size_t inv_weights_count(const inv_weights *w);
+const inv_weight_about *inv_weights_at(const inv_weights *w, size_t i); /* by name */
+/* NULL if there is no such tensor. */
+const inv_weight_about *inv_weights_find(const inv_weights *w, const char *name);
+/* As floats, in C order; NaN and Inf are errors that name file, tensor and element. */
+invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *t, float *out);
+/* Saves as safetensors, each tensor in its own type. */
+invar_status inv_weights_save(const inv_weights *w, const char *path);
+void inv_weights_close(inv_weights *w);
 
 #endif

@@ -28,7 +28,7 @@ static void take(const inv_tensor *from, inv_weight *to)
 		to->stride[i] = stride;
 }
 
-static invar_status open_file(invar_weights *w)
+static invar_status open_file(inv_weights *w)
 {
 	inv_safetensors *f;
 	invar_status st;
@@ -49,7 +49,7 @@ static invar_status open_file(invar_weights *w)
 	return INVAR_OK;
 }
 
-static void close_file(invar_weights *w)
+static void close_file(inv_weights *w)
 {
 	inv_safetensors_close(w->own);
 }

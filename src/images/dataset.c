@@ -557,58 +557,58 @@ invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const ch
 
 /* ---- The public names of the same ------------------------------------------------- */
 
-size_t invar_dataset_splits(const invar_dataset *d)
+size_t inv_dataset_splits(const invar_dataset *d)
 {
 	return d->split_count;
 }
 
-const char *invar_dataset_split(const invar_dataset *d, size_t i)
+const char *inv_dataset_split_name(const invar_dataset *d, size_t i)
 {
 	return i < d->split_count ? d->splits[i].name : NULL;
 }
 
-uint64_t invar_dataset_count(const invar_dataset *d, const char *split)
+uint64_t inv_dataset_count(const invar_dataset *d, const char *split)
 {
 	const inv_images *s = inv_dataset_split(d, split);
 
 	return s ? s->count : 0;
 }
 
-int invar_dataset_has_labels(const invar_dataset *d, const char *split)
+int inv_dataset_has_labels(const invar_dataset *d, const char *split)
 {
 	const inv_images *s = inv_dataset_split(d, split);
 
 	return s && s->labels;
 }
 
-size_t invar_dataset_classes(const invar_dataset *d)
+size_t inv_dataset_classes(const invar_dataset *d)
 {
 	return d->classes.count;
 }
 
-const char *invar_dataset_class(const invar_dataset *d, size_t i)
+const char *inv_dataset_class(const invar_dataset *d, size_t i)
 {
 	return i < d->classes.count ? inv_names_at(&d->classes, i) : NULL;
 }
 
-const char *invar_dataset_class_title(const invar_dataset *d, size_t i)
+const char *inv_dataset_class_title(const invar_dataset *d, size_t i)
 {
-	return i < d->titles.count ? inv_names_at(&d->titles, i) : invar_dataset_class(d, i);
+	return i < d->titles.count ? inv_names_at(&d->titles, i) : inv_dataset_class(d, i);
 }
 
-const char *invar_dataset_offered(const invar_dataset *d, size_t i)
+const char *inv_dataset_offered(const invar_dataset *d, size_t i)
 {
 	return i < d->split_names.count ? inv_names_at(&d->split_names, i) : NULL;
 }
 
-const char *invar_dataset_name(const invar_dataset *d, const char *split, uint64_t row)
+const char *inv_dataset_name(const invar_dataset *d, const char *split, uint64_t row)
 {
 	const inv_images *s = inv_dataset_split(d, split);
 
 	return s && row < s->count ? inv_images_name(d, s, row) : NULL;
 }
 
-invar_status invar_dataset_labels(const invar_dataset *d, const char *split, int64_t *out)
+invar_status inv_dataset_labels(const invar_dataset *d, const char *split, int64_t *out)
 {
 	const inv_images *s;
 	invar_status st = inv_dataset_need_split(d, split, &s);
@@ -618,7 +618,7 @@ invar_status invar_dataset_labels(const invar_dataset *d, const char *split, int
 	return st;
 }
 
-invar_status invar_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out)
+invar_status inv_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out)
 {
 	const inv_images *s;
 	invar_status st = inv_dataset_need_split(d, split, &s);
@@ -628,8 +628,8 @@ invar_status invar_dataset_indices(const invar_dataset *d, const char *split, ui
 	return st;
 }
 
-invar_status invar_dataset_read(const invar_dataset *d, const char *split, uint64_t row,
-                                uint8_t **rgb, uint32_t *width, uint32_t *height)
+invar_status inv_dataset_read(const invar_dataset *d, const char *split, uint64_t row,
+                              uint8_t **rgb, uint32_t *width, uint32_t *height)
 {
 	inv_image image = {0};
 	const inv_images *s;

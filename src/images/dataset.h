@@ -182,4 +182,35 @@ bool inv_is_broken(invar_status st);
 /* The error for such an image, with advice. */
 invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why);
 
+/* Kind i, "stl10"; what follows the colon, "DIR"; a phrase about it. NULL past the last. */
+const char *inv_dataset_kind_about(size_t i, const char **place, const char **about);
+size_t inv_dataset_splits(const invar_dataset *d);
+const char *inv_dataset_split_name(const invar_dataset *d, size_t i); /* views */
+/* All splits of the data, selected or not; NULL past the last; views. */
+const char *inv_dataset_offered(const invar_dataset *d, size_t i);
+int inv_dataset_has_labels(const invar_dataset *d, const char *split);
+size_t inv_dataset_classes(const invar_dataset *d);
+const char *inv_dataset_class(const invar_dataset *d, size_t k); /* views */
+/* A readable name ("goldfish" for n01443537), else the same name; views. */
+const char *inv_dataset_class_title(const invar_dataset *d, size_t k);
+/* The index of each image in its split before classes were selected. */
+invar_status inv_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out);
+/* The file of an image, relative to DIR; NULL if images are not files. Views. */
+const char *inv_dataset_name(const invar_dataset *d, const char *split, uint64_t row);
+/*
+ * The sizes of all images of a split from their headers, or with `decode` by reading
+ * every pixel: "count", "broken", "min-width", "max-width", "min-height", "max-height". A
+ * broken image is an error, or is logged and counted if skip-broken is set. Gives, free
+ * with invar_figures_free.
+ */
+invar_status inv_dataset_survey(const invar_dataset *d, const char *split, int decode,
+                                invar_figures **out);
+
+uint64_t inv_dataset_count(const invar_dataset *d, const char *split);
+/* One label per image, -1 for none. */
+invar_status inv_dataset_labels(const invar_dataset *d, const char *split, int64_t *out);
+/* Gives 8-bit RGB, free with invar_free. Several threads may read at once. */
+invar_status inv_dataset_read(const invar_dataset *d, const char *split, uint64_t row,
+                              uint8_t **rgb, uint32_t *width, uint32_t *height);
+
 #endif

@@ -59,8 +59,8 @@ static json_t *class_names(const invar_dataset *d)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < invar_dataset_classes(d); i++)
-		json_array_append_new(list, inv_json_path(invar_dataset_class(d, i)));
+	for (size_t i = 0; i < inv_dataset_classes(d); i++)
+		json_array_append_new(list, inv_json_path(inv_dataset_class(d, i)));
 	return list;
 }
 

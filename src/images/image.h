@@ -24,4 +24,10 @@ invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name
 invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
                             uint32_t *width, uint32_t *height);
 
+/* The first image of a tensor with one or three channels as RGB; gives, free with
+ * invar_free. */
+invar_status inv_tensor_to_image(invar_context *ctx, const float *tensor,
+                                 const uint64_t shape[4], const char *normalize,
+                                 uint8_t **rgb);
+
 #endif

@@ -527,14 +527,14 @@ static const inv_op *find_operation(const char *name)
 	return NULL;
 }
 
-const char *invar_augment_help(const char *operation)
+const char *inv_augment_help(const char *operation)
 {
 	const inv_op *op = find_operation(operation);
 
 	return op ? op->help : NULL;
 }
 
-const char *invar_augment_key(const char *operation, size_t k, char out[128])
+const char *inv_augment_key(const char *operation, size_t k, char out[128])
 {
 	const inv_op *op = find_operation(operation);
 	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;
@@ -553,7 +553,7 @@ const char *invar_augment_key(const char *operation, size_t k, char out[128])
 	return out;
 }
 
-const char *invar_augment_key_words(const char *operation, size_t k)
+const char *inv_augment_key_words(const char *operation, size_t k)
 {
 	const inv_op *op = find_operation(operation);
 	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;

@@ -50,4 +50,11 @@ size_t inv_spec_chain(const inv_spec *s, const float *row);
 /* Whether operation i acts on the image of this row. */
 bool inv_spec_acts(const inv_spec *s, const float *row, size_t i);
 
+const char *inv_augment_help(const char *operation); /* a phrase */
+/* Key k of an operation with its default, "degrees=-180..180", in out; NULL past the last.
+ */
+const char *inv_augment_key(const char *operation, size_t k, char out[128]);
+/* The words that this key accepts, "a|b"; NULL if it takes numbers. */
+const char *inv_augment_key_words(const char *operation, size_t k);
+
 #endif

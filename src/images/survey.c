@@ -113,8 +113,8 @@ static invar_status give_figures(const findings *f, invar_figures **out)
 	return inv_figures_new(figures, sizeof figures / sizeof *figures, out);
 }
 
-invar_status invar_dataset_survey(const invar_dataset *d, const char *split, int decode,
-                                  invar_figures **out)
+invar_status inv_dataset_survey(const invar_dataset *d, const char *split, int decode,
+                                invar_figures **out)
 {
 	survey *v = inv_calloc(1, sizeof *v);
 	findings found = {0};

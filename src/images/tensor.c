@@ -101,9 +101,9 @@ invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint3
 
 /* ---- And back ---------------------------------------------------------------------- */
 
-invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
-                                   const uint64_t shape[4], const char *normalize,
-                                   uint8_t **rgb)
+invar_status inv_tensor_to_image(invar_context *ctx, const float *tensor,
+                                 const uint64_t shape[4], const char *normalize,
+                                 uint8_t **rgb)
 {
 	size_t plane = (size_t)(shape[2] * shape[3]), channels = (size_t)shape[1];
 	inv_normalisation n;

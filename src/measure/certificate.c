@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "bank/row_norms.h"
 #include "base/memory.h"
 #include "measure/structure.h"
+#include "run/results.h"
 
 enum { VERSION = 1, POINTS = 1000 };
 
@@ -152,7 +154,7 @@ static json_t *bank_json(const invar_results *r)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		json_object_set_new(
 			bank, numbers[i],
-			json_integer((json_int_t)invar_results_about_number(r, numbers[i])));
+			json_integer((json_int_t)inv_results_about_number(r, numbers[i])));
 	return bank;
 }
 
@@ -213,10 +215,9 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 	if (st == INVAR_OK)
 		st = make_behaviour(e, bank, measured, &behaviour);
 	if (st == INVAR_OK)
-		st = make_profile(bank,
-		                  invar_bank_has_split(bank, train) ? inv_bank_split(bank, train)
-		                                                    : measured,
-		                  &profile);
+		st = make_profile(
+			bank, inv_bank_has_split(bank, train) ? inv_bank_split(bank, train) : measured,
+			&profile);
 	if (st != INVAR_OK) {
 		json_decref(behaviour);
 		return st;
@@ -290,7 +291,7 @@ invar_status invar_adapter_certify(const invar_adapter *e, const invar_bank *ban
 	char *text = NULL;
 	invar_status st = inv_options_expect(o, "eval");
 
-	if (st == INVAR_OK && !invar_results_is_complete(r))
+	if (st == INVAR_OK && !inv_results_is_complete(r))
 		st =
 			inv_fail(INVAR_E_MISMATCH, "results that are not complete cannot be certified");
 	if (st == INVAR_OK && e->s.d != bank->dim)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/compatibility.h"
+#include "bank/bank.h"
 #include "base/memory.h"
 #include "math/unit_rows.h"
 #include "run/results.h"
@@ -59,7 +60,7 @@ static const inv_split *choose_split(const invar_bank *b, const char *name)
 		return inv_bank_split(b, name);
 	if (b->split_count == 1)
 		return &b->splits[0];
-	if (invar_bank_has_split(b, "test"))
+	if (inv_bank_has_split(b, "test"))
 		return inv_bank_split(b, "test");
 	inv_fail(INVAR_E_USE, "%s: has several splits but no test; choose one with @split",
 	         b->path);

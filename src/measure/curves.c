@@ -18,6 +18,7 @@
 #include "measure/bins.h"
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
+#include "run/results.h"
 
 enum { NAME = 64, TITLE = 128, ALL_OUTCOMES = (1 << INV_OUTCOMES) - 1 };
 
@@ -25,7 +26,7 @@ typedef struct parameter {
 	char name[NAME], title[NAME]; /* "angle", "area of crop" */
 	size_t column, times;         /* its column; another one to multiply by, or the same */
 	double unit;                  /* what values are divided by */
-	invar_axis axis;
+	inv_axis axis;
 	bool is_angle;
 } parameter;
 
@@ -221,15 +222,15 @@ static size_t close_circle(job *j)
 
 static invar_status put_curve(job *j, const parameter *p, inv_outcome which)
 {
-	static const invar_axis y[] = {
+	static const inv_axis y[] = {
 		{.title = "displacement", .unit = INVAR_UNIT_NUMBER},
 		{.title = "own image is the nearest", .unit = INVAR_UNIT_SHARE},
 		{.title = "accuracy", .unit = INVAR_UNIT_SHARE},
 		{.title = "accuracy", .unit = INVAR_UNIT_SHARE}};
 	char id[NAME + 32], title[TITLE], text[INV_OUTCOME_TITLE];
-	const invar_series series = {
+	const inv_series series = {
 		.id = id, .measurement = "curves", .title = title, .x = &p->axis, .y = &y[which]};
-	invar_curve curve = {
+	inv_curve curve = {
 		.x = j->x, .y = j->y, .low = j->low, .high = j->high, .counts = j->counts};
 	invar_status st = INVAR_OK;
 

@@ -16,16 +16,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "adapter/compatibility.h"
+#include "bank/bank.h"
 #include "bank/class_view.h"
 #include "bank/row_norms.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/status.h"
 #include "base/test_stop.h"
 #include "base/text.h"
 #include "measure/eval_options.h"
+#include "measure/measurement.h"
 #include "measure/outcomes.h"
+#include "run/results.h"
+#include "run/run.h"
 
 enum { TITLE = 64, SENTENCE = 600 };
 
@@ -279,7 +285,7 @@ static invar_status skip_cell(const inv_measure_input *in, const inv_measurement
 	char reason[SENTENCE / 2], marked[SENTENCE / 2], sentence[SENTENCE];
 
 	snprintf(reason, sizeof reason, "%s", invar_last_error());
-	invar_last_error_spelled(INV_MARKED, marked, sizeof marked);
+	inv_last_error_spelled(INV_MARKED, marked, sizeof marked);
 	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, title, reason);
 	snprintf(sentence, sizeof sentence, "%s of %.200s cannot be measured: %s", m->name,
 	         title, marked);
@@ -310,7 +316,7 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
 		const inv_measurement *m = inv_measurement_at(i);
 		bool asked = inv_eval_wants(in->options, m) &&
-		             !invar_results_skipped(in->results, m->name, NULL);
+		             !inv_results_skipped(in->results, m->name, NULL);
 
 		if (asked && !(in->adapter && m->needs & INV_ONLY_F) &&
 		    (!in->views || m->needs & INV_TAKES_VIEWS))
@@ -593,7 +599,7 @@ static invar_status begin_input(const invar_bank *bank, bool some, bool all,
 		return st;
 	in->unit_rows = some && !are_unit ? view : bank;
 	in->rows = in->bank = all ? in->unit_rows : bank;
-	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
+	if (inv_bank_has_split(bank, inv_option_text(o, "train-split")))
 		in->train = inv_bank_split(bank, inv_option_text(o, "train-split"));
 	in->seed = inv_option_count(o, "seed");
 	inv_kernels_init(&in->kernels, bank->ctx->cpu);
@@ -651,7 +657,7 @@ static invar_status plan_measurements(const inv_measure_input *in)
 
 static invar_status load_metrics(const char *run, json_t **out)
 {
-	char *path = inv_join(run, INVAR_RUN_METRICS);
+	char *path = inv_join(run, INV_RUN_METRICS);
 	invar_status st = path ? INVAR_OK : no_memory();
 
 	*out = NULL;
@@ -666,7 +672,7 @@ static invar_status load_metrics(const char *run, json_t **out)
 /* Does the adapter of a run normalise? One without a file yet does not. */
 static invar_status is_unit_run(const char *run, bool *out)
 {
-	char *path = inv_join(run, INVAR_RUN_ADAPTER);
+	char *path = inv_join(run, INV_RUN_ADAPTER);
 	inv_safetensors *f = NULL;
 	const char *text;
 	invar_status st = path ? INVAR_OK : no_memory();
@@ -682,8 +688,8 @@ static invar_status is_unit_run(const char *run, bool *out)
 	return st;
 }
 
-invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
-                                const char *run, char **metrics)
+invar_status inv_eval_missing(const invar_bank *bank, const invar_options *o,
+                              const char *run, char **metrics)
 {
 	inv_measure_input in;
 	invar_bank view;

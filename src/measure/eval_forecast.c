@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_forecast.c - invar_eval_forecast: how long an evaluation takes, before there is a
+ * eval_forecast.c - inv_eval_forecast: how long an evaluation takes, before there is a
  * bank.
  *
  * Every requested measurement estimates its own work (work.h) for F and for an adapter.
@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "math/matmul.h"
 #include "measure/eval_options.h"
+#include "measure/measurement.h"
 
 enum { SIDE = 512, TRIES = 5 };
 
@@ -69,7 +70,7 @@ static invar_status measure_speed(const invar_context *ctx, double *speed)
 
 /* ---- Work ---------------------------------------------------------------------------- */
 
-static bool can_measure(const invar_eval_sizes *z, const inv_measurement *m)
+static bool can_measure(const inv_eval_sizes *z, const inv_measurement *m)
 {
 	return !((m->needs & INV_NEEDS_LABELS && !z->classes) ||
 	         (m->needs & INV_NEEDS_COPIES && !z->copies) ||
@@ -83,7 +84,7 @@ static void add_work(inv_work *sum, inv_work more)
 }
 
 /* All measurements of a column, or those that take views. */
-static inv_work column_work(const invar_eval_sizes *z, inv_work_sizes *s)
+static inv_work column_work(const inv_eval_sizes *z, inv_work_sizes *s)
 {
 	inv_work sum = {0, bytes_of_column};
 
@@ -99,7 +100,7 @@ static inv_work column_work(const invar_eval_sizes *z, inv_work_sizes *s)
 }
 
 /* A column, and the one with views that follows it. */
-static void add_columns(const invar_eval_sizes *z, inv_work_sizes *s, inv_work *sum)
+static void add_columns(const inv_eval_sizes *z, inv_work_sizes *s, inv_work *sum)
 {
 	add_work(sum, column_work(z, s));
 	s->views = z->views;
@@ -109,7 +110,7 @@ static void add_columns(const invar_eval_sizes *z, inv_work_sizes *s, inv_work *
 }
 
 /* E is applied once to every row; the bank is hashed once. */
-static inv_work shared_work(const invar_eval_sizes *z)
+static inv_work shared_work(const inv_eval_sizes *z)
 {
 	double rows = (double)z->rows * (double)(1 + z->copies);
 	double train = (double)z->train;
@@ -119,8 +120,7 @@ static inv_work shared_work(const invar_eval_sizes *z)
 	return (inv_work){once + per_hashed_byte * hashed + z->adapters * applied, 0};
 }
 
-static void evaluation_work(const invar_eval_sizes *z, const invar_options *o,
-                            inv_work *sum)
+static void evaluation_work(const inv_eval_sizes *z, const invar_options *o, inv_work *sum)
 {
 	double points = (double)inv_option_count(o, "points"), rows = (double)z->rows;
 	inv_work_sizes s = {.options = o,
@@ -146,10 +146,10 @@ static void evaluation_work(const invar_eval_sizes *z, const invar_options *o,
 	}
 }
 
-invar_status invar_eval_forecast(invar_context *ctx, const invar_eval_sizes *sizes,
-                                 const invar_options *o, invar_figures **out)
+invar_status inv_eval_forecast(invar_context *ctx, const inv_eval_sizes *sizes,
+                               const invar_options *o, invar_figures **out)
 {
-	invar_eval_sizes z = {0};
+	inv_eval_sizes z = {0};
 	inv_work work;
 	invar_status st = inv_options_expect(o, "eval");
 

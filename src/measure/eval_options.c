@@ -12,6 +12,7 @@
 
 #include "bank/class_view.h"
 #include "bank/feature_name.h"
+#include "base/options.h"
 #include "base/words.h"
 
 enum { NAMES = 400 };
@@ -101,7 +102,7 @@ static invar_status declare_metrics(invar_options *o)
 			fill += (size_t)snprintf(help + fill, sizeof help - fill, "; %s stands for %s",
 			                         inv_measurement_at(i)->group, members);
 		}
-	return invar_options_add(o, &row, sizeof row);
+	return inv_options_add(o, &row, sizeof row);
 }
 
 invar_status inv_eval_declare(invar_options *o)

@@ -66,4 +66,15 @@ double inv_graph_spectral_distance(const inv_graph_side *a, const inv_graph_side
 double inv_graph_heat_distance(const inv_graph_side *a, const inv_graph_side *b,
                                bool published, size_t size);
 
+/*
+ * What E changes in graphs of the 10, 20 and 50 nearest neighbours; x and e as above, n >
+ * 50. plain 0: as published; 1: no loops, weights 1. Gives results with the columns "F" and
+ * "E": "graph.spectral" and "graph.heat" (distances from F, means over k), and for k10, k20
+ * and k50 "graph.spectral.k10", heat, fiedler, gap, trace, components, and the series
+ * "graph.spectrum.k10".
+ */
+invar_status inv_graph_results(invar_context *ctx, const float *x, uint32_t d,
+                               const float *e, uint32_t w, uint64_t n, int plain,
+                               invar_results **out);
+
 #endif

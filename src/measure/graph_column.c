@@ -14,6 +14,7 @@
 #include "measure/cache.h"
 #include "measure/graph.h"
 #include "measure/measurement.h"
+#include "run/results.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES };
 enum { ID = 64, PARTS = 3 };
@@ -171,14 +172,14 @@ static invar_status put_figures(const column *c, size_t size)
 
 static invar_status put_spectrum(const column *c, size_t size)
 {
-	static const invar_axis index = {.title = "number of the eigenvalue",
-	                                 .unit = INVAR_UNIT_COUNT},
-							value = {.title = "eigenvalue of the Laplacian"};
+	static const inv_axis index = {.title = "number of the eigenvalue",
+	                               .unit = INVAR_UNIT_COUNT},
+						  value = {.title = "eigenvalue of the Laplacian"};
 	char id[ID], title[ID];
 	double number[PAIRS];
-	const invar_series series = {
+	const inv_series series = {
 		.id = id, .measurement = "graph", .title = title, .x = &index, .y = &value};
-	const invar_curve curve = {
+	const inv_curve curve = {
 		.count = PAIRS, .x = number, .y = c->side->spectrum[size].eigenvalue};
 	invar_status st;
 
@@ -348,8 +349,9 @@ static invar_status put_both(invar_results *r, bool published, const inv_graph_s
 	return st == INVAR_OK ? put_column(r, "E", published, x, e) : st;
 }
 
-invar_status invar_graph(invar_context *ctx, const float *x, uint32_t d, const float *e,
-                         uint32_t w, uint64_t n, int plain, invar_results **out)
+invar_status inv_graph_results(invar_context *ctx, const float *x, uint32_t d,
+                               const float *e, uint32_t w, uint64_t n, int plain,
+                               invar_results **out)
 {
 	inv_graph_side before = {0}, after = {0};
 	invar_status st;

@@ -4,7 +4,7 @@
 
 #include "measure/measurement_list.h"
 
-const char *invar_measurement(size_t i, const char **title, const char **about)
+const char *inv_measurement_about(size_t i, const char **title, const char **about)
 {
 	const inv_measurement *m = inv_measurement_at(i);
 

@@ -26,6 +26,7 @@
 #include "measure/bootstrap.h"
 #include "measure/cache.h"
 #include "measure/probes.h"
+#include "run/results.h"
 
 enum { BLOCK = 1024, MAX_CLASSES = 1 << 20, PROBE_BYTES = 1500 };
 
@@ -447,7 +448,7 @@ static invar_status note_few_steps(const probe *p)
 		"to its initial values; try probe-epochs %" PRIu64,
 		p->kind == &kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
 		inv_noun(steps, "step", "steps"), inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
-	for (size_t i = 0; (note = invar_results_note(p->in->results, i)); i++)
+	for (size_t i = 0; (note = inv_results_note_at(p->in->results, i)); i++)
 		if (strcmp(note, sentence) == 0)
 			return INVAR_OK;
 	return inv_results_note(p->in->results, sentence);

@@ -8,13 +8,14 @@
 
 #include "measure/measurement.h"
 #include "measure/structure.h"
+#include "run/results.h"
 
-static const invar_scatter pairs_scatter = {
+static const inv_scatter pairs_scatter = {
 	.id = "structure.distances",
 	.measurement = "structure",
 	.title = "Distances between clean features, before and after the adapter",
-	.x = &(const invar_axis){.title = "distance before"},
-	.y = &(const invar_axis){.title = "distance after"},
+	.x = &(const inv_axis){.title = "distance before"},
+	.y = &(const inv_axis){.title = "distance after"},
 };
 
 /* Pairs in the order (0, 1), (0, 2), … (1, 2) …; which one is number k of n rows? */
@@ -42,18 +43,18 @@ static double distance(const float *a, const float *b, uint32_t d)
 	return sqrt(sum);
 }
 
-static invar_status put_pairs(invar_results *r, const char *column, invar_points *points,
+static invar_status put_pairs(invar_results *r, const char *column, inv_points *points,
                               const inv_structure *s)
 {
 	char fit[80];
-	invar_line lines[2];
+	inv_line lines[2];
 	invar_status st;
 
 	snprintf(fit, sizeof fit, "fit: %.2f x %c %.2g, R² %.3f", s->m, s->b < 0 ? '-' : '+',
 	         fabs(s->b), s->r2);
 	if (isfinite(s->m) && isfinite(s->b))
-		lines[points->line_count++] = (invar_line){fit, s->m, s->b};
-	lines[points->line_count++] = (invar_line){"y = x", 1, 0};
+		lines[points->line_count++] = (inv_line){fit, s->m, s->b};
+	lines[points->line_count++] = (inv_line){"y = x", 1, 0};
 	points->lines = lines;
 	st = inv_results_add_scatter(r, &pairs_scatter);
 	if (st == INVAR_OK)
@@ -69,7 +70,7 @@ invar_status inv_structure_show(invar_results *r, const char *column, const floa
 			 shown = all < INV_STRUCTURE_SHOWN ? all : INV_STRUCTURE_SHOWN;
 	double *before = inv_calloc(shown + 1, sizeof *before);
 	double *after = inv_calloc(shown + 1, sizeof *after);
-	invar_points points = {.count = shown, .total = all, .x = before, .y = after};
+	inv_points points = {.count = shown, .total = all, .x = before, .y = after};
 	invar_status st =
 		before && after
 			? INVAR_OK

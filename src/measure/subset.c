@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* subset.c - invar_subset: the classes of a bank that are farthest apart, see subset.h. */
+/* subset.c - inv_subset: the classes of a bank that are farthest apart, see subset.h. */
 #include "measure/subset.h"
 
 #include <inttypes.h>
@@ -137,8 +137,8 @@ static invar_status choose_labels(const invar_bank *b, const inv_split *s,
 	return st;
 }
 
-invar_status invar_subset(const invar_bank *b, const char *split, uint32_t k,
-                          int64_t *labels, double *distances)
+invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int64_t *labels,
+                        double *distances)
 {
 	const inv_split *s = inv_bank_split(b, split);
 	inv_labels l = {0};

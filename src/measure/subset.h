@@ -19,4 +19,12 @@
 void inv_choose_apart(const double *means, uint32_t n, size_t d, uint32_t k,
                       double *nearest, uint32_t *order, double *distance);
 
+/*
+ * The k classes of a split (2 <= k) whose mean clean features are farthest apart, chosen
+ * greedily: labels [k] in the order of choice, and the distance of each to the nearest one
+ * chosen before it [k].
+ */
+invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int64_t *labels,
+                        double *distances);
+
 #endif

@@ -22,6 +22,7 @@
 #include "bank/row_norms.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "run/results.h"
 
 enum { BISECTIONS = 12, ID = 96, ROW = 96 };
 
@@ -563,8 +564,8 @@ static invar_status record_trial(const invar_results *r, invar_options *o)
 	json_t *record =
 		json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict",
 	              invar_results_about(r, "verdict"), "why", invar_results_about(r, "why"),
-	              "images", (json_int_t)invar_results_about_number(r, "points"), "held_out",
-	              (json_int_t)invar_results_about_number(r, "held_out"), "strength",
+	              "images", (json_int_t)inv_results_about_number(r, "points"), "held_out",
+	              (json_int_t)inv_results_about_number(r, "held_out"), "strength",
 	              inv_option_number(o, "strength"), "figures",
 	              list_figures(r, invar_results_about(r, "column")));
 
@@ -595,8 +596,8 @@ invar_status invar_trial_settle(const invar_results *r, invar_options *o)
 	if (!invar_results_about(r, "column") && inv_option_number(o, "keep-structure") > 0)
 		return inv_fail(INVAR_E_MISMATCH, "@keep-structure has no strength: %s", why);
 	if (invar_results_about(r, "column") &&
-	    invar_results_about_number(r, "strength") != inv_option_number(o, "strength"))
+	    inv_results_about_number(r, "strength") != inv_option_number(o, "strength"))
 		st = invar_options_set_number(o, "strength",
-		                              invar_results_about_number(r, "strength"));
+		                              inv_results_about_number(r, "strength"));
 	return st == INVAR_OK ? record_trial(r, o) : st;
 }

@@ -349,7 +349,7 @@ static invar_status put_points(const tsne_job *j, const naming *names, invar_res
 	size_t count = j->n < INV_MAX_PLOTTED ? j->n : INV_MAX_PLOTTED;
 	double *x = inv_calloc(2 * count, sizeof *x);
 	int32_t *number = inv_calloc(2 * count, sizeof *number);
-	invar_points points = {.count = count, .total = j->n, .x = x, .y = x + count};
+	inv_points points = {.count = count, .total = j->n, .x = x, .y = x + count};
 	invar_status st = INVAR_OK;
 
 	if (!x || !number)
@@ -374,19 +374,19 @@ static invar_status put_points(const tsne_job *j, const naming *names, invar_res
 
 static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
-	const invar_axis across = {.title = ""}, up = {.title = ""};
+	const inv_axis across = {.title = ""}, up = {.title = ""};
 	naming names = {0};
 	char title[64];
 	invar_status st = name_classes(j->in, &names);
-	const invar_scatter scatter = {.id = "tsne",
-	                               .measurement = "tsne",
-	                               .title = title,
-	                               .x = &across,
-	                               .y = &up,
-	                               .classes = names.name,
-	                               .class_count = names.labels.classes,
-	                               .marks = j->in->part_titles,
-	                               .mark_count = j->in->parts > 1 ? j->in->parts : 0};
+	const inv_scatter scatter = {.id = "tsne",
+	                             .measurement = "tsne",
+	                             .title = title,
+	                             .x = &across,
+	                             .y = &up,
+	                             .classes = names.name,
+	                             .class_count = names.labels.classes,
+	                             .marks = j->in->part_titles,
+	                             .mark_count = j->in->parts > 1 ? j->in->parts : 0};
 
 	snprintf(title, sizeof title, "embedding by t-SNE, perplexity %g",
 	         inv_option_number(j->o, "perplexity"));

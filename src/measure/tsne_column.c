@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "measure/measurement.h"
+#include "run/results.h"
 
 enum { MAX_EMBEDDED = 2500 }; /* images: more points than twice these hide each other */
 
@@ -86,12 +87,12 @@ static invar_status read_rows(embedding *e)
 static invar_status put_embedding(const embedding *e, const invar_results *r)
 {
 	const char *column = e->in->column;
-	invar_points points = *invar_results_points(r, "tsne", "tsne");
+	inv_points points = *inv_results_points(r, "tsne", "tsne");
 	invar_status st = inv_results_put(e->in->results, "tsne.kl", column,
 	                                  invar_results_value(r, "tsne.kl", "tsne"));
 
 	if (st == INVAR_OK)
-		st = inv_results_add_scatter(e->in->results, invar_results_scatter(r, 0));
+		st = inv_results_add_scatter(e->in->results, inv_results_scatter(r, 0));
 	if (points.count == 2 * e->images)
 		points.rows = e->row;
 	return st == INVAR_OK ? inv_results_put_points(e->in->results, "tsne", column, &points)

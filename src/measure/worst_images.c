@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "measure/outcomes.h"
@@ -86,7 +87,7 @@ static invar_status read_names(job *j)
 		if (invar_bank_labels(j->in->bank, s->name, j->label) != INVAR_OK)
 			return INVAR_E_MISMATCH;
 	}
-	if (invar_bank_has_names(j->in->bank, s->name))
+	if (inv_bank_has_names(j->in->bank, s->name))
 		return invar_bank_names(j->in->bank, s->name, &j->name);
 	return INVAR_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* axis.c - ranges, ticks and labels of axes. */
 #include "report/axis.h"
+#include "run/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@ static const double max_shown = 1e100; /* so that widths and their squares are f
 static const double far = 1000;        /* widths of the axis */
 static const double log_from = 1000;   /* ratio of the greatest number to the least */
 
-void inv_scale_begin(inv_scale *s, const invar_axis *axis)
+void inv_scale_begin(inv_scale *s, const inv_axis *axis)
 {
 	*s = (inv_scale){.axis = axis, .low = INFINITY, .high = -INFINITY};
 }

@@ -13,11 +13,12 @@
 #include <stddef.h>
 
 #include "invar.h"
+#include "run/results.h"
 
 enum { INV_MAX_TICKS = 12, INV_TICK_TEXT = 32 };
 
 typedef struct inv_scale {
-	const invar_axis *axis;
+	const inv_axis *axis;
 	double low, high;   /* of the data, then of the ticks; logarithms if log */
 	double start, size; /* pixels: where low is, and how far high is from it */
 	bool log;
@@ -25,7 +26,7 @@ typedef struct inv_scale {
 } inv_scale;
 
 /* Begins with no numbers; NaN, infinities and numbers beyond 1e100 are skipped. */
-void inv_scale_begin(inv_scale *s, const invar_axis *axis);
+void inv_scale_begin(inv_scale *s, const inv_axis *axis);
 void inv_scale_add(inv_scale *s, double value);
 /* Widens the range and places it on `size` pixels from `start` (negative: upwards). */
 void inv_scale_place(inv_scale *s, double start, double size, bool with_zero);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/axis.h"
+#include "run/results.h"
 
 static const inv_figure_kind *const kinds[] = {&inv_figure_bars, &inv_figure_curves,
                                                &inv_figure_points};
@@ -59,7 +60,7 @@ static void put_part(char *text, size_t size, const char *part)
 
 static void describe(const invar_results *r, char *text, size_t size)
 {
-	double points = invar_results_about_number(r, "points");
+	double points = inv_results_about_number(r, "points");
 	char count[64] = "";
 
 	*text = '\0';
@@ -277,10 +278,10 @@ void inv_figure_top(const inv_svg *s, const invar_results *r, const char *title,
 /* Columns, the parts of bars, marks and classes. */
 size_t inv_figure_legend_size(const invar_results *r)
 {
-	const invar_scatter *s;
+	const inv_scatter *s;
 	size_t most = 2;
 
-	for (size_t i = 0; (s = invar_results_scatter(r, i)); i++)
+	for (size_t i = 0; (s = inv_results_scatter(r, i)); i++)
 		most = s->mark_count + 2 > most ? s->mark_count + 2 : most;
 	return invar_results_columns(r) + most + INV_LEGEND_CLASSES;
 }

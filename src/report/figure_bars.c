@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "report/axis.h"
+#include "run/results.h"
 
 enum {
 	NAME = 24, /* the title of a row, above its bars */
@@ -98,7 +99,7 @@ static const char *title_of(const invar_results *r, const char *id)
 {
 	const char *own, *title;
 
-	for (size_t i = 0; (own = invar_results_measurement(r, i, &title)); i++)
+	for (size_t i = 0; (own = inv_results_measurement(r, i, &title)); i++)
 		if (strcmp(own, id) == 0)
 			return title;
 	return id;
@@ -228,7 +229,7 @@ static double lay_groups(const chart *c, double y)
 
 static void fit_scale(chart *c)
 {
-	static const invar_axis share = {.title = "", .unit = INVAR_UNIT_SHARE};
+	static const inv_axis share = {.title = "", .unit = INVAR_UNIT_SHARE};
 	const double left = INV_FIGURE_MARGIN;
 	size_t parts = 0;
 

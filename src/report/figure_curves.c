@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "report/axis.h"
+#include "run/results.h"
 
 enum { HEIGHT = 330, LEFT = 96, BOTTOM = 66, MAX_MARKS = 40 };
 
@@ -27,7 +28,7 @@ static const char *column_id(const invar_results *r, size_t i)
 
 static bool find_series(const invar_results *r, size_t i, inv_figure *out)
 {
-	const invar_series *s = invar_results_series(r, i);
+	const inv_series *s = inv_results_series(r, i);
 
 	if (!s)
 		return false;
@@ -37,12 +38,12 @@ static bool find_series(const invar_results *r, size_t i, inv_figure *out)
 	return true;
 }
 
-static void fit_scales(chart *c, const invar_results *r, const invar_series *s)
+static void fit_scales(chart *c, const invar_results *r, const inv_series *s)
 {
 	inv_scale_begin(&c->x, s->x);
 	inv_scale_begin(&c->y, s->y);
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
-		const invar_curve *v = invar_results_curve(r, s->id, column_id(r, k));
+		const inv_curve *v = inv_results_curve(r, s->id, column_id(r, k));
 
 		for (size_t i = 0; v && i < v->count; i++) {
 			inv_scale_add(&c->x, isfinite(v->y[i]) ? v->x[i] : NAN);
@@ -55,13 +56,13 @@ static void fit_scales(chart *c, const invar_results *r, const invar_series *s)
 
 /* ---- One curve ----------------------------------------------------------------------- */
 
-static bool has_band(const invar_curve *v, size_t i)
+static bool has_band(const inv_curve *v, size_t i)
 {
 	return isfinite(v->y[i]) && isfinite(v->low[i]) && isfinite(v->high[i]);
 }
 
 /* A band from i to before `end`, where all of them have intervals. */
-static void put_band(const chart *c, const invar_curve *v, size_t i, size_t end,
+static void put_band(const chart *c, const inv_curve *v, size_t i, size_t end,
                      size_t colour)
 {
 	FILE *out = c->svg->out;
@@ -76,7 +77,7 @@ static void put_band(const chart *c, const invar_curve *v, size_t i, size_t end,
 	fprintf(out, "Z\" class=\"iv-c%zu\" opacity=\"0.18\"/>\n", colour % INV_COLOURS);
 }
 
-static void put_bands(const chart *c, const invar_curve *v, size_t colour)
+static void put_bands(const chart *c, const inv_curve *v, size_t colour)
 {
 	size_t end;
 
@@ -88,7 +89,7 @@ static void put_bands(const chart *c, const invar_curve *v, size_t colour)
 	}
 }
 
-static void put_line(const chart *c, const invar_curve *v, size_t colour)
+static void put_line(const chart *c, const inv_curve *v, size_t colour)
 {
 	bool pen_down = false;
 
@@ -104,7 +105,7 @@ static void put_line(const chart *c, const invar_curve *v, size_t colour)
 	fputs(" stroke-linejoin=\"round\"/>\n", c->svg->out);
 }
 
-static void put_curve(const chart *c, const invar_curve *v, size_t colour)
+static void put_curve(const chart *c, const inv_curve *v, size_t colour)
 {
 	put_line(c, v, colour);
 	for (size_t i = 0; i < v->count && v->count <= MAX_MARKS; i++)
@@ -122,7 +123,7 @@ static size_t list_columns(const invar_results *r, const char *series,
 	size_t count = 0;
 
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
-		const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
+		const inv_curve *v = inv_results_curve(r, series, column_id(r, k));
 
 		if (v)
 			entry[count++] = (inv_legend_entry){
@@ -137,7 +138,7 @@ static void put_curves(const chart *c, const invar_results *r, const char *serie
 {
 	for (int lines = 0; lines < 2; lines++)
 		for (size_t k = 0; k < invar_results_columns(r); k++) {
-			const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
+			const inv_curve *v = inv_results_curve(r, series, column_id(r, k));
 
 			if (v && lines)
 				put_curve(c, v, k);
@@ -149,13 +150,13 @@ static void put_curves(const chart *c, const invar_results *r, const char *serie
 static size_t list_curves(const invar_results *r, const inv_figure *f,
                           inv_legend_entry *entry)
 {
-	return list_columns(r, invar_results_series(r, f->index)->id, entry);
+	return list_columns(r, inv_results_series(r, f->index)->id, entry);
 }
 
 static bool draw_series(const invar_results *r, const inv_figure *f,
                         const inv_figure_form *form, inv_svg *out)
 {
-	const invar_series *s = invar_results_series(r, f->index);
+	const inv_series *s = inv_results_series(r, f->index);
 	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
 	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
 	chart c = {.svg = out};

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "report/axis.h"
+#include "run/results.h"
 
 enum {
 	PANEL = 340,
@@ -31,8 +32,8 @@ enum {
 
 typedef struct panel {
 	const inv_svg *svg;
-	const invar_scatter *scatter;
-	const invar_points *points;
+	const inv_scatter *scatter;
+	const inv_points *points;
 	const char *title;
 	size_t colour; /* of the column, where points have no class */
 	double left, top;
@@ -42,7 +43,7 @@ typedef struct panel {
 
 static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
 {
-	const invar_scatter *s = invar_results_scatter(r, i);
+	const inv_scatter *s = inv_results_scatter(r, i);
 
 	if (!s)
 		return false;
@@ -52,12 +53,12 @@ static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
 	return true;
 }
 
-static bool has_numbers(const invar_scatter *s)
+static bool has_numbers(const inv_scatter *s)
 {
 	return *s->x->title || *s->y->title;
 }
 
-static bool is_density(const invar_scatter *s)
+static bool is_density(const inv_scatter *s)
 {
 	return !s->class_count && !s->mark_count;
 }
@@ -71,12 +72,12 @@ static size_t class_colour(int label)
 }
 
 /* Without classes, marks have colours. */
-static size_t colour_of(const invar_scatter *s, int mark, int label)
+static size_t colour_of(const inv_scatter *s, int mark, int label)
 {
 	return s->class_count ? class_colour(label) : (size_t)mark;
 }
 
-static int shape_of(const invar_scatter *s, int mark, int label)
+static int shape_of(const inv_scatter *s, int mark, int label)
 {
 	if (s->mark_count > 2)
 		return mark % INV_SHAPES;
@@ -86,7 +87,7 @@ static int shape_of(const invar_scatter *s, int mark, int label)
 /* Points of one mark and class, -1 for those without. */
 static size_t gather_points(const panel *p, int mark, int label)
 {
-	const invar_points *v = p->points;
+	const inv_points *v = p->points;
 	size_t count = 0;
 
 	for (size_t i = 0; i < v->count; i++) {
@@ -103,7 +104,7 @@ static size_t gather_points(const panel *p, int mark, int label)
 
 static void put_points(const panel *p)
 {
-	const invar_points *v = p->points;
+	const inv_points *v = p->points;
 	double radius = v->count > 4000 ? 1.6 : v->count > 1000 ? 2.2 : 3.2;
 	int marks = p->scatter->mark_count ? (int)p->scatter->mark_count : 1;
 	char id[64];
@@ -159,7 +160,7 @@ static void put_shade(const panel *p, const unsigned count[BINS][BINS], unsigned
 static void put_density(const panel *p)
 {
 	unsigned count[BINS][BINS] = {{0}}, most = 1;
-	const invar_points *v = p->points;
+	const inv_points *v = p->points;
 
 	for (size_t i = 0; i < v->count; i++) {
 		unsigned *bin = &count[bin_of(&p->y, v->y[i])][bin_of(&p->x, v->x[i])];
@@ -174,7 +175,7 @@ static void put_density(const panel *p)
 /* ---- Lines --------------------------------------------------------------------------- */
 
 /* Where y = slope * x + offset crosses the panel; its ends are cut off by the clip. */
-static void put_line(const panel *p, const invar_line *line, size_t i)
+static void put_line(const panel *p, const inv_line *line, size_t i)
 {
 	double x0 = p->x.low, x1 = p->x.high;
 
@@ -188,7 +189,7 @@ static void put_line(const panel *p, const invar_line *line, size_t i)
 
 static void put_lines(const panel *p)
 {
-	const invar_points *v = p->points;
+	const inv_points *v = p->points;
 
 	if (v->line_count)
 		fprintf(p->svg->out,
@@ -214,8 +215,8 @@ static void fit_panel(panel *p, const invar_results *r)
 	inv_scale_begin(&p->x, p->scatter->x);
 	inv_scale_begin(&p->y, p->scatter->y);
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
-		const invar_points *v =
-			invar_results_points(r, p->scatter->id, invar_results_column(r, k)->id);
+		const inv_points *v =
+			inv_results_points(r, p->scatter->id, invar_results_column(r, k)->id);
 
 		if (!v || (!has_numbers(p->scatter) && v != p->points))
 			continue;
@@ -300,7 +301,7 @@ static bool draw_panel(panel *p, const invar_results *r)
 /* ---- The figure ---------------------------------------------------------------------- */
 
 /* Names of marks in grey, then those of classes in their colours. */
-static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
+static size_t list_names(const inv_scatter *s, inv_legend_entry *entry)
 {
 	size_t count = 0, classes = s->class_count < INV_LEGEND_CLASSES ? s->class_count
 	                                                                : INV_LEGEND_CLASSES;
@@ -319,17 +320,17 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 static size_t list_points(const invar_results *r, const inv_figure *f,
                           inv_legend_entry *entry)
 {
-	return list_names(invar_results_scatter(r, f->index), entry);
+	return list_names(inv_results_scatter(r, f->index), entry);
 }
 
 /* The column of panel i; NULL past the last. */
-static const invar_column *column_at(const invar_results *r, const invar_scatter *s,
-                                     size_t i, size_t *colour)
+static const invar_column *column_at(const invar_results *r, const inv_scatter *s, size_t i,
+                                     size_t *colour)
 {
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
 		const invar_column *c = invar_results_column(r, k);
 
-		if (invar_results_points(r, s->id, c->id) && i-- == 0) {
+		if (inv_results_points(r, s->id, c->id) && i-- == 0) {
 			*colour = k;
 			return c;
 		}
@@ -341,7 +342,7 @@ static size_t count_panels(const invar_results *r, const inv_figure *f)
 {
 	size_t count = 0, colour;
 
-	while (column_at(r, invar_results_scatter(r, f->index), count, &colour))
+	while (column_at(r, inv_results_scatter(r, f->index), count, &colour))
 		count++;
 	return count;
 }
@@ -352,7 +353,7 @@ const invar_column *inv_figure_panel_column(const invar_results *r, const inv_fi
 	size_t colour;
 
 	return f->kind == &inv_figure_points
-	           ? column_at(r, invar_results_scatter(r, f->index), i, &colour)
+	           ? column_at(r, inv_results_scatter(r, f->index), i, &colour)
 	           : NULL;
 }
 
@@ -367,7 +368,7 @@ typedef struct spacing {
 	double before, below;
 } spacing;
 
-static spacing spacing_of(const invar_scatter *s)
+static spacing spacing_of(const inv_scatter *s)
 {
 	return has_numbers(s) ? (spacing){AXIS_GAP - INV_FIGURE_MARGIN, BOTTOM}
 	                      : (spacing){0, GAP};
@@ -376,7 +377,7 @@ static spacing spacing_of(const invar_scatter *s)
 static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_svg *svg,
                         double top)
 {
-	const invar_scatter *s = invar_results_scatter(r, f->index);
+	const inv_scatter *s = inv_results_scatter(r, f->index);
 	size_t panels = count_panels(r, f), across = panels_across(panels);
 	const spacing gap = spacing_of(s);
 
@@ -384,7 +385,7 @@ static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_s
 		panel p = {.svg = svg, .scatter = s};
 		const invar_column *c = column_at(r, s, at, &p.colour);
 
-		p.points = invar_results_points(r, s->id, c->id);
+		p.points = inv_results_points(r, s->id, c->id);
 		p.title = c->title;
 		p.left = INV_FIGURE_MARGIN + gap.before +
 		         (double)(at % across) * (PANEL + gap.before + GAP);
@@ -399,7 +400,7 @@ static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_s
 static bool embed_panel(const invar_results *r, const inv_figure *f,
                         const inv_figure_form *form, inv_svg *out)
 {
-	const invar_scatter *s = invar_results_scatter(r, f->index);
+	const inv_scatter *s = inv_results_scatter(r, f->index);
 	panel p = {.svg = out, .scatter = s, .left = has_numbers(s) ? AXIS_GAP : 1};
 	const invar_column *c = column_at(r, s, form->panel, &p.colour);
 	double beside = has_numbers(s) ? GAP : 1, below = has_numbers(s) ? BOTTOM : 1;
@@ -407,7 +408,7 @@ static bool embed_panel(const invar_results *r, const inv_figure *f,
 	p.top = has_numbers(s) ? 12 : 1;
 	if (!inv_svg_begin(out, p.left + PANEL + beside, p.top + PANEL + below, form->theme))
 		return false;
-	p.points = invar_results_points(r, s->id, c->id);
+	p.points = inv_results_points(r, s->id, c->id);
 	return draw_panel(&p, r) && inv_svg_end(out);
 }
 
@@ -415,7 +416,7 @@ static bool draw_all(const invar_results *r, const inv_figure *f,
                      const inv_figure_form *form, const inv_legend_entry *entry,
                      size_t entries, inv_svg *out)
 {
-	const invar_scatter *s = invar_results_scatter(r, f->index);
+	const inv_scatter *s = inv_results_scatter(r, f->index);
 	size_t panels = count_panels(r, f), across = panels_across(panels);
 	const spacing gap = spacing_of(s);
 	double width =

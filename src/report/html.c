@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measurement.h"
 #include "report/svg.h"
 
 enum { MAX_DIGITS = 12 };
@@ -107,7 +108,7 @@ const char *inv_html_measurement(const char *id)
 {
 	const char *title, *about, *name;
 
-	for (size_t i = 0; (name = invar_measurement(i, &title, &about)); i++)
+	for (size_t i = 0; (name = inv_measurement_about(i, &title, &about)); i++)
 		if (strcmp(name, id) == 0)
 			return title;
 	return id;

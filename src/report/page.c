@@ -13,6 +13,7 @@
 
 #include "report/html.h"
 #include "report/svg.h"
+#include "run/run.h"
 
 /* JSON beyond MAX_JSON bytes leaves out the coordinates of points. */
 enum { MAX_JSON = 1000000, MAX_STRING = 1000, MAX_WHY = 300 };
@@ -242,7 +243,7 @@ static void put_titles(const inv_html *h)
 
 static void put_head(const inv_html *h)
 {
-	fputs(INVAR_REPORT_MARK
+	fputs(INV_REPORT_MARK
 	      "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
 	      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
 	      "data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "

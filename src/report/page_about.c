@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/html.h"
+#include "run/run.h"
 
 /* ---- Use ----------------------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ static void put_python(const inv_html *h, const inv_page_run *run)
 	        "load_file\n\nE = torch.nn.Sequential(torch.nn.Linear(%u, %u), "
 	        "torch.nn.ReLU(), torch.nn.Linear(%u, %u))\nE.load_state_dict(load_file(",
 	        run->d, run->hidden, run->hidden, run->w);
-	put_literal(h, run->path, INVAR_RUN_ADAPTER);
+	put_literal(h, run->path, INV_RUN_ADAPTER);
 	fprintf(h->out,
 	        "))\nwith torch.no_grad():\n%s    codes = %s%sE(%s)%s  # [n, %u] in, [n, %u] "
 	        "out%s</code></pre>\n",

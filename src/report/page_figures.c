@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/measurement.h"
 #include "report/figure.h"
 #include "report/html.h"
+#include "run/results.h"
 
 enum { WIDTH = 520 };
 
@@ -78,7 +80,7 @@ static void put_about(const inv_html *h, const char *measurement)
 {
 	const char *title, *about, *name;
 
-	for (size_t i = 0; (name = invar_measurement(i, &title, &about)); i++)
+	for (size_t i = 0; (name = inv_measurement_about(i, &title, &about)); i++)
 		if (strcmp(name, measurement) == 0) {
 			fputs("<p class=\"about\">", h->out);
 			inv_html_sentence(h, about, 400);
@@ -109,21 +111,21 @@ static void put_figure(inv_html *h, const invar_results *r, const inv_figure *f,
 static const char *measurement_of(const invar_results *r, const inv_figure *f)
 {
 	if (f->kind == &inv_figure_points)
-		return invar_results_scatter(r, f->index)->measurement;
+		return inv_results_scatter(r, f->index)->measurement;
 	if (f->kind == &inv_figure_curves)
-		return invar_results_series(r, f->index)->measurement;
+		return inv_results_series(r, f->index)->measurement;
 	return f->id;
 }
 
 static bool has_own_figure(const invar_results *r, const char *measurement)
 {
-	const invar_series *series;
-	const invar_scatter *scatter;
+	const inv_series *series;
+	const inv_scatter *scatter;
 
-	for (size_t i = 0; (series = invar_results_series(r, i)); i++)
+	for (size_t i = 0; (series = inv_results_series(r, i)); i++)
 		if (strcmp(series->measurement, measurement) == 0)
 			return true;
-	for (size_t i = 0; (scatter = invar_results_scatter(r, i)); i++)
+	for (size_t i = 0; (scatter = inv_results_scatter(r, i)); i++)
 		if (strcmp(scatter->measurement, measurement) == 0)
 			return true;
 	for (size_t i = 0; i < invar_results_metrics(r); i++)
@@ -152,8 +154,8 @@ typedef bool is_shown_fn(const invar_results *r, const inv_figure *f);
 static bool is_map(const invar_results *r, const inv_figure *f)
 {
 	return f->kind == &inv_figure_points &&
-	       invar_results_scatter(r, f->index)->class_count +
-	               invar_results_scatter(r, f->index)->mark_count >
+	       inv_results_scatter(r, f->index)->class_count +
+	               inv_results_scatter(r, f->index)->mark_count >
 	           0;
 }
 

@@ -8,6 +8,7 @@
  * difference that lies within both intervals is called none.
  */
 #include "report/html.h"
+#include "run/results.h"
 
 #include <math.h>
 #include <string.h>
@@ -312,9 +313,9 @@ static void put_facts(const inv_html *h, const invar_results *r)
 	put_fact(h, "encoder F", invar_results_about(r, "encoder"));
 	put_fact(h, "augmentation", invar_results_about(r, "augment"));
 	put_fact(h, "measured on the split", invar_results_about(r, "split"));
-	put_count(h, "images", invar_results_about_number(r, "points"));
-	put_count(h, "copies of each", invar_results_about_number(r, "copies"));
-	put_count(h, "width of features", invar_results_about_number(r, "dim"));
+	put_count(h, "images", inv_results_about_number(r, "points"));
+	put_count(h, "copies of each", inv_results_about_number(r, "copies"));
+	put_count(h, "width of features", inv_results_about_number(r, "dim"));
 	fputs("</dl>\n", h->out);
 }
 

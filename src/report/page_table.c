@@ -13,6 +13,7 @@
 
 #include "report/html.h"
 #include "report/svg.h"
+#include "run/results.h"
 
 enum { MAX_CLASSES = 60 };
 
@@ -204,7 +205,7 @@ void inv_page_table(inv_html *h)
 	put_table_head(h);
 	put_groups(h);
 	fputs("</table></div>\n", h->out);
-	for (size_t i = 0; (note = invar_results_note(r, i)); i++) {
+	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++) {
 		fputs("<p class=\"note\">", h->out);
 		inv_html_text(h, note, 400);
 		fputs("</p>\n", h->out);

@@ -9,6 +9,7 @@
  * table, one per reason.
  */
 #include "report/results_table.h"
+#include "run/results.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -276,12 +277,12 @@ static bool is_measured(const invar_results *r, const char *measurement, size_t 
 /* Why no column has it, if the reason is the same for all columns; or NULL. */
 static const char *common_reason(const invar_results *r, const char *measurement)
 {
-	const char *common = invar_results_skipped(r, measurement, NULL);
+	const char *common = inv_results_skipped(r, measurement, NULL);
 
 	for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
-		common = invar_results_skipped(r, measurement, column_id(r, c));
+		common = inv_results_skipped(r, measurement, column_id(r, c));
 	for (size_t c = 0; c < invar_results_columns(r) && common; c++) {
-		const char *reason = invar_results_skipped(r, measurement, column_id(r, c));
+		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
 
 		if (is_measured(r, measurement, c) || (reason && strcmp(common, reason) != 0))
 			return NULL;
@@ -297,7 +298,7 @@ static void collect_reasons(const invar_results *r, const char *measurement,
 	if (common)
 		add_reason(reasons, common, json_string(title));
 	for (size_t c = 0; c < invar_results_columns(r) && !common; c++) {
-		const char *reason = invar_results_skipped(r, measurement, column_id(r, c));
+		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
 
 		if (reason)
 			add_reason(reasons, reason,
@@ -332,7 +333,7 @@ static void note_skipped(inv_table *t, const invar_results *r)
 	json_t *reasons = json_object(), *who;
 	const char *reason, *id, *title;
 
-	for (size_t i = 0; (id = invar_results_measurement(r, i, &title)); i++)
+	for (size_t i = 0; (id = inv_results_measurement(r, i, &title)); i++)
 		collect_reasons(r, id, title, reasons);
 	json_object_foreach (reasons, reason, who)
 		note_reason(t, reason, who);
@@ -360,7 +361,7 @@ static inv_table *make_table(const invar_results *r, bool intervals)
 	note_runs(t, r);
 	if (intervals)
 		note_intervals(t, r);
-	for (size_t i = 0; (note = invar_results_note(r, i)); i++)
+	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
 		inv_table_note(t, note);
 	note_skipped(t, r);
 	return t;

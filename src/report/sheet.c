@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/png_file.h"
 #include "report/svg.h"
 
 enum {
@@ -166,8 +167,7 @@ uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *heig
 	return shrink(&whole, k, *width, *height);
 }
 
-static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell *c,
-                            double scale)
+static invar_status put_png(FILE *out, const inv_sheet_cell *c, double scale)
 {
 	inv_sheet_cell shown = resample(c, scale);
 	void *png = NULL;
@@ -176,7 +176,7 @@ static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell 
 
 	if (!shown.rgb)
 		return INVAR_E_NOMEM;
-	st = invar_png_encode(ctx, shown.rgb, shown.width, shown.height, &png, &size);
+	st = inv_png_encode(shown.rgb, shown.width, shown.height, &png, &size);
 	if (st == INVAR_OK)
 		inv_base64(out, png, size);
 	invar_free(png);
@@ -184,7 +184,7 @@ static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell 
 	return st;
 }
 
-static invar_status put_picture(invar_context *ctx, const inv_svg *svg, const layout *l,
+static invar_status put_picture(const inv_svg *svg, const layout *l,
                                 const inv_sheet_cell *c, double x, double y)
 {
 	double scale = picture_scale(l, c);
@@ -197,7 +197,7 @@ static invar_status put_picture(invar_context *ctx, const inv_svg *svg, const la
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
 	        x, y, width, height);
-	st = put_png(ctx, svg->out, c, scale);
+	st = put_png(svg->out, c, scale);
 	fputs("\"/>\n", svg->out);
 	fprintf(svg->out,
 	        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
@@ -206,8 +206,7 @@ static invar_status put_picture(invar_context *ctx, const inv_svg *svg, const la
 	return st;
 }
 
-static invar_status put_cell(invar_context *ctx, const inv_svg *svg, const layout *l,
-                             size_t i)
+static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
 {
 	const inv_sheet_cell *c = &l->sheet->cells[i];
 	double x = MARGIN + (double)(i % l->columns) * (l->cell + GAP);
@@ -216,7 +215,7 @@ static invar_status put_cell(invar_context *ctx, const inv_svg *svg, const layou
 	invar_status st = INVAR_OK;
 
 	if (c->rgb && c->width && c->height)
-		st = put_picture(ctx, svg, l, c, x, y);
+		st = put_picture(svg, l, c, x, y);
 	if (c->caption)
 		inv_svg_text(svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
 		             l->cell + GAP / 2, c->caption);
@@ -242,7 +241,7 @@ static void put_head(const inv_svg *svg, const layout *l)
 		inv_svg_text(svg, MARGIN, y, 11, INV_START, "quiet", inner, l->sheet->subtitle);
 }
 
-static invar_status write_svg(invar_context *ctx, const layout *l, inv_svg *svg)
+static invar_status write_svg(const layout *l, inv_svg *svg)
 {
 	invar_status st = INVAR_OK;
 
@@ -250,7 +249,7 @@ static invar_status write_svg(invar_context *ctx, const layout *l, inv_svg *svg)
 		return INVAR_E_NOMEM;
 	put_head(svg, l);
 	for (size_t i = 0; i < l->sheet->count && st == INVAR_OK; i++)
-		st = put_cell(ctx, svg, l, i);
+		st = put_cell(svg, l, i);
 	if (!inv_svg_end(svg))
 		return INVAR_E_NOMEM;
 	return st;
@@ -261,7 +260,7 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 {
 	layout l = lay_out(sheet);
 	inv_svg svg = {0};
-	invar_status st = write_svg(ctx, &l, &svg);
+	invar_status st = write_svg(&l, &svg);
 
 	*fault = '\0';
 	if (st == INVAR_E_NOMEM)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "formats/png_file.h"
 #include "report/draw_svg.h"
 #include "report/line_text.h"
 
@@ -288,9 +290,9 @@ static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *p
 		         path, reason);
 		return INVAR_E_NOMEM;
 	}
-	st = invar_png_encode(ctx, rgb, width, height, &png, &bytes);
+	st = inv_png_encode(rgb, width, height, &png, &bytes);
 	if (st == INVAR_OK)
-		st = invar_file_write(ctx, path, png, bytes);
+		st = inv_file_write(ctx, path, png, bytes);
 	invar_free(png);
 	free(rgb);
 	return st;
@@ -309,6 +311,6 @@ invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path
 		return INVAR_E_USE;
 	}
 	if (inv_is_svg_name(path))
-		return invar_file_write(ctx, path, s->text, s->size);
+		return inv_file_write(ctx, path, s->text, s->size);
 	return save_png(ctx, s, path, fault, capacity);
 }

@@ -307,12 +307,12 @@ invar_status inv_results_options(invar_results *r, const char *measurement, json
 
 /* ---- What is drawn ------------------------------------------------------------------ */
 
-invar_status inv_results_add_series(invar_results *r, const invar_series *s)
+invar_status inv_results_add_series(invar_results *r, const inv_series *s)
 {
 	return inv_plots_add_series(&r->series, s);
 }
 
-invar_status inv_results_add_scatter(invar_results *r, const invar_scatter *s)
+invar_status inv_results_add_scatter(invar_results *r, const inv_scatter *s)
 {
 	return inv_plots_add_scatter(&r->scatters, s);
 }
@@ -330,7 +330,7 @@ static inv_plot *need_plot(const invar_results *r, const inv_plots *all, const c
 }
 
 invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
-                                   const invar_curve *curve)
+                                   const inv_curve *curve)
 {
 	inv_plot *p = need_plot(r, &r->series, series, column);
 
@@ -338,31 +338,31 @@ invar_status inv_results_put_curve(invar_results *r, const char *series, const c
 }
 
 invar_status inv_results_put_points(invar_results *r, const char *scatter,
-                                    const char *column, const invar_points *points)
+                                    const char *column, const inv_points *points)
 {
 	inv_plot *p = need_plot(r, &r->scatters, scatter, column);
 
 	return p ? inv_plot_put_points(p, column, points) : INVAR_E_USE;
 }
 
-const invar_series *invar_results_series(const invar_results *r, size_t i)
+const inv_series *inv_results_series(const invar_results *r, size_t i)
 {
 	return inv_plots_series(&r->series, i);
 }
 
-const invar_scatter *invar_results_scatter(const invar_results *r, size_t i)
+const inv_scatter *inv_results_scatter(const invar_results *r, size_t i)
 {
 	return inv_plots_scatter(&r->scatters, i);
 }
 
-const invar_curve *invar_results_curve(const invar_results *r, const char *series,
-                                       const char *column)
+const inv_curve *inv_results_curve(const invar_results *r, const char *series,
+                                   const char *column)
 {
 	return inv_plot_curve(inv_plots_find(&r->series, series), column);
 }
 
-const invar_points *invar_results_points(const invar_results *r, const char *scatter,
-                                         const char *column)
+const inv_points *inv_results_points(const invar_results *r, const char *scatter,
+                                     const char *column)
 {
 	return inv_plot_points(inv_plots_find(&r->scatters, scatter), column);
 }
@@ -436,7 +436,7 @@ const invar_value *invar_results_value(const invar_results *results, const char 
 	return r->found[place];
 }
 
-const char *invar_results_measurement(const invar_results *r, size_t i, const char **title)
+const char *inv_results_measurement(const invar_results *r, size_t i, const char **title)
 {
 	const json_t *entry = json_array_get(r->measurements, i);
 
@@ -445,13 +445,13 @@ const char *invar_results_measurement(const invar_results *r, size_t i, const ch
 	return text(entry, "id");
 }
 
-const char *invar_results_note(const invar_results *r, size_t i)
+const char *inv_results_note_at(const invar_results *r, size_t i)
 {
 	return json_string_value(json_array_get(r->notes, i));
 }
 
-const char *invar_results_skipped(const invar_results *r, const char *measurement,
-                                  const char *column)
+const char *inv_results_skipped(const invar_results *r, const char *measurement,
+                                const char *column)
 {
 	const json_t *reasons = json_object_get(r->skipped, measurement);
 	const char *reason = column ? text(reasons, column) : NULL;
@@ -464,12 +464,12 @@ const char *invar_results_about(const invar_results *r, const char *key)
 	return text(r->about, key);
 }
 
-double invar_results_about_number(const invar_results *r, const char *key)
+double inv_results_about_number(const invar_results *r, const char *key)
 {
 	return number(r->about, key);
 }
 
-int invar_results_is_complete(const invar_results *r)
+int inv_results_is_complete(const invar_results *r)
 {
 	return !json_is_true(json_object_get(r->about, "incomplete"));
 }

@@ -21,6 +21,56 @@
 
 #include "base/json.h"
 
+typedef struct inv_axis {
+	const char *title; /* "angle" */
+	invar_unit unit;
+	const char *symbol; /* written after a number: "°"; or NULL */
+} inv_axis;
+
+typedef struct inv_series {
+	const char *id;          /* unique among series: "invariance.angle" */
+	const char *measurement; /* "invariance" */
+	const char *title;       /* of a plot: "accuracy over angle" */
+	const inv_axis *x, *y;
+} inv_series;
+
+/* One column of a series: arrays [count]. */
+typedef struct inv_curve {
+	size_t count;
+	const double *x, *y;      /* y is NaN if nothing was measured: an empty bin */
+	const double *low, *high; /* 95 % intervals, NaN: none at this x; both may be NULL */
+	const uint64_t *counts;   /* number of images behind each y; or NULL */
+} inv_curve;
+
+typedef struct inv_scatter {
+	const char *id;          /* unique among scatters: "tsne" */
+	const char *measurement; /* "tsne" */
+	const char *title;
+	const inv_axis *x, *y;
+	const char *const *classes; /* [class_count], their names */
+	size_t class_count;
+	const char *const *marks; /* [mark_count]: "clean", "augmented" */
+	size_t mark_count;
+} inv_scatter;
+
+/* y = slope * x + offset: a fit, or what the points would be if nothing had changed. */
+typedef struct inv_line {
+	const char *title;
+	double slope, offset;
+} inv_line;
+
+/* One column of a scatter: arrays [count]. */
+typedef struct inv_points {
+	size_t count;   /* at most 10000 */
+	uint64_t total; /* number of points these were sampled from, evenly; >= count */
+	const double *x, *y;
+	const int32_t *label;  /* index of a class, -1: none; or NULL */
+	const int32_t *mark;   /* index of a mark, -1: none; or NULL */
+	const inv_line *lines; /* [line_count], at most 8 */
+	size_t line_count;
+	const uint64_t *rows; /* the row of the split that each point is; or NULL */
+} inv_points;
+
 /* Below every table that has columns with four views. */
 #define INV_NOTE_VIEWS                                                                    \
 	"4 views: the query is encoded at 0, 90, 180 and 270 degrees and the nearest of the " \
@@ -47,12 +97,12 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
  * A series or a scatter whose id exists is skipped; the texts are copied. Curves and points
  * replace those of the column. More than INV_MAX_PLOTTED (results_plots.h) are refused.
  */
-invar_status inv_results_add_series(invar_results *r, const invar_series *s);
+invar_status inv_results_add_series(invar_results *r, const inv_series *s);
 invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
-                                   const invar_curve *curve);
-invar_status inv_results_add_scatter(invar_results *r, const invar_scatter *s);
+                                   const inv_curve *curve);
+invar_status inv_results_add_scatter(invar_results *r, const inv_scatter *s);
 invar_status inv_results_put_points(invar_results *r, const char *scatter,
-                                    const char *column, const invar_points *points);
+                                    const char *column, const inv_points *points);
 
 /* "number", "share", "count"; and back, -1 for anything else. */
 const char *inv_unit_name(invar_unit unit);
@@ -92,5 +142,32 @@ bool inv_results_has_own(const invar_results *r, const char *column);
  */
 invar_status inv_results_merge(const invar_results *r, const char *column,
                                const char *where, json_t **metrics);
+
+/*
+ * Document i of what metrics.json of several runs have together: one document per bank and
+ * split with the columns "F" and "1", "2" …, the numbers of the runs that were measured on
+ * it. A column has only what its run was measured for. If runs were measured with different
+ * options, a note says so. *out is NULL past the last.
+ */
+invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_t count,
+                              size_t i, invar_results **out);
+/* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
+const char *inv_results_measurement(const invar_results *r, size_t i, const char **title);
+/* Descriptions, NULL past the last; and the data of a column, NULL if it has none. */
+const inv_series *inv_results_series(const invar_results *r, size_t i);
+const inv_curve *inv_results_curve(const invar_results *r, const char *series,
+                                   const char *column);
+const inv_scatter *inv_results_scatter(const invar_results *r, size_t i);
+const inv_points *inv_results_points(const invar_results *r, const char *scatter,
+                                     const char *column);
+/* Why a measurement has no values; NULL if it has some or was not requested. */
+const char *inv_results_skipped(const invar_results *r, const char *measurement,
+                                const char *column);
+/* Notes about missing values, to print below a table; NULL past the last. */
+const char *inv_results_note_at(const invar_results *r, size_t i);
+/* "points", "copies", "dim"; NaN if absent. */
+double inv_results_about_number(const invar_results *r, const char *key);
+/* 0 if the measurement was interrupted, so values may be missing without a reason. */
+int inv_results_is_complete(const invar_results *r);
 
 #endif

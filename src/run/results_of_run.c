@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "run/results.h"
+#include "run/run.h"
 
 static invar_status no_memory(const char *run)
 {
@@ -123,7 +124,7 @@ static json_t *parse_lines(char *text)
 
 static invar_status read_training(const char *run, invar_results **out)
 {
-	char *path = inv_join(run, INVAR_RUN_LOG), *name = name_of(run), *text = NULL;
+	char *path = inv_join(run, INV_RUN_LOG), *name = name_of(run), *text = NULL;
 	json_t *lines = NULL, *document = NULL;
 	size_t bytes;
 	invar_status st = path && name ? INVAR_OK : no_memory(run);
@@ -307,7 +308,7 @@ static json_t *bank_document(const json_t *metrics, const json_t *bank, const ch
 
 static invar_status read_measured(const char *run, size_t i, invar_results **out)
 {
-	char *path = inv_join(run, INVAR_RUN_METRICS), *title = name_of(run);
+	char *path = inv_join(run, INV_RUN_METRICS), *title = name_of(run);
 	json_t *metrics = NULL, *document = NULL;
 	const json_t *bank = NULL;
 	invar_status st = path && title ? INVAR_OK : no_memory(run);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "run/results.h"
+#include "run/run.h"
 
 typedef struct collection {
 	json_t **metrics; /* [count]; NULL: the run was not measured */
@@ -395,7 +396,7 @@ static char *name_of(const char *path)
 
 static invar_status load_run(collection *c, size_t i, const char *run)
 {
-	char *path = inv_join(run, INVAR_RUN_METRICS);
+	char *path = inv_join(run, INV_RUN_METRICS);
 	invar_status st = path && (c->title[i] = name_of(run)) ? INVAR_OK : no_memory();
 
 	if (st == INVAR_OK && inv_exists(path))
@@ -419,8 +420,8 @@ static void free_collection(collection *c)
 	json_decref(c->document);
 }
 
-invar_status invar_runs_results(invar_context *ctx, const char *const *runs, size_t count,
-                                size_t i, invar_results **out)
+invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_t count,
+                              size_t i, invar_results **out)
 {
 	collection c = {.count = count};
 	const json_t *bank = NULL;
@@ -441,7 +442,7 @@ invar_status invar_runs_results(invar_context *ctx, const char *const *runs, siz
 			fill_document(&c, bank);
 	}
 	if (st == INVAR_OK && bank)
-		st = inv_results_read(c.document, INVAR_RUN_METRICS, out);
+		st = inv_results_read(c.document, INV_RUN_METRICS, out);
 	free_collection(&c);
 	return st;
 }

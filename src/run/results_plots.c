@@ -20,12 +20,12 @@
 /* What one column has; a series fills curve, a scatter points. */
 typedef struct plotted {
 	char *column;
-	invar_curve curve;
-	invar_points points;
+	inv_curve curve;
+	inv_points points;
 	double *x, *y, *low, *high; /* the arrays that those two view */
 	uint64_t *counts, *rows;
 	int32_t *label, *mark;
-	invar_line *lines; /* their titles are in json */
+	inv_line *lines; /* their titles are in json */
 	size_t line_count;
 	json_t *json;
 } plotted;
@@ -33,9 +33,9 @@ typedef struct plotted {
 struct inv_plot {
 	json_t *json; /* as it is written */
 	bool is_scatter;
-	invar_axis x, y;
-	invar_series series;
-	invar_scatter scatter;
+	inv_axis x, y;
+	inv_series series;
+	inv_scatter scatter;
 	const char **classes, **marks; /* their texts are in json */
 	plotted **of;                  /* [columns] */
 	size_t columns;
@@ -115,19 +115,19 @@ static bool append_pointer(void ***list, size_t *count, void *one)
 
 /* ---- Descriptions -------------------------------------------------------------------- */
 
-static json_t *axis_json(const invar_axis *a)
+static json_t *axis_json(const inv_axis *a)
 {
 	return json_pack("{s:s, s:s, s:s*}", "title", a->title, "unit", inv_unit_name(a->unit),
 	                 "symbol", a->symbol);
 }
 
-static bool read_axis(const json_t *json, invar_axis *out)
+static bool read_axis(const json_t *json, inv_axis *out)
 {
 	int unit = inv_unit_find(text(json, "unit"));
 
-	*out = (invar_axis){.title = text(json, "title"),
-	                    .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-	                    .symbol = text(json, "symbol")};
+	*out = (inv_axis){.title = text(json, "title"),
+	                  .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
+	                  .symbol = text(json, "symbol")};
 	return out->title && unit >= 0;
 }
 
@@ -155,8 +155,8 @@ static invar_status describe(inv_plot *p, const char **why)
 	if (!id || !title || !measurement || !read_axis(json_object_get(p->json, "x"), &p->x) ||
 	    !read_axis(json_object_get(p->json, "y"), &p->y))
 		return broken(why, "a series or scatter is not described");
-	p->series = (invar_series){id, measurement, title, &p->x, &p->y};
-	p->scatter = (invar_scatter){
+	p->series = (inv_series){id, measurement, title, &p->x, &p->y};
+	p->scatter = (inv_scatter){
 		.id = id, .measurement = measurement, .title = title, .x = &p->x, .y = &p->y};
 	if (!p->is_scatter)
 		return INVAR_OK;
@@ -205,14 +205,14 @@ static json_t *names_json(const char *const *names, size_t count)
 }
 
 static json_t *description_json(const char *id, const char *measurement, const char *title,
-                                const invar_axis *x, const invar_axis *y)
+                                const inv_axis *x, const inv_axis *y)
 {
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:{}}", "id", id, "measurement",
 	                 measurement, "title", title, "x", axis_json(x), "y", axis_json(y),
 	                 "columns");
 }
 
-invar_status inv_plots_add_series(inv_plots *all, const invar_series *s)
+invar_status inv_plots_add_series(inv_plots *all, const inv_series *s)
 {
 	const char *why;
 	inv_plot *p;
@@ -223,7 +223,7 @@ invar_status inv_plots_add_series(inv_plots *all, const invar_series *s)
 	                false, &p, &why);
 }
 
-invar_status inv_plots_add_scatter(inv_plots *all, const invar_scatter *s)
+invar_status inv_plots_add_scatter(inv_plots *all, const inv_scatter *s)
 {
 	const char *why;
 	inv_plot *p;
@@ -335,8 +335,8 @@ static invar_status read_lines(const json_t *of, plotted *p, const char **why)
 		const json_t *slope = json_object_get(one, "slope");
 		const json_t *offset = json_object_get(one, "offset");
 
-		p->lines[i] = (invar_line){text(one, "title"), json_number_value(slope),
-		                           json_number_value(offset)};
+		p->lines[i] = (inv_line){text(one, "title"), json_number_value(slope),
+		                         json_number_value(offset)};
 		if (!p->lines[i].title || !json_is_number(slope) || !json_is_number(offset))
 			return broken(why, "a line needs a title, a slope and an offset");
 	}
@@ -359,7 +359,7 @@ static invar_status read_curve(const json_t *json, size_t count, plotted *p,
 		st = read_counts(json, "count", count, &p->counts, why);
 	if (st == INVAR_OK && !p->low != !p->high)
 		return broken(why, "an interval of a curve has only one end");
-	p->curve = (invar_curve){count, p->x, p->y, p->low, p->high, p->counts};
+	p->curve = (inv_curve){count, p->x, p->y, p->low, p->high, p->counts};
 	return st;
 }
 
@@ -382,15 +382,15 @@ static invar_status read_points(const inv_plot *of, const json_t *json, size_t c
 	if (st == INVAR_OK &&
 	    (!json_is_integer(total) || json_integer_value(total) < (json_int_t)count))
 		return broken(why, "a set of points has more points than its total");
-	p->points = (invar_points){.count = count,
-	                           .total = (uint64_t)json_integer_value(total),
-	                           .x = p->x,
-	                           .y = p->y,
-	                           .label = p->label,
-	                           .mark = p->mark,
-	                           .lines = p->lines,
-	                           .line_count = p->line_count,
-	                           .rows = p->rows};
+	p->points = (inv_points){.count = count,
+	                         .total = (uint64_t)json_integer_value(total),
+	                         .x = p->x,
+	                         .y = p->y,
+	                         .label = p->label,
+	                         .mark = p->mark,
+	                         .lines = p->lines,
+	                         .line_count = p->line_count,
+	                         .rows = p->rows};
 	return st;
 }
 
@@ -476,7 +476,7 @@ static json_t *indices_json(const int32_t *indices, size_t count)
 	return list;
 }
 
-static json_t *lines_json(const invar_line *lines, size_t count)
+static json_t *lines_json(const inv_line *lines, size_t count)
 {
 	json_t *list = json_array();
 
@@ -499,7 +499,7 @@ static invar_status put_column(inv_plot *p, const char *column, json_t *json)
 	                            : st;
 }
 
-invar_status inv_plot_put_curve(inv_plot *p, const char *column, const invar_curve *c)
+invar_status inv_plot_put_curve(inv_plot *p, const char *column, const inv_curve *c)
 {
 	json_t *json;
 
@@ -516,7 +516,7 @@ invar_status inv_plot_put_curve(inv_plot *p, const char *column, const invar_cur
 	return put_column(p, column, json);
 }
 
-invar_status inv_plot_put_points(inv_plot *p, const char *column, const invar_points *c)
+invar_status inv_plot_put_points(inv_plot *p, const char *column, const inv_points *c)
 {
 	json_t *json;
 
@@ -609,12 +609,12 @@ json_t *inv_plots_json(const inv_plots *all)
 	return list;
 }
 
-const invar_series *inv_plots_series(const inv_plots *all, size_t i)
+const inv_series *inv_plots_series(const inv_plots *all, size_t i)
 {
 	return i < all->count ? &all->plot[i]->series : NULL;
 }
 
-const invar_scatter *inv_plots_scatter(const inv_plots *all, size_t i)
+const inv_scatter *inv_plots_scatter(const inv_plots *all, size_t i)
 {
 	return i < all->count ? &all->plot[i]->scatter : NULL;
 }
@@ -627,14 +627,14 @@ static const plotted *find_column(const inv_plot *p, const char *column)
 	return NULL;
 }
 
-const invar_curve *inv_plot_curve(const inv_plot *p, const char *column)
+const inv_curve *inv_plot_curve(const inv_plot *p, const char *column)
 {
 	const plotted *found = find_column(p, column);
 
 	return found ? &found->curve : NULL;
 }
 
-const invar_points *inv_plot_points(const inv_plot *p, const char *column)
+const inv_points *inv_plot_points(const inv_plot *p, const char *column)
 {
 	const plotted *found = find_column(p, column);
 

@@ -18,6 +18,7 @@
 #define INV_RESULTS_PLOTS_H
 
 #include "base/json.h"
+#include "run/results.h"
 
 /*
  * More cannot be distinguished in a plot, and a document stays far below the limits of the
@@ -39,17 +40,17 @@ void inv_plots_clear(inv_plots *all);
 json_t *inv_plots_json(const inv_plots *all);
 
 /* An id that exists is skipped. */
-invar_status inv_plots_add_series(inv_plots *all, const invar_series *s);
-invar_status inv_plots_add_scatter(inv_plots *all, const invar_scatter *s);
+invar_status inv_plots_add_series(inv_plots *all, const inv_series *s);
+invar_status inv_plots_add_scatter(inv_plots *all, const inv_scatter *s);
 /* Replaces what the column has. E_USE if it breaks an invariant. */
-invar_status inv_plot_put_curve(inv_plot *p, const char *column, const invar_curve *c);
-invar_status inv_plot_put_points(inv_plot *p, const char *column, const invar_points *c);
+invar_status inv_plot_put_curve(inv_plot *p, const char *column, const inv_curve *c);
+invar_status inv_plot_put_points(inv_plot *p, const char *column, const inv_points *c);
 
 /* NULL past the last, or if the column has none. */
-const invar_series *inv_plots_series(const inv_plots *all, size_t i);
-const invar_scatter *inv_plots_scatter(const inv_plots *all, size_t i);
-const invar_curve *inv_plot_curve(const inv_plot *p, const char *column);
-const invar_points *inv_plot_points(const inv_plot *p, const char *column);
+const inv_series *inv_plots_series(const inv_plots *all, size_t i);
+const inv_scatter *inv_plots_scatter(const inv_plots *all, size_t i);
+const inv_curve *inv_plot_curve(const inv_plot *p, const char *column);
+const inv_points *inv_plot_points(const inv_plot *p, const char *column);
 
 /*
  * Entry by entry what inv_plots_json gave; is_column says which columns exist. E_FORMAT,

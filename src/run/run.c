@@ -44,12 +44,12 @@ static invar_status set_folder(inv_run *r, const char *folder)
 		return INVAR_OK;
 	free_paths(r);
 	r->folder = inv_strdup(folder);
-	r->json_path = inv_join(folder, INVAR_RUN_JSON);
-	r->log_path = inv_join(folder, INVAR_RUN_LOG);
-	r->checkpoint_path = inv_join(folder, INVAR_RUN_CHECKPOINT);
-	r->adapter_path = inv_join(folder, INVAR_RUN_ADAPTER);
-	r->decoder_path = inv_join(folder, INVAR_RUN_DECODER);
-	r->clean_path = inv_join(folder, INVAR_RUN_CLEAN);
+	r->json_path = inv_join(folder, INV_RUN_JSON);
+	r->log_path = inv_join(folder, INV_RUN_LOG);
+	r->checkpoint_path = inv_join(folder, INV_RUN_CHECKPOINT);
+	r->adapter_path = inv_join(folder, INV_RUN_ADAPTER);
+	r->decoder_path = inv_join(folder, INV_RUN_DECODER);
+	r->clean_path = inv_join(folder, INV_RUN_CLEAN);
 	return r->folder && r->json_path && r->log_path && r->checkpoint_path &&
 	               r->adapter_path && r->decoder_path && r->clean_path
 	           ? INVAR_OK
@@ -128,7 +128,7 @@ static invar_status remove_replaced(const inv_run *r)
 	if (st == INVAR_OK)
 		st = inv_folder_move_foreign(r->stage, r->place, inv_run_owner(&old));
 	if (st == INVAR_OK)
-		st = inv_folder_remove_own(r->stage, inv_run_owner(&old), INVAR_RUN_JSON);
+		st = inv_folder_remove_own(r->stage, inv_run_owner(&old), INV_RUN_JSON);
 	inv_run_forget(&old);
 	if (st == INVAR_OK && rmdir(r->stage) != 0 && errno != ENOENT)
 		st = inv_fail_errno(r->stage, "cannot remove");
@@ -138,7 +138,7 @@ static invar_status remove_replaced(const inv_run *r)
 /* What is left to do after an exchange; the run in its place says so until then. */
 static invar_status finish_exchange(inv_run *r)
 {
-	char *path = inv_join(r->place, INVAR_RUN_JSON);
+	char *path = inv_join(r->place, INV_RUN_JSON);
 	view v;
 	int place = -1, stage = -1;
 	invar_status st = look(r, &v);
@@ -224,7 +224,7 @@ static invar_status check_replace(inv_run *r, const view *v)
 
 static invar_status check_resume(inv_run *r, const view *v)
 {
-	char *json = inv_join(r->place, INVAR_RUN_JSON);
+	char *json = inv_join(r->place, INV_RUN_JSON);
 	bool there = json && inv_exists(json);
 
 	inv_free(json);
@@ -395,7 +395,7 @@ invar_status inv_run_clear(inv_run *r, const json_t *images)
 		old.clean_begun = false;
 	}
 	if (st == INVAR_OK)
-		st = inv_folder_remove_own(r->folder, inv_run_owner(&old), INVAR_RUN_JSON);
+		st = inv_folder_remove_own(r->folder, inv_run_owner(&old), INV_RUN_JSON);
 	inv_run_forget(&old);
 	if (st == INVAR_OK)
 		r->leftover = false;
@@ -482,7 +482,7 @@ void inv_run_close(inv_run *r)
 	inv_free(r);
 }
 
-int invar_run_is_begun(const char *run, int replacing)
+int inv_run_is_begun(const char *run, int replacing)
 {
 	inv_run r = {0};
 	view v;

@@ -75,4 +75,24 @@ invar_status inv_run_sync_log(inv_run *r);
 /* A replacement that failed before its first checkpoint is removed. */
 void inv_run_close(inv_run *r);
 
+/* The files of a run, by their names in its folder. */
+#define INV_RUN_JSON "run.json"
+#define INV_RUN_LOG "log.jsonl"
+#define INV_RUN_CHECKPOINT "checkpoint.safetensors"
+#define INV_RUN_ADAPTER "adapter.safetensors"
+#define INV_RUN_DECODER "decoder.safetensors"
+#define INV_RUN_METRICS "metrics.json"
+#define INV_RUN_REPORT "report.html"
+#define INV_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
+#define INV_RUN_CLEAN "clean" /* a bank, in runs trained on images */
+/* In the run.json that a stage writes where a trial has refused the adapter: true; "error"
+ * says why. */
+#define INV_RUN_NO_ADAPTER "no_adapter"
+/*
+ * Whether there is a run to resume; with `replacing`, whether it is one that was started
+ * with `force`. Such a run is written to the folder RUN.part and replaces RUN when it is
+ * finished.
+ */
+int inv_run_is_begun(const char *run, int replacing);
+
 #endif

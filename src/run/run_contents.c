@@ -6,11 +6,12 @@
 
 #include "bank/bank_contents.h"
 #include "base/memory.h"
+#include "run/run.h"
 
 /* Files that a training writes, and what eval and report add once there is an adapter. */
-static const char *const trained[] = {INVAR_RUN_JSON, INVAR_RUN_LOG, INVAR_RUN_CHECKPOINT,
-                                      INVAR_RUN_ADAPTER, INVAR_RUN_DECODER};
-static const char *const measured[] = {INVAR_RUN_METRICS};
+static const char *const trained[] = {INV_RUN_JSON, INV_RUN_LOG, INV_RUN_CHECKPOINT,
+                                      INV_RUN_ADAPTER, INV_RUN_DECODER};
+static const char *const measured[] = {INV_RUN_METRICS};
 
 static bool is_named(const char *entry, const char *const *names, size_t count)
 {
@@ -47,7 +48,7 @@ static inv_ownership claim_before(const inv_run_contents *c, const char *entry)
 	char *path;
 	bool ours;
 
-	if (strcmp(entry, INVAR_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
+	if (strcmp(entry, INV_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
 		return INV_FOREIGN;
 	ours = inv_file_begins(path, INV_RUN_MARK);
 	inv_free(path);
@@ -60,9 +61,9 @@ static bool is_own_report(const inv_run_contents *c, const char *entry)
 	char *path;
 	bool ours;
 
-	if (!inv_is_own_name(entry, INVAR_RUN_REPORT) || !(path = inv_join(c->path, entry)))
+	if (!inv_is_own_name(entry, INV_RUN_REPORT) || !(path = inv_join(c->path, entry)))
 		return false;
-	ours = inv_file_begins(path, INVAR_REPORT_MARK);
+	ours = inv_file_begins(path, INV_REPORT_MARK);
 	inv_free(path);
 	return ours;
 }
@@ -70,12 +71,11 @@ static bool is_own_report(const inv_run_contents *c, const char *entry)
 static inv_ownership claim(const void *user, const char *entry)
 {
 	const inv_run_contents *c = user;
-	size_t clean = strlen(INVAR_RUN_CLEAN);
+	size_t clean = strlen(INV_RUN_CLEAN);
 
 	if (!c->json)
 		return claim_before(c, entry);
-	if (strncmp(entry, INVAR_RUN_CLEAN, clean) == 0 &&
-	    (!entry[clean] || entry[clean] == '/'))
+	if (strncmp(entry, INV_RUN_CLEAN, clean) == 0 && (!entry[clean] || entry[clean] == '/'))
 		return claim_clean(c, entry + clean);
 	if (is_named(entry, trained, sizeof trained / sizeof *trained) ||
 	    (c->has_adapter && (is_named(entry, measured, sizeof measured / sizeof *measured) ||
@@ -93,7 +93,7 @@ inv_owner inv_run_owner(const inv_run_contents *c)
  */
 static invar_status load_json(const char *folder, json_t **out)
 {
-	char *path = inv_join(folder, INVAR_RUN_JSON);
+	char *path = inv_join(folder, INV_RUN_JSON);
 	invar_status st = path ? INVAR_OK : no_memory(folder);
 	const char *format;
 
@@ -115,7 +115,7 @@ static invar_status load_json(const char *folder, json_t **out)
 static invar_status look_at_clean(inv_run_contents *c)
 {
 	const json_t *images = json_object_get(c->json, "images");
-	char *path = inv_join(c->path, INVAR_RUN_CLEAN);
+	char *path = inv_join(c->path, INV_RUN_CLEAN);
 	invar_status st = path ? INVAR_OK : no_memory(c->path);
 
 	if (path && json_is_object(images) && inv_is_folder(path))
@@ -134,8 +134,8 @@ invar_status inv_run_look(const char *path, inv_run_contents *out)
 	if ((st = load_json(path, &out->json)) != INVAR_OK || !out->json)
 		return st;
 	if ((st = look_at_clean(out)) != INVAR_OK ||
-	    (st = exists_in(path, INVAR_RUN_ADAPTER, &out->has_adapter)) != INVAR_OK ||
-	    (st = exists_in(path, INVAR_RUN_CHECKPOINT, &checkpoint)) != INVAR_OK)
+	    (st = exists_in(path, INV_RUN_ADAPTER, &out->has_adapter)) != INVAR_OK ||
+	    (st = exists_in(path, INV_RUN_CHECKPOINT, &checkpoint)) != INVAR_OK)
 		return st;
 	state = json_string_value(json_object_get(out->json, "state"));
 	out->is_replacing = json_is_true(json_object_get(out->json, INV_RUN_REPLACES));
@@ -155,13 +155,13 @@ void inv_run_forget(inv_run_contents *c)
 static invar_status find_foreign(const inv_run_contents *c, char **out)
 {
 	bool other = false;
-	invar_status st = c->json ? INVAR_OK : exists_in(c->path, INVAR_RUN_JSON, &other);
+	invar_status st = c->json ? INVAR_OK : exists_in(c->path, INV_RUN_JSON, &other);
 
 	*out = NULL;
 	if (st != INVAR_OK || !other)
 		return st == INVAR_OK ? inv_folder_find_foreign(c->path, inv_run_owner(c), out)
 		                      : st;
-	return (*out = inv_strdup(INVAR_RUN_JSON)) ? INVAR_OK : no_memory(c->path);
+	return (*out = inv_strdup(INV_RUN_JSON)) ? INVAR_OK : no_memory(c->path);
 }
 
 invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "run/results.h"
+#include "run/run.h"
 
 static invar_status no_memory(const char *path)
 {
@@ -79,7 +80,7 @@ static invar_status update_results(const invar_context *ctx, const char *path,
 invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                     const invar_results *r, const char *column)
 {
-	char *path = inv_join(run, INVAR_RUN_METRICS);
+	char *path = inv_join(run, INV_RUN_METRICS);
 	invar_status st = INVAR_OK;
 
 	if (!path)

@@ -34,4 +34,4 @@ static invar_status declare_grown(invar_options *o)
 }
 
 #define inv_train_declare declare_grown
-#include "recipe/option_sets.c"
+#include "study/option_sets.c"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "support.h"
 
 enum { D = 2, H = 3, W = 2 };

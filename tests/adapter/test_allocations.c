@@ -5,6 +5,7 @@
  * The linker replaces inv_alloc, inv_calloc and inv_strdup, through which all our
  * memory is allocated, by counting functions.
  */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ static void steps_allocate_nothing(void **state)
 	bank_opts = test_kept("synthetic", "rows", test_text("%.15g", (double)(16 * STEPS + 5)),
 	                      "test-rows", "0", NULL);
 	assert_int_equal(invar_bank_synthesize(ctx, bank_opts, test_path("bank")), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
 	for (size_t i = 0; inv_loss_at(i); i++) {
 		train(bank, inv_loss_at(i), false, &w);
 		train(bank, inv_loss_at(i), true, &w);

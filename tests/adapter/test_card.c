@@ -83,7 +83,7 @@ static void a_card_says_what_the_adapter_is(void **state)
 
 	(void)state;
 	assert_int_equal(invar_adapter_new(test_ctx, 2, 3, 2, 1, W, b, W, b, &e), INVAR_OK);
-	assert_int_equal(invar_adapter_export(e, o, test_path("README.md")), INVAR_OK);
+	assert_int_equal(invar_adapter_export(e, NULL, o, test_path("README.md")), INVAR_OK);
 	text = test_read(test_path("README.md"), NULL);
 	assert_ptr_equal(strstr(text, "---\nlibrary_name: invar\nlicense: \"mit\"\n"), text);
 	assert_non_null(strstr(text, "\n# \\# A \\*title\\*\n"));
@@ -93,7 +93,7 @@ static void a_card_says_what_the_adapter_is(void **state)
 	assert_null(strstr(text, "model-index"));
 	free(text);
 	test_set(o, "dtype", "float16", NULL); /* of the other format */
-	assert_int_equal(invar_adapter_export(e, o, test_path("README.md")), INVAR_E_USE);
+	assert_int_equal(invar_adapter_export(e, NULL, o, test_path("README.md")), INVAR_E_USE);
 	invar_adapter_close(e);
 	invar_options_free(o);
 }

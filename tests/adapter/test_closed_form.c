@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as starting
  * points. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <math.h>
@@ -37,12 +38,12 @@ static int open_banks(void **state)
 	              test_text("%d", D), "copies", test_text("%d", COPIES), NULL);
 	if (invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
 	    invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
-	    invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK)
+	    inv_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK)
 		return 1;
 	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
 	              test_text("%d", D), "copies", "0", NULL);
 	return invar_bank_synthesize(ctx, o, test_path("bare")) != INVAR_OK ||
-	       invar_bank_open(ctx, test_path("bare"), &bare) != INVAR_OK;
+	       inv_bank_open(ctx, test_path("bare"), &bare) != INVAR_OK;
 }
 
 static int close_banks(void **state)
@@ -319,7 +320,7 @@ static void check_runs(const char *init)
 		invar_bank *b;
 
 		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
-		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
+		assert_int_equal(inv_bank_open(c, test_path("bank"), &b), INVAR_OK);
 		assert_int_equal(invar_train(&b, 1, o, test_path("%s_threads%u", init, t)),
 		                 INVAR_OK);
 		assert_same_file(test_path("%s_threads1/adapter.safetensors", init),

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "adapter/adapter.h"
 #include "adapter/compatibility.h"
+#include "bank/bank.h"
 #include "support.h"
 
 #define SHA_A "aaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -60,7 +62,7 @@ static invar_adapter *train(const char *bank, const char *run)
 	invar_adapter *e;
 	invar_bank *b;
 
-	assert_int_equal(invar_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
 	assert_int_equal(invar_train(&b, 1, o, test_path("%s", run)), INVAR_OK);
 	invar_options_free(o);
 	invar_bank_close(b);
@@ -77,7 +79,7 @@ static const char *evaluate(const invar_adapter *e, const char *bank)
 	invar_results *r;
 
 	*warnings = '\0';
-	assert_int_equal(invar_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
 	assert_int_equal(invar_eval(b, &e, &name, 1, o, &r), INVAR_OK);
 	invar_results_free(r);
 	invar_options_free(o);
@@ -91,7 +93,7 @@ static const char *apply(const invar_adapter *e, const char *file)
 
 	snprintf(out, sizeof out, "%s", test_path("out.npy"));
 	*warnings = '\0';
-	assert_int_equal(invar_adapter_apply_file(e, test_path("%s", file), out, INVAR_FLOAT32),
+	assert_int_equal(inv_adapter_apply_file(e, test_path("%s", file), out, INVAR_FLOAT32),
 	                 INVAR_OK);
 	return warnings;
 }

@@ -9,6 +9,7 @@
 
 #include "adapter/losses/loss.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/rng.h"
 #include "golden.h"
 #include "one_loss.h"
@@ -46,15 +47,18 @@ static void check_case(const char *root, const char *name, int residual)
 		invar_adapter_open(test_ctx, golden_path(g, "adapter.safetensors"), &e), INVAR_OK);
 	assert_int_equal(invar_adapter_input(e), shape[2]);
 	assert_int_equal(invar_loss_new(e, o, &l), INVAR_OK);
-	assert_int_equal(invar_loss_set_clean(l, golden_f32(g, "clean", NULL), shape[0]),
+	assert_int_equal(invar_loss_set(l, "clean", golden_f32(g, "clean", NULL), 2,
+	                                (uint64_t[]){shape[0], shape[2]}),
 	                 INVAR_OK);
-	assert_int_equal(invar_loss_set_copies(l, aug, 1, (uint32_t)shape[1]), INVAR_OK);
+	assert_int_equal(
+		invar_loss_set(l, "copies", aug, 3, (uint64_t[]){shape[0], shape[1], shape[2]}),
+		INVAR_OK);
 	assert_int_equal(invar_loss_compute(l), INVAR_OK);
-	value = invar_loss_value(l);
+	value = invar_loss_value(l, NULL);
 	golden_check_value(g, "loss", value);
 	check_gradients(g, l);
-	assert_true(fabs(invar_loss_term(l, 0, NULL) + invar_loss_term(l, 1, NULL) - value) <
-	            1e-12 * value);
+	assert_true(fabs(invar_loss_value(l, "clean") + invar_loss_value(l, "augmented") -
+	                 value) < 1e-12 * value);
 	invar_loss_free(l);
 	invar_options_free(o);
 	invar_adapter_close(e);
@@ -183,15 +187,15 @@ static void the_table_and_the_names_agree(void **state)
 	const char *word;
 
 	(void)state;
-	for (size_t i = 0; (word = invar_loss_kind(i)); i++) {
+	for (size_t i = 0; (word = inv_loss_kind(i)); i++) {
 		assert_non_null(inv_loss_find(word));
 		assert_string_equal(inv_loss_find(word)->name, word);
 		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? "|" : "",
 		         word);
 	}
 	assert_null(inv_loss_find("nothing"));
-	assert_string_equal(invar_options_find(loss, "kind")->choices, names);
-	assert_string_equal(invar_options_find(train, "loss")->choices,
+	assert_string_equal(inv_options_find(loss, "kind")->choices, names);
+	assert_string_equal(inv_options_find(train, "loss")->choices,
 	                    test_text("%s|none", names));
 	invar_options_free(train);
 	invar_options_free(loss);

@@ -4,6 +4,7 @@
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/evaluate_loss.h"
 #include "adapter/losses/loss.h"
+#include "bank/bank.h"
 #include "failing.h"
 #include "run/run.h"
 #include "support.h"
@@ -44,7 +45,7 @@ static void fitting_survives(void **state)
 	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "4", "dim",
 	              test_text("%d", D), "copies", "2", NULL);
 	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("bank")), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
 	closed_options = test_options("train", NULL);
 	assert_true(test_each_allocation_fails(fit, "identity") > 2);
 	assert_true(test_each_allocation_fails(fit, "rigid") > 8);
@@ -128,9 +129,9 @@ static invar_status compute(void *user)
 	if (st == INVAR_OK)
 		st = invar_loss_new(&E, o, &l);
 	if (st == INVAR_OK)
-		st = invar_loss_set_clean(l, clean, N);
+		st = invar_loss_set(l, "clean", clean, 2, (uint64_t[]){N, D});
 	if (st == INVAR_OK)
-		st = invar_loss_set_copies(l, aug, GROUPS, S);
+		st = invar_loss_set(l, "copies", aug, 4, (uint64_t[]){GROUPS, N, S, D});
 	if (st == INVAR_OK)
 		st = invar_loss_set_decoder(l, &E);
 	if (st == INVAR_OK)

@@ -195,7 +195,7 @@ static void a_model_computes_what_the_adapter_does(void **state)
 		unsigned char *bytes, *second;
 		inv_onnx m;
 
-		assert_int_equal(invar_adapter_export(e, o, path), INVAR_OK);
+		assert_int_equal(invar_adapter_export(e, NULL, o, path), INVAR_OK);
 		bytes = test_read(path, &size);
 		assert_int_equal(inv_onnx_view(bytes, size, "model", &m), INVAR_OK);
 		assert_int_equal(m.opset, 17);
@@ -205,7 +205,7 @@ static void a_model_computes_what_the_adapter_does(void **state)
 		give_features("features");
 		run_graph(m.graph, 0);
 		check_codes(e, "codes", i < 4 ? 1e-5 : 2e-2);
-		assert_int_equal(invar_adapter_export(e, o, path), INVAR_OK);
+		assert_int_equal(invar_adapter_export(e, NULL, o, path), INVAR_OK);
 		second = test_read(path, &again);
 		assert_int_equal(again, size);
 		assert_memory_equal(second, bytes, size);
@@ -242,7 +242,7 @@ static void a_foreign_model_stays_as_it_is_and_gets_an_output(void **state)
 		snprintf(onto, sizeof onto, "%s", test_source("fuzz/corpus/onnx/%s", files[i][0]));
 		snprintf(path, sizeof path, "%s", test_path("onto.onnx"));
 		o = test_options("export", "onto", onto, "onto-output", features, NULL);
-		assert_int_equal(invar_adapter_export(e, o, path), INVAR_OK);
+		assert_int_equal(invar_adapter_export(e, NULL, o, path), INVAR_OK);
 		before = test_read(onto, &old);
 		after = test_read(path, &size);
 		assert_int_equal(inv_onnx_view(before, old, "before", &m), INVAR_OK);
@@ -273,14 +273,14 @@ static void what_does_not_fit_is_refused(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		o = test_options("export", "onto", test_source("fuzz/corpus/onnx/%s", bad[i][0]),
 		                 NULL);
-		assert_int_equal(invar_adapter_export(e, o, test_path("bad.onnx")),
+		assert_int_equal(invar_adapter_export(e, NULL, o, test_path("bad.onnx")),
 		                 INVAR_E_MISMATCH);
 		assert_non_null(strstr(invar_last_error(), bad[i][1]));
 		assert_false(test_exists(test_path("bad.onnx")));
 		invar_options_free(o);
 	}
 	o = test_options("export", "onto-output", "features", NULL);
-	assert_int_equal(invar_adapter_export(e, o, test_path("bad.onnx")), INVAR_E_USE);
+	assert_int_equal(invar_adapter_export(e, NULL, o, test_path("bad.onnx")), INVAR_E_USE);
 	invar_options_free(o);
 	invar_adapter_close(e);
 }
@@ -293,7 +293,8 @@ static void numbers_too_large_for_float16_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(invar_adapter_new(test_ctx, D, D, D, 0, W, b, W, b, &e), INVAR_OK);
-	assert_int_equal(invar_adapter_export(e, o, test_path("large.onnx")), INVAR_E_NUMERIC);
+	assert_int_equal(invar_adapter_export(e, NULL, o, test_path("large.onnx")),
+	                 INVAR_E_NUMERIC);
 	assert_string_equal(invar_last_error(), "adapter: a number of 0.weight is 70000, too "
 	                                        "large for float16; use dtype float32");
 	invar_adapter_close(e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_presets.c - presets are defaults: explicit options override them, runs record them.
  */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "adapter/presets.h"
 #include "base/json.h"
+#include "base/options.h"
 
 static uint64_t stop_at; /* stop once so many steps are done; 0 = never */
 
@@ -31,7 +33,7 @@ static int open_bank(void **state)
 	                             test_kept("synthetic", "rows", "40", "test-rows", "10",
 	                                       "dim", "8", "copies", "3", NULL),
 	                             test_path("bank")) != INVAR_OK ||
-	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+	       inv_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)
@@ -52,15 +54,15 @@ static void the_default_preset_is_what_the_options_say(void **state)
 	for (size_t i = 0; (row = invar_options_at(o, i)); i++) {
 		if (!row->initial)
 			continue;
-		if (invar_options_text(o, row->name, 0))
-			assert_string_equal(invar_options_text(o, row->name, 0), row->initial);
+		if (inv_options_text(o, row->name, 0))
+			assert_string_equal(inv_options_text(o, row->name, 0), row->initial);
 		else if (row->type == INVAR_OPTION_FLAG)
 			assert_true(inv_option_has_value(o, row->name, row->initial));
 		else
-			assert_true(invar_options_number(o, row->name) == strtod(row->initial, NULL));
+			assert_true(inv_options_number(o, row->name) == strtod(row->initial, NULL));
 	}
-	assert_string_equal(invar_options_find(o, "preset")->initial, INV_DEFAULT_PRESET);
-	assert_string_equal(invar_options_find(o, "hidden")->initial, "1024");
+	assert_string_equal(inv_options_find(o, "preset")->initial, INV_DEFAULT_PRESET);
+	assert_string_equal(inv_options_find(o, "hidden")->initial, "1024");
 	assert_true(inv_option_flag(o, "scaled"));
 	invar_options_free(o);
 }
@@ -128,7 +130,7 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 			}
 			assert_string_equal(inv_option_text(o, "preset"), given[i].preset);
 			for (size_t k = 0; k < count; k++)
-				assert_int_equal(invar_options_unset(o, given[i].option[k]), INVAR_OK);
+				assert_int_equal(inv_options_unset(o, given[i].option[k]), INVAR_OK);
 			assert_string_equal(inv_option_text(o, "preset"), INV_DEFAULT_PRESET);
 			assert_true(inv_option_is(o, "loss", "keep") && inv_option_flag(o, "scaled"));
 		}
@@ -212,7 +214,7 @@ static void every_preset_can_be_chosen_and_says_what_it_is(void **state)
 	invar_options *o = test_options("train", NULL);
 
 	(void)state;
-	help = invar_options_find(o, "preset")->help;
+	help = inv_options_find(o, "preset")->help;
 	assert_true(inv_option_is(o, "preset", INV_DEFAULT_PRESET));
 	for (size_t i = 0; (name = inv_preset_name_at(i)); i++) {
 		assert_non_null(strstr(help, test_text("%s, %s", name, inv_preset_summary_at(i))));

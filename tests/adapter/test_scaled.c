@@ -27,7 +27,7 @@ static int open_bank(void **state)
 	                                       "test-rows", "10", "dim", "8", "copies", "3",
 	                                       NULL),
 	                             test_path("bank")) != INVAR_OK ||
-	       invar_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
+	       inv_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)
@@ -70,7 +70,7 @@ static invar_bank *move_bank(const char *name, const double mean[DIM], double by
 		                                   x, 2, shape, INVAR_FLOAT32),
 		                 INVAR_OK);
 	}
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &moved), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &moved), INVAR_OK);
 	return moved;
 }
 

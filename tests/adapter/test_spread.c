@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_spread.c - adapted features get the spread of clean ones. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static int open_bank(void **state)
 	(void)state;
 	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
 	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
-	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+	       inv_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)
@@ -148,7 +149,7 @@ static void scale_takes_some_of_many_rows(void **state)
 
 	(void)state;
 	assert_int_equal(invar_bank_synthesize(ctx, how, test_path("many")), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("many"), &many), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("many"), &many), INVAR_OK);
 	assert_int_equal(invar_train(&many, 1, plain, test_path("many-plain")), INVAR_OK);
 	assert_int_equal(invar_train(&many, 1, scaled, test_path("many-scaled")), INVAR_OK);
 	assert_int_equal(invar_adapter_open(ctx, test_path("many-plain"), &e), INVAR_OK);
@@ -197,7 +198,7 @@ static void threads_and_interruptions_change_nothing(void **state)
 		invar_bank *b;
 
 		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
-		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
+		assert_int_equal(inv_bank_open(c, test_path("bank"), &b), INVAR_OK);
 		assert_int_equal(invar_train(&b, 1, o, test_path("threads%u", t)), INVAR_OK);
 		assert_same_file(test_path("scaled/adapter.safetensors"),
 		                 test_path("threads%u/adapter.safetensors", t));

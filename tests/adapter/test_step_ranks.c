@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "adapter/step_ranks.h"
+#include "base/processes.h"
 #include "base/rng.h"
 #include "ranks.h"
 #include "support.h"
@@ -77,7 +78,7 @@ static const float *own_rows(const invar_context *ctx, float *rows)
 	return rows;
 }
 
-static double *train(invar_processes *processes, unsigned threads, float *weights)
+static double *train(inv_processes *processes, unsigned threads, float *weights)
 {
 	static float rows[(S + 1) * N * D];
 	invar_options *options = test_options("loss", NULL);
@@ -91,7 +92,7 @@ static double *train(invar_processes *processes, unsigned threads, float *weight
 		assert_int_equal(invar_options_set(options, trained->option, trained->value),
 		                 INVAR_OK);
 	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
-	invar_context_share(ctx, processes);
+	inv_context_share(ctx, processes);
 	p = open_step(ctx, options);
 	for (size_t t = 0; t < STEPS; t++) {
 		assert_int_equal(inv_step_run(p, own_rows(ctx, rows), 1e-3, &value), INVAR_OK);
@@ -113,7 +114,7 @@ static size_t weight_bytes(void)
 	return 3 * inv_mlp_floats((inv_mlp_shape){D, H, D}) * sizeof(float);
 }
 
-static void train_as_another_rank(invar_processes *p)
+static void train_as_another_rank(inv_processes *p)
 {
 	float *weights = malloc(weight_bytes());
 
@@ -124,7 +125,7 @@ static void train_as_another_rank(invar_processes *p)
 
 static void compare_with_ranks(unsigned ranks, const float *weights, const double *losses)
 {
-	invar_processes *p = test_ranks_open_with(ranks, train_as_another_rank);
+	inv_processes *p = test_ranks_open_with(ranks, train_as_another_rank);
 	float *got = malloc(weight_bytes());
 	double *values;
 

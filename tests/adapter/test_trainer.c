@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_trainer.c - runs end in the same bytes wherever they are interrupted; wrong uses. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "adapter/losses/loss.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "run/run.h"
 
 enum { ROWS = 50, N = 16, STEPS = 2, EPOCHS = 4 };
@@ -38,7 +40,7 @@ static int open_bank(void **state)
 	              "copies", "4", NULL);
 	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
 	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
-	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+	       inv_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)
@@ -172,7 +174,7 @@ static invar_bank *make_bank(const char *name, uint64_t rows, double shift, uint
 	              "dim", "8", "copies", "3", "shift", test_text("%.15g", (double)shift),
 	              "seed", test_text("%.15g", (double)seed), NULL);
 	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("%s", name)), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("%s", name), &made), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("%s", name), &made), INVAR_OK);
 	return made;
 }
 
@@ -195,7 +197,7 @@ static void check_resumed(invar_bank *const *banks, size_t count, const invar_op
 		                 INVAR_E_CANCELLED);
 		stop_at = 0;
 		assert_int_equal(invar_train(banks, count, rest, test_path("%s", again)), INVAR_OK);
-		for (int i = 0; i < 2 + (invar_options_number(o, "decoder") > 0); i++)
+		for (int i = 0; i < 2 + (inv_options_number(o, "decoder") > 0); i++)
 			assert_same_file(test_path("%s/%s.safetensors", name, files[i]),
 			                 test_path("%s/%s.safetensors", again, files[i]));
 	}
@@ -323,7 +325,7 @@ static void resuming_refuses_other_rows(void **state)
 	made = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "0", "dim",
 	                 "8", "copies", "4", "seed", "1", NULL);
 	assert_int_equal(invar_bank_synthesize(ctx, made, test_path("other")), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("other"), &other), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("other"), &other), INVAR_OK);
 	assert_int_equal(
 		train(other, test_set(options(), "resume", "1", NULL), test_path("whole")),
 		INVAR_E_MISMATCH);
@@ -389,7 +391,7 @@ static void weights_that_are_not_finite_are_never_saved(void **state)
 	assert_int_equal(invar_array_write(ctx, test_path("huge/train/clean.npy"), x, 2, shape,
 	                                   INVAR_FLOAT32),
 	                 INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("huge"), &huge), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("huge"), &huge), INVAR_OK);
 	assert_int_equal(train(huge, o, test_path("huge-run")), INVAR_E_NUMERIC);
 	assert_false(test_exists(test_path("huge-run/adapter.safetensors")));
 	assert_false(test_exists(test_path("huge-run/checkpoint.safetensors")));
@@ -508,7 +510,7 @@ static void banks_that_do_not_belong_together_are_refused(void **state)
 	invar_bank *two[] = {bank, NULL};
 
 	(void)state;
-	assert_int_equal(invar_bank_open(ctx, test_path("second"), &two[1]), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("second"), &two[1]), INVAR_OK);
 	refuse_banks(two, 2, options(),
 	             "loss mawa takes one bank, but 2 are given: the second one is");
 	if (loss) {

@@ -8,11 +8,15 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
+#include "bank/bank.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "math/unit_rows.h"
+#include "measure/check.h"
+#include "measure/measurement.h"
+#include "run/results.h"
 #include "support.h"
 
 enum { D = 24, H = 40, MANY = 9000 /* more than two blocks */, ROWS = 200, COPIES = 3 };
@@ -68,7 +72,7 @@ static invar_bank *make_bank(const char *name, bool of_norm_1)
 	assert_int_equal(inv_make_folder(test_path("%s", name)), INVAR_OK);
 	fill_split(name, "train", of_norm_1);
 	fill_split(name, "test", of_norm_1);
-	assert_int_equal(invar_bank_open(ctx, test_path("%s", name), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("%s", name), &b), INVAR_OK);
 	return b;
 }
 
@@ -426,7 +430,7 @@ static bool apply_warns(const invar_adapter *e, const char *file)
 
 	snprintf(out, sizeof out, "%s", test_path("out.npy"));
 	*lines = '\0';
-	assert_int_equal(invar_adapter_apply_file(e, test_path("%s", file), out, INVAR_FLOAT32),
+	assert_int_equal(inv_adapter_apply_file(e, test_path("%s", file), out, INVAR_FLOAT32),
 	                 INVAR_OK);
 	return strstr(lines, "was trained on features of norm");
 }
@@ -579,7 +583,7 @@ static void measurements_see_unit_features(void **state)
 		assert_true(fabs(value_of(on_raw, id, "F") - want->value) < 0.011);
 		assert_true(value_of(mixed, id, "F") == value_of(alone, id, "F"));
 	}
-	assert_non_null(strstr(invar_results_note(on_raw, 0), "divided by their norms"));
+	assert_non_null(strstr(inv_results_note_at(on_raw, 0), "divided by their norms"));
 	invar_results_free(on_raw);
 	invar_results_free(on_unit);
 	invar_results_free(mixed);
@@ -601,14 +605,14 @@ static void kept_results_are_found_again(void **state)
 	assert_int_equal(train(unit, "kept", closed("ridge"), &e), INVAR_OK);
 	assert_int_equal(invar_eval(raw, (const invar_adapter *[]){e}, &title, 1, o, &r),
 	                 INVAR_OK);
-	assert_int_equal(invar_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
+	assert_int_equal(inv_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
 	assert_string_equal(missing, "structure");
 	invar_free(missing);
 	assert_int_equal(invar_run_keep_results(ctx, test_path("kept"), r, "1"), INVAR_OK);
-	assert_int_equal(invar_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
+	assert_int_equal(inv_eval_missing(raw, o, test_path("kept"), &missing), INVAR_OK);
 	assert_string_equal(missing, "");
 	invar_free(missing);
-	assert_int_equal(invar_eval_missing(unit, o, test_path("kept"), &missing), INVAR_OK);
+	assert_int_equal(inv_eval_missing(unit, o, test_path("kept"), &missing), INVAR_OK);
 	assert_string_equal(missing, "structure"); /* these are other files */
 	invar_free(missing);
 	invar_results_free(r);

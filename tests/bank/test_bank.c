@@ -60,7 +60,7 @@ static void check_rows(const char *path)
 	invar_bank *b;
 	float x[ROWS * DIM];
 
-	assert_int_equal(invar_bank_open(ctx, path, &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, path, &b), INVAR_OK);
 	assert_int_equal(invar_bank_dim(b), DIM);
 	assert_int_equal(invar_bank_rows(b, "train"), ROWS);
 	assert_int_equal(invar_bank_copies(b, "train"), COPIES);
@@ -104,7 +104,7 @@ static void refuse(const char *path, invar_status want, const char *word)
 {
 	invar_bank *b;
 
-	assert_int_equal(invar_bank_open(ctx, path, &b), want);
+	assert_int_equal(inv_bank_open(ctx, path, &b), want);
 	test_assert_error(word);
 	assert_null(b);
 }
@@ -177,7 +177,7 @@ static void views_are_optional_for_each_array(void **state)
 	            INVAR_FLOAT32, 0);
 	write_views(test_path("viewed/train/aug/001.views.npy"), ROWS, INV_ROTATED, DIM,
 	            INVAR_FLOAT16, 0);
-	assert_int_equal(invar_bank_open(ctx, test_path("viewed"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("viewed"), &b), INVAR_OK);
 	s = inv_bank_split(b, "train");
 	assert_true(invar_bank_has_views(b, "train", INVAR_CLEAN));
 	assert_false(invar_bank_has_views(b, "train", 0));
@@ -224,7 +224,7 @@ static void wrong_views_are_refused_in_a_sentence(void **state)
 	write_bank("nan-views", INVAR_FLOAT32);
 	write_views(test_path("nan-views/train/clean.views.npy"), ROWS, INV_ROTATED, DIM,
 	            INVAR_FLOAT32, NAN);
-	assert_int_equal(invar_bank_open(ctx, test_path("nan-views"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("nan-views"), &b), INVAR_OK);
 	assert_int_equal(invar_bank_read_views(b, "train", INVAR_CLEAN, 0, ROWS, all),
 	                 INVAR_E_NUMERIC);
 	test_assert_error("row 4, rotated by 270 degrees, column 2 is NaN");
@@ -243,7 +243,7 @@ static void nan_is_named_with_file_row_and_column(void **state)
 	assert_int_equal(invar_array_write(ctx, test_path("nan/train/aug/001.npy"), x, 2, shape,
 	                                   INVAR_FLOAT32),
 	                 INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("nan"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("nan"), &b), INVAR_OK);
 	assert_int_equal(invar_bank_read(b, "train", 1, 0, ROWS, x), INVAR_E_NUMERIC);
 	test_assert_error("001.npy: row 3, column 2 is NaN");
 	invar_bank_close(b);
@@ -255,7 +255,7 @@ static void the_shared_banks_open(void **state)
 	invar_bank *b;
 
 	(void)state;
-	assert_int_equal(invar_bank_open(ctx, path, &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, path, &b), INVAR_OK);
 	assert_int_equal(invar_bank_dim(b), 512);
 	assert_int_equal(invar_bank_copies(b, "train"), 6);
 	assert_int_equal(invar_bank_rows(b, "test"), 1300);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bank/bank.h"
 #include "bank/class_view.h"
 #include "bank/copy_params.h"
 #include "bank/row_names.h"
@@ -76,7 +77,7 @@ static invar_status open_view(const char *name, const char *text, invar_bank **o
 	snprintf(list, sizeof list, "%s", test_path("list.txt"));
 	write_text(list, text);
 	o = test_options("bank", "classes", list, NULL);
-	st = invar_bank_open_with(test_ctx, test_path("%s", name), o, out);
+	st = invar_bank_open(test_ctx, test_path("%s", name), o, out);
 	invar_options_free(o);
 	return st;
 }
@@ -101,7 +102,7 @@ static void rows_of_other_classes_are_left_out(void **state)
 	assert_int_equal(invar_bank_labels(b, "train", label), INVAR_OK);
 	for (size_t i = 0; i < KEPT; i++) {
 		assert_int_equal(label[i], i == 1);
-		assert_int_equal(invar_bank_file_row(b, "train", i), kept[i]);
+		assert_int_equal(inv_bank_file_row(b, "train", i), kept[i]);
 	}
 	assert_string_equal(invar_bank_class(b, 0), "7"); /* as its files call it */
 	assert_string_equal(invar_bank_class(b, 1), "2");
@@ -184,7 +185,7 @@ static void views_have_fingerprints_of_their_own(void **state)
 
 	(void)state;
 	make_bank("prints", NULL);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("prints"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("prints"), &b), INVAR_OK);
 	assert_null(inv_bank_view_classes(b));
 	of[VIEWS] = fingerprint_of(b);
 	invar_bank_close(b);
@@ -227,13 +228,12 @@ static void lists_that_make_no_sense_are_refused(void **state)
 	refuse("lists", "\n \r\n", "lists no class");
 	refuse("lists", "", "lists no class");
 	refuse("lists", "1\n", "no image of"); /* bank.json has it, but no row */
-	assert_int_equal(invar_bank_open_with(test_ctx, test_path("lists"), o, &b), INVAR_E_IO);
+	assert_int_equal(invar_bank_open(test_ctx, test_path("lists"), o, &b), INVAR_E_IO);
 	test_assert_error("no list");
 	snprintf(list, sizeof list, "%s", test_path("nul.txt"));
 	test_write(list, "cat\0dog\n", 8);
 	test_set(o, "classes", list, NULL);
-	assert_int_equal(invar_bank_open_with(test_ctx, test_path("lists"), o, &b),
-	                 INVAR_E_USE);
+	assert_int_equal(invar_bank_open(test_ctx, test_path("lists"), o, &b), INVAR_E_USE);
 	test_assert_error("NUL");
 	remove(test_path("lists/train/labels.npy"));
 	refuse("lists", "cat\n", "has no classes");
@@ -251,7 +251,7 @@ static void a_split_without_these_classes_is_left_out(void **state)
 	assert_int_equal(open_view("empty", "7\n", &b), INVAR_OK);
 	assert_int_equal(invar_bank_splits(b), 1);
 	assert_string_equal(invar_bank_split(b, 0), "train");
-	assert_false(invar_bank_has_split(b, "unlabeled"));
+	assert_false(inv_bank_has_split(b, "unlabeled"));
 	invar_bank_close(b);
 	assert_int_equal(open_view("empty", "0\n", &b), INVAR_OK);
 	assert_int_equal(invar_bank_rows(b, "unlabeled"), ROWS);
@@ -266,7 +266,7 @@ static void an_option_that_was_not_applied_is_an_error(void **state)
 
 	(void)state;
 	make_bank("ignored", NULL);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("ignored"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("ignored"), &b), INVAR_OK);
 	assert_int_equal(invar_eval(b, NULL, NULL, 0, o, &r), INVAR_E_USE);
 	test_assert_error("opened with all its classes");
 	invar_bank_close(b);

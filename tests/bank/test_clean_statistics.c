@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bank/bank.h"
 #include "bank/clean_statistics.h"
 #include "support.h"
 
@@ -29,7 +30,7 @@ static invar_bank *make_bank(const char *name, float spread)
 	assert_int_equal(invar_array_write(test_ctx, test_path("%s/train/clean.npy", name),
 	                                   &rows[0][0], 2, shape, INVAR_FLOAT32),
 	                 INVAR_OK);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &b), INVAR_OK);
 	return b;
 }
 

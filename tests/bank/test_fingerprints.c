@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "bank/bank.h"
+#include "base/sha256.h"
+#include "formats/png_file.h"
 #include "support.h"
 
 enum { N = 600, SIDE = 4, CELLS = SIDE * SIDE, FILES = 40, PRINT = 16 };
@@ -46,7 +48,7 @@ static void write_picture(const char *path, unsigned shade)
 
 	for (size_t i = 0; i < sizeof rgb; i++)
 		rgb[i] = (uint8_t)(shade + 7 * i);
-	assert_int_equal(invar_png_encode(test_ctx, rgb, SIDE, SIDE, &bytes, &size), INVAR_OK);
+	assert_int_equal(inv_png_encode(rgb, SIDE, SIDE, &bytes, &size), INVAR_OK);
 	test_write(path, bytes, size);
 	invar_free(bytes);
 }
@@ -175,7 +177,7 @@ static void a_fingerprint_is_the_begin_of_a_sha256(void **state)
 	                       "16)"));
 	for (unsigned i = 0; i < FILES; i++) {
 		assert_int_equal(
-			invar_file_sha256(test_ctx, test_path("printed/cats/%02u.png", i), hex),
+			inv_file_sha256(test_ctx, test_path("printed/cats/%02u.png", i), hex),
 			INVAR_OK);
 		for (unsigned j = 0; j < PRINT; j++)
 			snprintf(want + 2 * j, 3, "%02x", file[128 + i * PRINT + j]);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
 #include "bank/row_names.h"
 #include "bank/write.h"
 #include "base/memory.h"
@@ -16,7 +17,7 @@ static json_t *about;
 static invar_status open_bank(void *user)
 {
 	invar_bank *b;
-	invar_status st = invar_bank_open(ctx, user, &b);
+	invar_status st = inv_bank_open(ctx, user, &b);
 
 	invar_bank_close(b);
 	return st;
@@ -30,7 +31,7 @@ static invar_status open_view(void *user)
 
 	if (!o)
 		o = test_kept("bank", "classes", test_path("list"), NULL);
-	st = invar_bank_open_with(ctx, user, o, &b);
+	st = invar_bank_open(ctx, user, o, &b);
 	invar_bank_close(b);
 	return st;
 }

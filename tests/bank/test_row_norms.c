@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_row_norms.c - norms of a bank's rows, and the bank with rows of norm 1. */
+#include "bank/bank.h"
 #include "bank/row_norms.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static invar_bank *make_bank(const char *name, bool unit, invar_dtype type, size
 		                 INVAR_OK);
 	}
 	inv_free(x);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &b), INVAR_OK);
 	return b;
 }
 

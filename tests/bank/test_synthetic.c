@@ -32,7 +32,7 @@ static void the_same_seed_gives_the_same_bank(void **state)
 		free(a);
 		free(c);
 	}
-	assert_int_equal(invar_bank_open(ctx, test_path("a"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("a"), &b), INVAR_OK);
 	assert_int_equal(invar_bank_copies(b, "test"), 2);
 	assert_true(invar_bank_has_labels(b, "train"));
 	invar_bank_close(b);

@@ -65,7 +65,7 @@ static void what_is_written_can_be_opened(void **state)
 	assert_true(there.clean && there.rows == 2 && there.width == 3 && there.copies == 1);
 	inv_bank_writer_close(w);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("bank"), &b), INVAR_OK);
 	assert_int_equal(invar_bank_read(b, "train", 0, 1, 1, row), INVAR_OK);
 	assert_true(row[0] == 4 && row[1] == 5 && row[2] == 6);
 	assert_int_equal(invar_bank_labels(b, "train", back), INVAR_OK);

@@ -26,7 +26,7 @@ static void a_saved_file_holds_its_bytes(void **state)
 	(void)state;
 	assert_int_equal(inv_file_save(test_path("a"), "old", 3), INVAR_OK);
 	assert_holds(test_path("a"), "old");
-	assert_int_equal(invar_file_write(NULL, test_path("a"), "newer", 5), INVAR_OK);
+	assert_int_equal(inv_file_write(NULL, test_path("a"), "newer", 5), INVAR_OK);
 	assert_holds(test_path("a"), "newer");
 	assert_int_equal(inv_file_save(test_path("a"), "", 0), INVAR_OK);
 	assert_holds(test_path("a"), "");

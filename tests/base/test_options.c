@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/status.h"
 #include "support.h"
 
 static const char *fruit_at(size_t i)
@@ -68,13 +69,13 @@ static void what_is_not_set_has_its_default(void **state)
 	assert_null(inv_option_text(o, "title"));
 	assert_null(inv_option_list(o, "also"));
 	assert_false(inv_option_flag(o, "force"));
-	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	assert_int_equal(inv_options_is_set(o, "epochs"), 0);
 	assert_int_equal(invar_options_set(o, "epochs", "5"), INVAR_OK);
 	assert_int_equal(inv_option_count(o, "epochs"), 5);
-	assert_int_equal(invar_options_is_set(o, "epochs"), 1);
-	assert_int_equal(invar_options_unset(o, "epochs"), INVAR_OK);
+	assert_int_equal(inv_options_is_set(o, "epochs"), 1);
+	assert_int_equal(inv_options_unset(o, "epochs"), INVAR_OK);
 	assert_int_equal(inv_option_count(o, "epochs"), 100);
-	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	assert_int_equal(inv_options_is_set(o, "epochs"), 0);
 	invar_options_free(o);
 }
 
@@ -133,7 +134,7 @@ static void wrong_values_are_refused_by_name(void **state)
 	refuse(o, "title", "", "title must not be empty");
 	refuse(o, "force", "maybe", "force must be true or false, not 'maybe'");
 	assert_int_equal(inv_option_count(o, "epochs"), 100);
-	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	assert_int_equal(inv_options_is_set(o, "epochs"), 0);
 	assert_true(inv_option_is(o, "keep", "last"));
 	assert_int_equal(invar_options_set_number(o, "rate", NAN), INVAR_E_USE);
 	invar_options_free(o);
@@ -146,12 +147,12 @@ static void an_unknown_name_comes_with_the_nearest(void **state)
 
 	(void)state;
 	refuse(o, "epoch", "5", "there is no option epoch; did you mean epochs?");
-	invar_last_error_spelled("--", text, sizeof text);
+	inv_last_error_spelled("--", text, sizeof text);
 	assert_string_equal(text, "there is no option --epoch; did you mean --epochs?");
-	invar_last_error_spelled("--", text, 8);
+	inv_last_error_spelled("--", text, 8);
 	assert_string_equal(text, "there i");
 	refuse(o, "zzzzzzzz", "5", "there is no option zzzzzzzz of train");
-	assert_int_equal(invar_options_set_json(o, "{\"epoch\": 5}"), INVAR_E_USE);
+	assert_int_equal(inv_options_set_json(o, "{\"epoch\": 5}"), INVAR_E_USE);
 	invar_options_free(o);
 }
 
@@ -180,9 +181,9 @@ static void a_list_grows_and_its_texts_are_copies(void **state)
 	memcpy(text, "xxx", 3);
 	assert_int_equal(invar_options_set(o, "also", "two"), INVAR_OK);
 	assert_string_equal(inv_option_list(o, "also")[0], "one");
-	assert_string_equal(invar_options_text(o, "also", 1), "two");
+	assert_string_equal(inv_options_text(o, "also", 1), "two");
 	assert_null(inv_option_list(o, "also")[2]);
-	assert_null(invar_options_text(o, "also", 2));
+	assert_null(inv_options_text(o, "also", 2));
 	invar_options_free(o);
 }
 
@@ -199,7 +200,7 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "no-identity", "true"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	assert_int_equal(invar_options_unset(o, "no-identity"), INVAR_OK);
+	assert_int_equal(inv_options_unset(o, "no-identity"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
 	test_assert_error("title needs force, which is not set");
@@ -207,9 +208,9 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_true(inv_options_uses(o, "loss", "simclr", "temperature"));
 	assert_false(inv_options_uses(o, "loss", "mawa", "temperature"));
-	assert_string_equal(invar_options_part(o, "temperature", 1), "hsic");
-	assert_null(invar_options_part(o, "temperature", 2));
-	assert_null(invar_options_part(o, "epochs", 0));
+	assert_string_equal(inv_options_part(o, "temperature", 1), "hsic");
+	assert_null(inv_options_part(o, "temperature", 2));
+	assert_null(inv_options_part(o, "epochs", 0));
 	invar_options_free(o);
 }
 
@@ -258,7 +259,7 @@ static void a_default_may_depend_on_another_option(void **state)
 	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule applies */
 	assert_true(inv_option_flag(o, "force"));
 	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
-	assert_int_equal(invar_options_unset(copy, "fruit"), INVAR_OK);
+	assert_int_equal(inv_options_unset(copy, "fruit"), INVAR_OK);
 	assert_true(inv_option_number(copy, "rate") == 0.3);
 	assert_false(inv_option_flag(copy, "force"));
 	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
@@ -283,13 +284,13 @@ static void a_default_may_be_chosen_from_what_was_set(void **state)
 	(void)state;
 	assert_int_equal(inv_options_add_default(o, &chosen), INVAR_OK);
 	assert_int_equal(inv_options_add_default(o, &by_keep), INVAR_OK);
-	assert_string_equal(invar_options_find(o, "keep")->initial, "last");
-	assert_string_equal(invar_options_find(o, "epochs")->initial, "7");
+	assert_string_equal(inv_options_find(o, "keep")->initial, "last");
+	assert_string_equal(inv_options_find(o, "epochs")->initial, "7");
 	assert_true(inv_option_is(o, "keep", "last") && inv_option_count(o, "epochs") == 7);
 	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
 	assert_true(inv_option_is(o, "keep", "best") && inv_option_count(o, "epochs") == 100);
-	assert_string_equal(invar_options_find(o, "epochs")->initial, "7");
-	assert_int_equal(invar_options_unset(o, "rate"), INVAR_OK);
+	assert_string_equal(inv_options_find(o, "epochs")->initial, "7");
+	assert_int_equal(inv_options_unset(o, "rate"), INVAR_OK);
 	assert_true(inv_option_is(o, "keep", "last") && inv_option_count(o, "epochs") == 7);
 	assert_int_equal(invar_options_set(o, "keep", "best"), INVAR_OK);
 	assert_true(inv_option_has_value(o, "keep", "best") &&
@@ -306,7 +307,7 @@ static void rules_apply_to_documents_as_well(void **state)
 	invar_options *o = make_with_rules(), *back = make_with_rules();
 
 	(void)state;
-	assert_int_equal(invar_options_set_json(o, "{\"keep\": \"last\", \"loss\": \"hsic\"}"),
+	assert_int_equal(inv_options_set_json(o, "{\"keep\": \"last\", \"loss\": \"hsic\"}"),
 	                 INVAR_OK);
 	assert_true(inv_option_number(o, "rate") == 0.3);
 	assert_true(inv_option_is(o, "keep", "last"));
@@ -329,17 +330,17 @@ static void json_goes_out_and_comes_back(void **state)
 	assert_int_equal(invar_options_set(o, "also", "x"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "force", "1"), INVAR_OK);
 	assert_int_equal(invar_options_json(o, &text), INVAR_OK);
-	assert_int_equal(invar_options_set_json(back, text), INVAR_OK);
+	assert_int_equal(inv_options_set_json(back, text), INVAR_OK);
 	assert_int_equal(invar_options_json(back, &again), INVAR_OK);
 	assert_string_equal(text, again);
 	assert_int_equal(inv_option_count(back, "epochs"), 7);
 	invar_free(text);
 	invar_free(again);
-	assert_int_equal(invar_options_set_json(back, "[1]"), INVAR_E_FORMAT);
-	assert_int_equal(invar_options_set_json(back, "{"), INVAR_E_FORMAT);
-	assert_int_equal(invar_options_set_json(back, "{\"epochs\": \"7\"}"), INVAR_E_FORMAT);
-	assert_int_equal(invar_options_set_json(back, "{\"epochs\": 7000}"), INVAR_E_FORMAT);
-	assert_int_equal(invar_options_set_json(back, "{\"keep\": null}"), INVAR_E_FORMAT);
+	assert_int_equal(inv_options_set_json(back, "[1]"), INVAR_E_FORMAT);
+	assert_int_equal(inv_options_set_json(back, "{"), INVAR_E_FORMAT);
+	assert_int_equal(inv_options_set_json(back, "{\"epochs\": \"7\"}"), INVAR_E_FORMAT);
+	assert_int_equal(inv_options_set_json(back, "{\"epochs\": 7000}"), INVAR_E_FORMAT);
+	assert_int_equal(inv_options_set_json(back, "{\"keep\": null}"), INVAR_E_FORMAT);
 	assert_int_equal(inv_option_count(back, "epochs"), 7);
 	invar_options_free(o);
 	invar_options_free(back);
@@ -441,15 +442,15 @@ static void rows_of_other_sizes_are_taken(void **state)
 	const invar_option *added;
 
 	(void)state;
-	assert_int_equal(invar_options_add(o, &row.row, sizeof row), INVAR_OK);
+	assert_int_equal(inv_options_add(o, &row.row, sizeof row), INVAR_OK);
 	row.row.name = "colour";
-	assert_int_equal(invar_options_add(o, &row.row, offsetof(invar_option, min)), INVAR_OK);
-	added = invar_options_find(o, "colour");
+	assert_int_equal(inv_options_add(o, &row.row, offsetof(invar_option, min)), INVAR_OK);
+	added = inv_options_find(o, "colour");
 	assert_string_equal(added->initial, "text");
 	assert_null(added->help);
-	assert_string_equal(invar_options_text(o, "format", 0), "text");
+	assert_string_equal(inv_options_text(o, "format", 0), "text");
 	row.row.name = NULL;
-	assert_int_equal(invar_options_add(o, &row.row, sizeof row), INVAR_E_USE);
+	assert_int_equal(inv_options_add(o, &row.row, sizeof row), INVAR_E_USE);
 	invar_options_free(o);
 }
 
@@ -465,7 +466,7 @@ static void a_copy_is_independent(void **state)
 	invar_options_free(o);
 	assert_string_equal(inv_option_text(copy, "title"), "one");
 	assert_string_equal(inv_option_list(copy, "also")[0], "x");
-	assert_int_equal(invar_options_is_set(copy, "title"), 1);
+	assert_int_equal(inv_options_is_set(copy, "title"), 1);
 	assert_int_equal(invar_options_set(copy, "fruit", "apple"), INVAR_OK);
 	invar_options_free(copy);
 }
@@ -478,12 +479,12 @@ static void a_copy_leaves_out_what_a_caller_added(void **state)
 	invar_options *o = make(), *copy;
 
 	(void)state;
-	assert_int_equal(invar_options_add(o, &mine, sizeof mine), INVAR_OK);
+	assert_int_equal(inv_options_add(o, &mine, sizeof mine), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "output", "here"), INVAR_OK);
 	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
 	assert_int_equal(invar_options_count(copy), invar_options_count(o) - 1);
-	assert_null(invar_options_find(copy, "output"));
-	assert_non_null(invar_options_find(copy, "temperature"));
+	assert_null(inv_options_find(copy, "output"));
+	assert_non_null(inv_options_find(copy, "temperature"));
 	invar_options_free(o);
 	invar_options_free(copy);
 }
@@ -525,7 +526,7 @@ static void a_call_picks_what_it_knows_of_a_list(void **state)
 	assert_true(inv_option_number(mine, "share") == 0.25);
 	assert_true(inv_option_is_set(mine, "share"));
 	assert_false(inv_option_is_set(mine, "limit"));
-	assert_null(invar_options_find(mine, "other"));
+	assert_null(inv_options_find(mine, "other"));
 	invar_options_free(mine);
 	assert_int_equal(invar_options_set(o, "limit", "11"), INVAR_OK);
 	assert_int_equal(inv_options_pick(o, declare_picked, &mine), INVAR_E_USE);

@@ -11,47 +11,47 @@
 #include "ranks.h"
 #include "support.h"
 
-static invar_context *context_of(invar_processes *p)
+static invar_context *context_of(inv_processes *p)
 {
 	invar_context *ctx;
 
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	invar_context_share(ctx, p);
+	inv_context_share(ctx, p);
 	return ctx;
 }
 
 static void a_single_process_needs_no_launcher(void **state)
 {
-	invar_processes *p = (invar_processes *)&p;
+	inv_processes *p = (inv_processes *)&p;
 	invar_context *ctx;
 
 	(void)state;
 	unsetenv("OMPI_COMM_WORLD_SIZE");
-	assert_int_equal(invar_processes_join(&p), INVAR_OK);
+	assert_int_equal(inv_processes_join(&p), INVAR_OK);
 	assert_null(p);
-	assert_int_equal(invar_processes_rank(p), 0);
-	assert_int_equal(invar_processes_size(p), 1);
+	assert_int_equal(inv_processes_rank(p), 0);
+	assert_int_equal(inv_processes_size(p), 1);
 	ctx = context_of(p);
 	assert_int_equal(inv_process_count(ctx), 1);
 	assert_int_equal(inv_call(ctx, "anything"), INVAR_OK);
 	assert_int_equal(inv_agree(ctx, inv_fail(INVAR_E_USE, "x")), INVAR_E_USE);
 	assert_true(inv_usage_of(ctx).peak_kb > 0);
-	invar_processes_leave(p, 0);
+	inv_processes_leave(p, 0);
 	invar_context_free(ctx);
 }
 
 /* Several processes without the plugin must not each write the same files. */
 static void a_launcher_without_the_plugin_is_an_error(void **state)
 {
-	invar_processes *p;
+	inv_processes *p;
 
 	(void)state;
 	setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
 	setenv("INVAR_MPI_PLUGIN", "/nowhere/invar_mpi.so", 1);
-	assert_int_equal(invar_processes_join(&p), INVAR_E_IO);
+	assert_int_equal(inv_processes_join(&p), INVAR_E_IO);
 	assert_non_null(strstr(invar_last_error(), "INVAR_RANKS=1"));
 	setenv("INVAR_RANKS", "1", 1);
-	assert_int_equal(invar_processes_join(&p), INVAR_OK);
+	assert_int_equal(inv_processes_join(&p), INVAR_OK);
 	assert_null(p);
 	unsetenv("INVAR_RANKS");
 	unsetenv("INVAR_MPI_PLUGIN");
@@ -67,7 +67,7 @@ static void ranks_end_with_the_result_of_rank_0(void **state)
 
 static void usage_is_that_of_all_ranks(void **state)
 {
-	invar_processes *p = test_ranks_open(3);
+	inv_processes *p = test_ranks_open(3);
 	invar_context *ctx = context_of(p);
 	inv_usage own, all;
 
@@ -84,7 +84,7 @@ static void usage_is_that_of_all_ranks(void **state)
 
 static void an_unknown_service_is_refused_and_serving_goes_on(void **state)
 {
-	invar_processes *p = test_ranks_open(3);
+	inv_processes *p = test_ranks_open(3);
 	invar_context *ctx = context_of(p);
 
 	(void)state;
@@ -97,7 +97,7 @@ static void an_unknown_service_is_refused_and_serving_goes_on(void **state)
 
 static void a_shared_folder_is_seen_by_all(void **state)
 {
-	invar_processes *p = test_ranks_open(3);
+	inv_processes *p = test_ranks_open(3);
 	invar_context *ctx = context_of(p);
 
 	(void)state;
@@ -111,7 +111,7 @@ static void a_shared_folder_is_seen_by_all(void **state)
 
 static void a_dead_rank_is_an_error_not_a_wait(void **state)
 {
-	invar_processes *p = test_ranks_open(3);
+	inv_processes *p = test_ranks_open(3);
 	invar_context *ctx = context_of(p);
 
 	(void)state;
@@ -121,13 +121,13 @@ static void a_dead_rank_is_an_error_not_a_wait(void **state)
 	assert_int_equal(inv_agree(ctx, INVAR_E_IO), INVAR_E_IO); /* no further exchange */
 	test_ranks_kill();
 	invar_context_free(ctx);
-	invar_processes_leave(p, 1);
+	inv_processes_leave(p, 1);
 }
 
 /* Noticed by its silence: SIGSTOP closes no socket. */
 static void a_rank_that_hangs_is_an_error_not_a_wait(void **state)
 {
-	invar_processes *p;
+	inv_processes *p;
 	invar_context *ctx;
 
 	(void)state;
@@ -142,11 +142,11 @@ static void a_rank_that_hangs_is_an_error_not_a_wait(void **state)
 	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered"));
 	test_ranks_kill();
 	invar_context_free(ctx);
-	invar_processes_leave(p, 1);
+	inv_processes_leave(p, 1);
 	test_ranks_patience(0);
 }
 
-static void compute_for_long(invar_processes *p)
+static void compute_for_long(inv_processes *p)
 {
 	double began = inv_wall_seconds();
 
@@ -157,7 +157,7 @@ static void compute_for_long(invar_processes *p)
 
 static void a_rank_that_computes_for_long_is_waited_for(void **state)
 {
-	invar_processes *p;
+	inv_processes *p;
 	invar_context *ctx;
 
 	(void)state;
@@ -225,7 +225,7 @@ static invar_status compare_items(const invar_context *ctx, int way, unsigned *r
 	return st;
 }
 
-static void compare_as_others_do(invar_processes *p)
+static void compare_as_others_do(inv_processes *p)
 {
 	invar_context *ctx = context_of(p);
 	unsigned read;
@@ -237,7 +237,7 @@ static void compare_as_others_do(invar_processes *p)
 
 static void what_ranks_read_is_compared(void **state)
 {
-	invar_processes *p = test_ranks_open_with(3, compare_as_others_do);
+	inv_processes *p = test_ranks_open_with(3, compare_as_others_do);
 	invar_context *ctx = context_of(p);
 	unsigned read;
 

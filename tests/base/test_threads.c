@@ -81,10 +81,10 @@ static void a_context_has_the_threads_it_was_asked_for(void **state)
 
 	(void)state;
 	assert_int_equal(invar_context_new(3, NULL, &ctx), INVAR_OK);
-	assert_int_equal(invar_context_threads(ctx), 3);
+	assert_int_equal(ctx->threads, 3);
 	invar_context_free(ctx);
 	assert_int_equal(invar_context_new(0, NULL, &ctx), INVAR_OK);
-	assert_true(invar_context_threads(ctx) >= 1);
+	assert_true(ctx->threads >= 1);
 	invar_context_free(ctx);
 	assert_int_equal(invar_context_new(100000, NULL, &ctx), INVAR_E_USE);
 	assert_null(ctx);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../images/augment/golden_spec.h"
+#include "formats/npy.h"
 #include "invar.h"
 
 static invar_context *ctx;
@@ -35,9 +36,9 @@ static float *load(const char *path, uint64_t shape[4])
 
 	if (invar_array_open(ctx, path, &a) != INVAR_OK)
 		die(path, invar_last_error());
-	memcpy(shape, invar_array_shape(a), 4 * sizeof *shape);
-	out = malloc(invar_array_size(a) * sizeof *out);
-	if (invar_array_read(a, 0, invar_array_size(a), out) != INVAR_OK)
+	memcpy(shape, a->h.shape, 4 * sizeof *shape);
+	out = malloc(a->h.cells * sizeof *out);
+	if (invar_array_read(a, 0, a->h.cells, out) != INVAR_OK)
 		die(path, invar_last_error());
 	invar_array_close(a);
 	return out;

@@ -19,6 +19,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
+#include "formats/npy.h"
+#include "formats/png_file.h"
 #include "invar.h"
 
 static int fail(void)
@@ -82,9 +85,9 @@ static int make_photos(invar_context *ctx, char **argv)
 		snprintf(path, sizeof path, "%s/%s", argv[2], class);
 		mkdir(path, 0777);
 		snprintf(path, sizeof path, "%s/%s/%04lu.png", argv[2], class, i);
-		st = invar_png_encode(ctx, rgb, 16, 16, &bytes, &size);
+		st = inv_png_encode(rgb, 16, 16, &bytes, &size);
 		if (st == INVAR_OK)
-			st = invar_file_write(ctx, path, bytes, size);
+			st = inv_file_write(ctx, path, bytes, size);
 		invar_free(bytes);
 	}
 	return st == INVAR_OK ? EXIT_SUCCESS : fail();
@@ -119,7 +122,7 @@ static float *load(invar_context *ctx, const char *path, uint64_t *count)
 
 	if (invar_array_open(ctx, path, &a) != INVAR_OK)
 		return NULL;
-	*count = invar_array_size(a);
+	*count = a->h.cells;
 	data = malloc((*count ? *count : 1) * sizeof *data);
 	if (data && invar_array_read(a, 0, *count, data) != INVAR_OK) {
 		free(data);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_cost.c - on how many rows a page measures, for banks of every shape. */
+#include "bank/bank.h"
 #include "cli/report_cost.h"
 
 #include <stdio.h>
@@ -67,7 +68,7 @@ static double afford(const char *name, uint64_t rows, uint64_t d, uint64_t class
 		write_array(test_path("%s/%s/aug/000.npy", name, split), rows, d);
 		write_labels(test_path("%s/%s/labels.npy", name, split), rows, classes);
 	}
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
 	strcpy(metrics, INV_REPORT_METRICS);
 	assert_int_equal(
 		inv_report_afford(&s, bank, "test", NULL, 0, metrics, left_out, &points), INVAR_OK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_batches.c - the batches of a training: order, copies, prefetching, resuming. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static int write_bank(const char *name, int first, int copies, invar_bank **out)
 	write_copy(test_path("%s/train/clean.npy", name), -1);
 	for (int c = 0; c < copies; c++)
 		write_copy(test_path("%s/train/aug/%03d.npy", name, c), first + c);
-	return invar_bank_open(ctx, test_path("%s", name), out) != INVAR_OK;
+	return inv_bank_open(ctx, test_path("%s", name), out) != INVAR_OK;
 }
 
 static int open_bank(void **state)
@@ -215,7 +216,7 @@ static void other_clean_rows_are_refused_by_name_and_row(void **state)
 	assert_int_equal(
 		invar_array_write(ctx, test_path("b3/train/clean.npy"), x, 2, shape, INVAR_FLOAT32),
 		INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("b3"), &other), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("b3"), &other), INVAR_OK);
 	assert_int_equal(inv_bank_check_same_rows(bank, bank->splits, other, other->splits),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("b3/train/clean.npy: row 23 differs from that of");
@@ -224,7 +225,7 @@ static void other_clean_rows_are_refused_by_name_and_row(void **state)
 	assert_int_equal(
 		invar_array_write(ctx, test_path("b3/train/clean.npy"), x, 2, shape, INVAR_FLOAT32),
 		INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("b3"), &other), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("b3"), &other), INVAR_OK);
 	assert_int_equal(inv_bank_check_same_rows(bank, bank->splits, other, other->splits),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("is [36, 2] but");

@@ -3,6 +3,7 @@
  * test_decode_once.c - with skip-broken every file is decoded once, and an interrupted
  * encoding resumes with the images that it had found to be broken.
  */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/png_file.h"
 #include "images/dataset.h"
 
 enum { N = 1030, SIDE = 4 };
@@ -54,8 +56,7 @@ static int make_images(void **state)
 
 		for (size_t j = 0; j < sizeof rgb; j++)
 			rgb[j] = (uint8_t)(i * 37 + j * 11 + i * j % 101);
-		assert_int_equal(invar_png_encode(test_ctx, rgb, SIDE, SIDE, &bytes, &size),
-		                 INVAR_OK);
+		assert_int_equal(inv_png_encode(rgb, SIDE, SIDE, &bytes, &size), INVAR_OK);
 		test_write(image_path(i), bytes, size);
 		invar_free(bytes);
 	}
@@ -129,8 +130,8 @@ static void rows_are_those_of_all_images_without_the_broken(void **state)
 	assert_int_equal(encode("whole", "2", false, 0, INVAR_OK), N);
 	break_images();
 	assert_int_equal(encode("once", "2", true, 0, INVAR_OK), N);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("whole"), &whole), INVAR_OK);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("once"), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("whole"), &whole), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("once"), &bank), INVAR_OK);
 	assert_int_equal(invar_bank_rows(bank, "train"), ROWS);
 	assert_int_equal(invar_bank_labels(bank, "train", labels), INVAR_OK);
 	for (size_t i = 0, next = 0; i < N; i++) {

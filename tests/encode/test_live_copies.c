@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
 #include "encode/live_copies.h"
+#include "formats/png_file.h"
 #include "support.h"
 
 enum { N = 40, D = 48, COPIES = 3 };
@@ -30,7 +32,7 @@ static int set_up(void **state)
 
 		for (unsigned j = 0; j < D; j++)
 			rgb[j] = (uint8_t)(i * 29 + j * 13 + i * j);
-		assert_int_equal(invar_png_encode(test_ctx, rgb, 4, 4, &bytes, &size), INVAR_OK);
+		assert_int_equal(inv_png_encode(rgb, 4, 4, &bytes, &size), INVAR_OK);
 		test_write(test_path("pictures/a/%02u.png", i), bytes, i == 7 ? 5 : size);
 		invar_free(bytes);
 	}
@@ -79,7 +81,7 @@ static void epoch_0_has_the_copies_of_a_bank(void **state)
 	                                        "4", "copies", "3", "seed", "11", NULL),
 	                              test_path("bank")),
 	                 INVAR_OK);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("bank"), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("bank"), &bank), INVAR_OK);
 	assert_int_equal(invar_bank_rows(clean, "train"), N - 1); /* one is broken */
 	assert_string_equal(invar_bank_field(clean, "augment"), "rotation+noise");
 	assert_int_equal(inv_live_fill(f, 0, rows, B, COPIES, &made[0][0][0]), INVAR_OK);
@@ -124,7 +126,7 @@ static void write_picture(unsigned i, unsigned shade)
 
 	for (unsigned j = 0; j < D; j++)
 		rgb[j] = (uint8_t)(i * 29 + j * 13 + i * j + shade);
-	assert_int_equal(invar_png_encode(test_ctx, rgb, 4, 4, &bytes, &size), INVAR_OK);
+	assert_int_equal(inv_png_encode(rgb, 4, 4, &bytes, &size), INVAR_OK);
 	test_write(test_path("pictures/a/%02u.png", i), bytes, size);
 	invar_free(bytes);
 }

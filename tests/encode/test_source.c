@@ -4,7 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bank/bank.h"
 #include "encode/source.h"
+#include "formats/png_file.h"
 #include "support.h"
 
 enum { N = 12, D = 48, COPIES = 3, B = 4, S = 2 };
@@ -28,7 +30,7 @@ static int set_up(void **state)
 
 		for (unsigned j = 0; j < D; j++)
 			rgb[j] = (uint8_t)(i * 29 + j * 13 + i * j);
-		assert_int_equal(invar_png_encode(test_ctx, rgb, 4, 4, &bytes, &size), INVAR_OK);
+		assert_int_equal(inv_png_encode(rgb, 4, 4, &bytes, &size), INVAR_OK);
 		test_write(test_path("pictures/a/%02u.png", i), bytes, i == 5 ? 3 : size);
 		invar_free(bytes);
 	}
@@ -43,7 +45,7 @@ static int set_up(void **state)
 	                                        "copies", "3", "seed", "11", NULL),
 	                              test_path("bank")),
 	                 INVAR_OK);
-	return invar_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
+	return inv_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int tear_down(void **state)

@@ -124,7 +124,7 @@ static void texts_are_copied_and_described(void **state)
 	assert_string_equal(e->input.normalisation, "0.5/0.5");
 	assert_int_equal(invar_encoder_side(e), 24);
 	assert_non_null(strstr(invar_encoder_about(e), "width 4"));
-	assert_int_equal(invar_encoder_sha256(e, &hex), INVAR_OK);
+	assert_int_equal(inv_encoder_sha256(e, &hex), INVAR_OK);
 	assert_null(hex);
 	invar_encoder_close(e);
 }

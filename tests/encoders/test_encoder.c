@@ -73,13 +73,13 @@ static void options_that_say_nothing_are_refused(void **state)
 /* The list that is shown and the table that is searched are the same. */
 static void every_encoder_is_listed(void **state)
 {
-	const char *at = invar_encoder_names();
+	const char *at = inv_encoder_names();
 
 	(void)state;
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		size_t length = strlen(invar_model_at(i)->name);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		size_t length = strlen(inv_model_at(i)->name);
 
-		assert_true(strncmp(at, invar_model_at(i)->name, length) == 0);
+		assert_true(strncmp(at, inv_model_at(i)->name, length) == 0);
 		assert_true(at[length] == '|' || !at[length]);
 		at += length + (at[length] == '|');
 	}
@@ -106,8 +106,8 @@ static bool has_option(const inv_encoder_kind *kind, const char *name)
 static void a_family_heeds_what_its_models_say(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const invar_model *m = invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const inv_known_model *m = inv_model_at(i);
 		const char *list = m->options;
 		char word[INV_WORD];
 		size_t k = 0;
@@ -128,8 +128,8 @@ static void a_family_heeds_what_its_models_say(void **state)
 static void every_name_has_a_family_and_a_normalisation(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < invar_model_count(); i++) {
-		const invar_model *m = invar_model_at(i);
+	for (size_t i = 0; i < inv_model_count(); i++) {
+		const inv_known_model *m = inv_model_at(i);
 		inv_normalisation n;
 
 		assert_true(is_family(m->family));

@@ -15,6 +15,7 @@
 #include "encoders/vit.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
+#include "formats/weights.h"
 #include "golden_encoders.h"
 #include "support.h"
 
@@ -179,17 +180,17 @@ static void positions_of_golden_tables(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		float table[17 * 48], out[30 * 48], want[31 * 48];
 		char path[1024];
-		const invar_weight *t;
-		invar_weights *w;
+		const inv_weight_about *t;
+		inv_weights *w;
 		inv_npy *a;
 		double gap;
 
 		snprintf(path, sizeof path, "golden/encoders/%s", cases[i].weights);
-		assert_int_equal(invar_weights_open(test_ctx, test_need_shared(path), NULL, &w),
+		assert_int_equal(inv_weights_open(test_ctx, test_need_shared(path), NULL, &w),
 		                 INVAR_OK);
-		assert_non_null(t = invar_weights_find(w, cases[i].name));
+		assert_non_null(t = inv_weights_find(w, cases[i].name));
 		assert_int_equal(t->cells, 17 * cases[i].width);
-		assert_int_equal(invar_weights_read(w, t, table), INVAR_OK);
+		assert_int_equal(inv_weights_read(w, t, table), INVAR_OK);
 		snprintf(path, sizeof path, "golden/encoders/%s", cases[i].expected);
 		assert_int_equal(inv_npy_open(test_need_shared(path), &a), INVAR_OK);
 		assert_int_equal(
@@ -204,7 +205,7 @@ static void positions_of_golden_tables(void **state)
 		if (!(gap < 3e-6)) /* those tables were fitted in float */
 			fail_msg("%s: off by %g", cases[i].expected, gap);
 		inv_npy_close(a);
-		invar_weights_close(w);
+		inv_weights_close(w);
 	}
 }
 

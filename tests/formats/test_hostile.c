@@ -17,6 +17,7 @@
 #include "formats/npy.h"
 #include "formats/png_file.h"
 #include "formats/safetensors.h"
+#include "formats/weights.h"
 #include "support.h"
 
 static bool ends_in(const char *name, const char *end)
@@ -94,17 +95,17 @@ static invar_status read_idx(const char *path)
 
 static invar_status read_weights(const char *path)
 {
-	invar_weights *w;
-	invar_status st = invar_weights_open(NULL, path, NULL, &w);
+	inv_weights *w;
+	invar_status st = inv_weights_open(NULL, path, NULL, &w);
 
-	for (size_t i = 0; st == INVAR_OK && i < invar_weights_count(w); i++) {
-		const invar_weight *t = invar_weights_at(w, i);
+	for (size_t i = 0; st == INVAR_OK && i < inv_weights_count(w); i++) {
+		const inv_weight_about *t = inv_weights_at(w, i);
 		float *out = malloc(t->cells * sizeof *out + 1);
 
-		st = invar_weights_read(w, t, out);
+		st = inv_weights_read(w, t, out);
 		free(out);
 	}
-	invar_weights_close(w);
+	inv_weights_close(w);
 	return st;
 }
 

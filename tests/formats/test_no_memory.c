@@ -11,6 +11,7 @@
 #include "formats/safetensors.h"
 #include "formats/tiff_file.h"
 #include "formats/webp_file.h"
+#include "formats/weights.h"
 #include "support.h"
 
 static invar_status open_npy(void *user)
@@ -126,14 +127,14 @@ static invar_status open_idx(void *user)
 
 static invar_status convert_weights(void *user)
 {
-	invar_weights *w;
-	invar_status st = invar_weights_open(
+	inv_weights *w;
+	invar_status st = inv_weights_open(
 		NULL, test_source("tests/formats/torch/%s", (char *)user), NULL, &w);
 
 	assert_true((st == INVAR_OK) == (w != NULL));
 	if (st == INVAR_OK)
-		st = invar_weights_save(w, test_path("b.safetensors"));
-	invar_weights_close(w);
+		st = inv_weights_save(w, test_path("b.safetensors"));
+	inv_weights_close(w);
 	return st;
 }
 

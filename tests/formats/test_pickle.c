@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "formats/torch.h"
+#include "formats/weights.h"
 #include "support.h"
 
 /* ---- Writing a pickle ---- */
@@ -89,7 +90,7 @@ static invar_status place(void *user, inv_torch_storage *s)
 static int read_script(const script *s)
 {
 	inv_pickle p = {.path = "made.pkl", .has_storages = true};
-	invar_weights w = {.path = (char[]){"made.pkl"}};
+	inv_weights w = {.path = (char[]){"made.pkl"}};
 	inv_py *root;
 	bool fine = inv_pickle_run(&p, s->bytes, s->used, &root) == INVAR_OK &&
 	            inv_torch_collect(&w, &p, root, place, NULL) == INVAR_OK;
@@ -402,7 +403,7 @@ static bool legacy_opens(const char *storage, uint32_t all, size_t more)
 {
 	static script s;
 	const uint64_t count = 2, zeros[2] = {0};
-	invar_weights *w;
+	inv_weights *w;
 	bool fine;
 
 	begin(&s);
@@ -417,7 +418,7 @@ static bool legacy_opens(const char *storage, uint32_t all, size_t more)
 	put(&s, &count, sizeof count);
 	put(&s, zeros, 8 + more);
 	fine = inv_weights_view(s.bytes, s.used, "made.pth", NULL, &w) == INVAR_OK;
-	invar_weights_close(w);
+	inv_weights_close(w);
 	return fine;
 }
 

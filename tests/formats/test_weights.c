@@ -14,11 +14,11 @@
 #include "formats/weights.h"
 #include "support.h"
 
-static invar_weights *open_made(const char *name, const char *key)
+static inv_weights *open_made(const char *name, const char *key)
 {
-	invar_weights *w;
+	inv_weights *w;
 
-	if (invar_weights_open(NULL, test_source("tests/formats/torch/%s", name), key, &w) !=
+	if (inv_weights_open(NULL, test_source("tests/formats/torch/%s", name), key, &w) !=
 	    INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	return w;
@@ -26,20 +26,21 @@ static invar_weights *open_made(const char *name, const char *key)
 
 static void assert_refused(const char *name, const char *key, const char *word)
 {
-	invar_weights *w;
+	inv_weights *w;
 
 	assert_int_not_equal(
-		invar_weights_open(NULL, test_source("tests/formats/torch/%s", name), key, &w),
+		inv_weights_open(NULL, test_source("tests/formats/torch/%s", name), key, &w),
 		INVAR_OK);
 	assert_null(w);
 	test_assert_error(word);
 }
 
-static float *read_floats(const invar_weights *w, const invar_weight *t, invar_status want)
+static float *read_floats(const inv_weights *w, const inv_weight_about *t,
+                          invar_status want)
 {
 	float *out = malloc(t->cells * sizeof *out + 1);
 
-	assert_int_equal(invar_weights_read(w, t, out), want);
+	assert_int_equal(inv_weights_read(w, t, out), want);
 	return out;
 }
 
@@ -56,7 +57,7 @@ static float expected(const char *type, uint64_t i)
 	return (float)(*type == 'U' && v < 0 ? 0 : v);
 }
 
-static void assert_ramp(const invar_weights *w, const invar_weight *t)
+static void assert_ramp(const inv_weights *w, const inv_weight_about *t)
 {
 	bool other = strcmp(t->type, "BOOL") == 0 || strcmp(t->type, "U16") == 0;
 	float *out = read_floats(w, t, other ? INVAR_E_FORMAT : INVAR_OK);
@@ -74,31 +75,31 @@ static void every_type_and_layout_is_read(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < 3; k++) {
-		invar_weights *w = open_made(names[k], NULL);
+		inv_weights *w = open_made(names[k], NULL);
 
-		assert_string_equal(invar_weights_format(w), formats[k]);
-		assert_string_equal(invar_weights_key(w), "");
-		assert_string_equal(invar_weights_keys(w), "");
-		assert_int_equal(invar_weights_count(w), k == 1 ? 19 : 20);
-		for (size_t i = 0; i < invar_weights_count(w); i++) {
-			const invar_weight *t = invar_weights_at(w, i);
+		assert_string_equal(inv_weights_format_name(w), formats[k]);
+		assert_string_equal(inv_weights_key(w), "");
+		assert_string_equal(inv_weights_keys(w), "");
+		assert_int_equal(inv_weights_count(w), k == 1 ? 19 : 20);
+		for (size_t i = 0; i < inv_weights_count(w); i++) {
+			const inv_weight_about *t = inv_weights_at(w, i);
 
-			assert_ptr_equal(invar_weights_find(w, t->name), t);
+			assert_ptr_equal(inv_weights_find(w, t->name), t);
 			assert_ramp(w, t);
 		}
-		assert_string_equal(invar_weights_find(w, "num_batches_tracked")->type, "I64");
-		assert_int_equal(invar_weights_find(w, "num_batches_tracked")->rank, 0);
-		assert_int_equal(invar_weights_find(w, "last")->shape[3], 2);
-		assert_int_equal(invar_weights_find(w, "empty")->cells, 0);
-		assert_null(invar_weights_find(w, "not a tensor"));
-		invar_weights_close(w);
+		assert_string_equal(inv_weights_find(w, "num_batches_tracked")->type, "I64");
+		assert_int_equal(inv_weights_find(w, "num_batches_tracked")->rank, 0);
+		assert_int_equal(inv_weights_find(w, "last")->shape[3], 2);
+		assert_int_equal(inv_weights_find(w, "empty")->cells, 0);
+		assert_null(inv_weights_find(w, "not a tensor"));
+		inv_weights_close(w);
 	}
 }
 
 /* A tensor that is stored uncompressed costs no memory. */
 static void stored_tensors_stay_in_the_mapped_file(void **state)
 {
-	invar_weights *w = open_made("zip.pth", NULL);
+	inv_weights *w = open_made("zip.pth", NULL);
 
 	(void)state;
 	for (size_t i = 0; i < w->count; i++) {
@@ -106,28 +107,28 @@ static void stored_tensors_stay_in_the_mapped_file(void **state)
 		assert_true(w->list[i].data <= w->map.data + w->map.size);
 	}
 	assert_ptr_equal(
-		((const inv_weight *)(const void *)invar_weights_find(w, "tied.a"))->data,
-		((const inv_weight *)(const void *)invar_weights_find(w, "tied.b"))->data);
-	invar_weights_close(w);
+		((const inv_weight *)(const void *)inv_weights_find(w, "tied.a"))->data,
+		((const inv_weight *)(const void *)inv_weights_find(w, "tied.b"))->data);
+	inv_weights_close(w);
 }
 
 static void the_teacher_is_picked_unless_a_key_is_given(void **state)
 {
-	invar_weights *w = open_made("nested.pth", NULL);
+	inv_weights *w = open_made("nested.pth", NULL);
 
 	(void)state;
-	assert_string_equal(invar_weights_key(w), "teacher");
-	assert_string_equal(invar_weights_keys(w), "student|teacher|optimizer");
-	assert_string_equal(invar_weights_at(w, 0)->name, "backbone.b");
-	assert_string_equal(invar_weights_at(w, 1)->name, "backbone.w");
-	invar_weights_close(w);
+	assert_string_equal(inv_weights_key(w), "teacher");
+	assert_string_equal(inv_weights_keys(w), "student|teacher|optimizer");
+	assert_string_equal(inv_weights_at(w, 0)->name, "backbone.b");
+	assert_string_equal(inv_weights_at(w, 1)->name, "backbone.w");
+	inv_weights_close(w);
 	w = open_made("nested.pth", "student");
-	assert_string_equal(invar_weights_key(w), "student");
-	assert_string_equal(invar_weights_at(w, 1)->name, "module.backbone.w");
-	invar_weights_close(w);
+	assert_string_equal(inv_weights_key(w), "student");
+	assert_string_equal(inv_weights_at(w, 1)->name, "module.backbone.w");
+	inv_weights_close(w);
 	w = open_made("nested.pth", "optimizer");
-	assert_string_equal(invar_weights_at(w, 0)->name, "state.0.exp_avg");
-	invar_weights_close(w);
+	assert_string_equal(inv_weights_at(w, 0)->name, "state.0.exp_avg");
+	inv_weights_close(w);
 	assert_refused("nested.pth", "epoch", "'epoch'; it has student|teacher|optimizer");
 	assert_refused("zip.pth", "teacher", "leave out key teacher");
 	assert_refused("script.pt", "teacher", "leave out key teacher");
@@ -135,15 +136,15 @@ static void the_teacher_is_picked_unless_a_key_is_given(void **state)
 
 static void torchscript_modules_give_names_with_dots(void **state)
 {
-	invar_weights *w = open_made("script.pt", NULL);
+	inv_weights *w = open_made("script.pt", NULL);
 
 	(void)state;
-	assert_string_equal(invar_weights_format(w), "torchscript");
-	assert_int_equal(invar_weights_count(w), 4);
-	assert_string_equal(invar_weights_at(w, 3)->name, "seq.2.weight");
+	assert_string_equal(inv_weights_format_name(w), "torchscript");
+	assert_int_equal(inv_weights_count(w), 4);
+	assert_string_equal(inv_weights_at(w, 3)->name, "seq.2.weight");
 	for (size_t i = 0; i < 4; i++)
-		assert_ramp(w, invar_weights_at(w, i));
-	invar_weights_close(w);
+		assert_ramp(w, inv_weights_at(w, i));
+	inv_weights_close(w);
 }
 
 static void what_a_refused_file_wants_is_named(void **state)
@@ -169,7 +170,7 @@ static void a_pickle_cannot_fill_memory(void **state)
 	enum { BYTES = 16 << 20 };
 	static const char opcodes[] = {'}', '(', 'N', '2'};
 	char *bytes = malloc(BYTES);
-	invar_weights *w;
+	inv_weights *w;
 
 	(void)state;
 	for (size_t k = 0; k < sizeof opcodes; k++) {
@@ -187,7 +188,7 @@ static void a_pickle_cannot_fill_memory(void **state)
 /* Opens and reads everything; true if it was rejected. */
 static bool is_refused(const void *bytes, size_t size)
 {
-	invar_weights *w;
+	inv_weights *w;
 	invar_status st = inv_weights_view(bytes, size, "damaged.pth", NULL, &w);
 
 	if (st != INVAR_OK) {
@@ -195,14 +196,14 @@ static bool is_refused(const void *bytes, size_t size)
 		test_assert_error("damaged.pth: ");
 		return true;
 	}
-	for (size_t i = 0; i < invar_weights_count(w); i++) {
-		const invar_weight *t = invar_weights_at(w, i);
+	for (size_t i = 0; i < inv_weights_count(w); i++) {
+		const inv_weight_about *t = inv_weights_at(w, i);
 		float *out = malloc(t->cells * sizeof *out + 1);
 
-		invar_weights_read(w, t, out);
+		inv_weights_read(w, t, out);
 		free(out);
 	}
-	invar_weights_close(w);
+	inv_weights_close(w);
 	return false;
 }
 
@@ -272,8 +273,8 @@ static void a_real_checkpoint_survives_damage(void **state)
 static void nan_is_refused_when_read(void **state)
 {
 	static const uint32_t nan_bits = 0x7fc00000;
-	const invar_weight *t;
-	invar_weights *w;
+	const inv_weight_about *t;
+	inv_weights *w;
 	unsigned char *bytes;
 	float out[16];
 	size_t size, at;
@@ -281,12 +282,12 @@ static void nan_is_refused_when_read(void **state)
 	(void)state;
 	bytes = test_read(test_source("tests/formats/torch/legacy.pth"), &size);
 	assert_int_equal(inv_weights_view(bytes, size, "nan.pth", NULL, &w), INVAR_OK);
-	t = invar_weights_find(w, "tied.a");
+	t = inv_weights_find(w, "tied.a");
 	at = (size_t)(((const inv_weight *)(const void *)t)->data - bytes);
 	memcpy(bytes + at + 8, &nan_bits, 4);
-	assert_int_equal(invar_weights_read(w, t, out), INVAR_E_NUMERIC);
+	assert_int_equal(inv_weights_read(w, t, out), INVAR_E_NUMERIC);
 	test_assert_error("tensor 'tied.a': element 2 is not a finite number");
-	invar_weights_close(w);
+	inv_weights_close(w);
 	free(bytes);
 }
 
@@ -312,7 +313,7 @@ static void assert_legacy_refused(const char *text, size_t from, unsigned char v
 {
 	size_t size, at;
 	unsigned char *bytes = read_legacy(text, &size, &at);
-	invar_weights *w;
+	inv_weights *w;
 
 	bytes[at + from] = value;
 	if (also)
@@ -341,8 +342,8 @@ static void a_view_of_a_storage_begins_where_it_says(void **state)
 	static const unsigned char view[] = {'X', 1, 0, 0, 0, 'v', 'K', 1, 'K', 4, 0x87};
 	size_t size, at, more = sizeof view - 1;
 	unsigned char *bytes = read_legacy("torch\nDoubleStorage\n", &size, &at), *longer;
-	invar_weights *whole = open_made("legacy.pth", NULL), *w;
-	float *all = read_floats(whole, invar_weights_find(whole, "f64"), INVAR_OK), *part;
+	inv_weights *whole = open_made("legacy.pth", NULL), *w;
+	float *all = read_floats(whole, inv_weights_find(whole, "f64"), INVAR_OK), *part;
 
 	(void)state;
 	assert_non_null(longer = malloc(size + more));
@@ -351,10 +352,10 @@ static void a_view_of_a_storage_begins_where_it_says(void **state)
 	memcpy(longer + at + VIEW, view, sizeof view);
 	memcpy(longer + at + VIEW + sizeof view, bytes + at + VIEW + 1, size - at - VIEW - 1);
 	assert_int_equal(inv_weights_view(longer, size + more, "view.pth", NULL, &w), INVAR_OK);
-	part = read_floats(w, invar_weights_find(w, "f64"), INVAR_OK);
+	part = read_floats(w, inv_weights_find(w, "f64"), INVAR_OK);
 	assert_memory_equal(part, all + 1, 3 * sizeof *part);
-	invar_weights_close(w);
-	invar_weights_close(whole);
+	inv_weights_close(w);
+	inv_weights_close(whole);
 	free(part);
 	free(all);
 	free(longer);
@@ -363,15 +364,15 @@ static void a_view_of_a_storage_begins_where_it_says(void **state)
 
 static void a_flipped_weight_is_seen_by_its_crc(void **state)
 {
-	invar_weights *w;
+	inv_weights *w;
 	size_t size, at;
 	unsigned char *bytes = test_read(test_source("tests/formats/torch/zip.pth"), &size);
 
 	(void)state;
 	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_OK);
-	at = (size_t)(((const inv_weight *)(const void *)invar_weights_find(w, "f64"))->data -
+	at = (size_t)(((const inv_weight *)(const void *)inv_weights_find(w, "f64"))->data -
 	              bytes);
-	invar_weights_close(w);
+	inv_weights_close(w);
 	bytes[at] ^= 1;
 	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_E_FORMAT);
 	test_assert_error("its CRC-32 differs from the directory");
@@ -380,11 +381,11 @@ static void a_flipped_weight_is_seen_by_its_crc(void **state)
 
 /* ---- Saving ---- */
 
-static void assert_same(const invar_weights *a, const invar_weights *b)
+static void assert_same(const inv_weights *a, const inv_weights *b)
 {
-	assert_int_equal(invar_weights_count(a), invar_weights_count(b));
-	for (size_t i = 0; i < invar_weights_count(a); i++) {
-		const invar_weight *s = invar_weights_at(a, i), *t = invar_weights_at(b, i);
+	assert_int_equal(inv_weights_count(a), inv_weights_count(b));
+	for (size_t i = 0; i < inv_weights_count(a); i++) {
+		const inv_weight_about *s = inv_weights_at(a, i), *t = inv_weights_at(b, i);
 
 		assert_string_equal(s->name, t->name);
 		assert_string_equal(s->type, t->type);
@@ -412,27 +413,27 @@ static void a_saved_file_holds_the_same(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < 5; k++) {
-		invar_weights *w = open_made(names[k], NULL), *back;
+		inv_weights *w = open_made(names[k], NULL), *back;
 
-		assert_int_equal(invar_weights_save(w, test_path("a.safetensors")), INVAR_OK);
-		assert_int_equal(invar_weights_open(NULL, test_path("a.safetensors"), NULL, &back),
+		assert_int_equal(inv_weights_save(w, test_path("a.safetensors")), INVAR_OK);
+		assert_int_equal(inv_weights_open(NULL, test_path("a.safetensors"), NULL, &back),
 		                 INVAR_OK);
-		assert_string_equal(invar_weights_format(back), "safetensors");
+		assert_string_equal(inv_weights_format_name(back), "safetensors");
 		assert_same(w, back);
-		assert_int_equal(invar_weights_save(back, test_path("b.safetensors")), INVAR_OK);
+		assert_int_equal(inv_weights_save(back, test_path("b.safetensors")), INVAR_OK);
 		assert_equal_files(test_path("a.safetensors"), test_path("b.safetensors"));
-		invar_weights_close(back);
-		invar_weights_close(w);
+		inv_weights_close(back);
+		inv_weights_close(w);
 	}
 }
 
 static void a_missing_folder_is_told_when_saving(void **state)
 {
-	invar_weights *w = open_made("zip.pth", NULL);
+	inv_weights *w = open_made("zip.pth", NULL);
 
 	(void)state;
-	assert_int_equal(invar_weights_save(w, test_path("no/such/a.safetensors")), INVAR_E_IO);
-	invar_weights_close(w);
+	assert_int_equal(inv_weights_save(w, test_path("no/such/a.safetensors")), INVAR_E_IO);
+	inv_weights_close(w);
 }
 
 /* ---- The shared set ---- */
@@ -449,17 +450,17 @@ static void every_shared_encoder_is_read(void **state)
 
 	(void)state;
 	for (struct dirent *e; (e = readdir(d)) != NULL;) {
-		invar_weights *w;
+		inv_weights *w;
 
 		if (!is_weights(e->d_name))
 			continue;
-		if (invar_weights_open(NULL, test_shared("golden/encoders/%s", e->d_name), NULL,
-		                       &w) != INVAR_OK)
+		if (inv_weights_open(NULL, test_shared("golden/encoders/%s", e->d_name), NULL,
+		                     &w) != INVAR_OK)
 			fail_msg("%s", invar_last_error());
-		assert_true(invar_weights_count(w) > 20);
-		for (size_t i = 0; i < invar_weights_count(w); i++)
-			free(read_floats(w, invar_weights_at(w, i), INVAR_OK));
-		invar_weights_close(w);
+		assert_true(inv_weights_count(w) > 20);
+		for (size_t i = 0; i < inv_weights_count(w); i++)
+			free(read_floats(w, inv_weights_at(w, i), INVAR_OK));
+		inv_weights_close(w);
 		count++;
 	}
 	closedir(d);

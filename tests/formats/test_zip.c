@@ -229,7 +229,7 @@ static bool opens(size_t pickle_bytes, size_t storage_bytes)
 {
 	static archive a;
 	static const float zeros[3];
-	invar_weights *w;
+	inv_weights *w;
 	bool fine;
 
 	a.used = a.listed = a.count = 0;
@@ -237,7 +237,7 @@ static bool opens(size_t pickle_bytes, size_t storage_bytes)
 	add(&a, (entry){.name = "top/data/0", .data = zeros, .size = storage_bytes});
 	finish(&a);
 	fine = inv_weights_view(a.bytes, a.used, "made.pth", NULL, &w) == INVAR_OK;
-	invar_weights_close(w);
+	inv_weights_close(w);
 	return fine;
 }
 

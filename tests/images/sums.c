@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "images/dataset.h"
 #include "images/prefetch.h"
 
 enum { DIGEST = 64 };
@@ -46,13 +47,13 @@ static invar_status digest(void *user, inv_image *image, const inv_prefetch_item
 
 static void print_split(invar_context *ctx, const invar_dataset *d, const char *name)
 {
-	uint64_t count = invar_dataset_count(d, name), row = 0;
+	uint64_t count = inv_dataset_count(d, name), row = 0;
 	int64_t *labels = malloc(count * sizeof *labels);
 	char *digests = malloc(count * DIGEST), hex[2][INV_SHA256_HEX];
 	const inv_prefetch_item *item;
 	inv_prefetch *ahead;
 
-	if (invar_dataset_labels(d, name, labels) ||
+	if (inv_dataset_labels(d, name, labels) ||
 	    inv_prefetch_new(ctx, d, inv_dataset_split(d, name), 0, count, digest, NULL, DIGEST,
 	                     &ahead))
 		fail();
@@ -75,8 +76,8 @@ int main(int argc, char **argv)
 	if (argc != 3 || invar_context_new((unsigned)atoi(argv[2]), NULL, &ctx) ||
 	    invar_dataset_open(ctx, argv[1], NULL, &d))
 		fail();
-	for (size_t i = 0; i < invar_dataset_splits(d); i++)
-		print_split(ctx, d, invar_dataset_split(d, i));
+	for (size_t i = 0; i < inv_dataset_splits(d); i++)
+		print_split(ctx, d, inv_dataset_split_name(d, i));
 	invar_dataset_close(d);
 	invar_context_free(ctx);
 	return 0;

@@ -57,7 +57,7 @@ static uint8_t pixel(const invar_dataset *d, const char *split, uint64_t row, ui
 	uint32_t width, height;
 	uint8_t *rgb, value;
 
-	if (invar_dataset_read(d, split, row, &rgb, &width, &height) != INVAR_OK)
+	if (inv_dataset_read(d, split, row, &rgb, &width, &height) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	assert_true(x < width && y < height);
 	value = rgb[(y * width + x) * 3 + c];
@@ -69,8 +69,8 @@ static int64_t label(const invar_dataset *d, const char *split, uint64_t row)
 {
 	int64_t labels[64];
 
-	assert_true(invar_dataset_count(d, split) <= 64);
-	assert_int_equal(invar_dataset_labels(d, split, labels), INVAR_OK);
+	assert_true(inv_dataset_count(d, split) <= 64);
+	assert_int_equal(inv_dataset_labels(d, split, labels), INVAR_OK);
 	return labels[row];
 }
 
@@ -78,7 +78,7 @@ static uint64_t index_of(const invar_dataset *d, const char *split, uint64_t row
 {
 	uint64_t indices[64];
 
-	assert_int_equal(invar_dataset_indices(d, split, indices), INVAR_OK);
+	assert_int_equal(inv_dataset_indices(d, split, indices), INVAR_OK);
 	return indices[row];
 }
 
@@ -111,13 +111,13 @@ static void stl10_is_column_major(void **state)
 	(void)state;
 	make_stl10("stl");
 	d = open_set("stl10:%s", test_path("stl"));
-	assert_int_equal(invar_dataset_splits(d), 2);
-	assert_int_equal(invar_dataset_count(d, "train"), 3);
-	assert_int_equal(invar_dataset_classes(d), 10);
-	assert_string_equal(invar_dataset_class(d, 9), "truck");
+	assert_int_equal(inv_dataset_splits(d), 2);
+	assert_int_equal(inv_dataset_count(d, "train"), 3);
+	assert_int_equal(inv_dataset_classes(d), 10);
+	assert_string_equal(inv_dataset_class(d, 9), "truck");
 	assert_int_equal(label(d, "train", 1), 9);
 	assert_int_equal(label(d, "unlabeled", 0), -1);
-	assert_false(invar_dataset_has_labels(d, "unlabeled"));
+	assert_false(inv_dataset_has_labels(d, "unlabeled"));
 	for (uint32_t c = 0; c < 3; c++)
 		assert_int_equal(pixel(d, "train", 2, 11, 40, c),
 		                 (uint8_t)(7 * (2 * STL_IMAGE + c * STL_PLANE + 11 * 96 + 40)));
@@ -132,13 +132,13 @@ static void stl10_folds_are_parts_of_train(void **state)
 	make_stl10("folds");
 	make_text(test_path("folds/fold_indices.txt"), "2 0\n1 2 1\n");
 	d = open_set("stl10:%s", test_path("folds"));
-	assert_int_equal(invar_dataset_splits(d), 2); /* folds only by name */
-	assert_string_equal(invar_dataset_offered(d, 1), "fold0");
+	assert_int_equal(inv_dataset_splits(d), 2); /* folds only by name */
+	assert_string_equal(inv_dataset_offered(d, 1), "fold0");
 	invar_dataset_close(d);
 	test_set(opts, "split", "fold1,train", NULL);
 	d = open_set("stl10:%s", test_path("folds"));
-	assert_int_equal(invar_dataset_splits(d), 2);
-	assert_int_equal(invar_dataset_count(d, "fold1"), 3);
+	assert_int_equal(inv_dataset_splits(d), 2);
+	assert_int_equal(inv_dataset_count(d, "fold1"), 3);
 	assert_int_equal(label(d, "fold1", 1), 1);
 	assert_int_equal(index_of(d, "fold1", 1), 1);
 	assert_int_equal(pixel(d, "fold1", 1, 3, 4, 0), pixel(d, "train", 2, 3, 4, 0));
@@ -189,14 +189,14 @@ static void mnist_is_read_under_any_of_its_names(void **state)
 	make_idx(test_path("mnist/t10k-images-idx3-ubyte"), 3, shape, 9, 2);
 	make_idx(test_path("mnist/t10k-labels-idx1-ubyte"), 1, shape, 0, 1);
 	d = open_set("mnist:%s", test_path("mnist"));
-	assert_int_equal(invar_dataset_count(d, "train"), 2);
-	assert_int_equal(invar_dataset_count(d, "test"), 3);
+	assert_int_equal(inv_dataset_count(d, "train"), 2);
+	assert_int_equal(inv_dataset_count(d, "test"), 3);
 	assert_int_equal(label(d, "train", 1), 7);
 	for (uint32_t c = 0; c < 3; c++)
 		assert_int_equal(pixel(d, "test", 1, 3, 2, c), 9 + 2 * (20 + 2 * 5 + 3));
 	invar_dataset_close(d);
 	d = open_set("fashion-mnist:%s", test_path("mnist"));
-	assert_string_equal(invar_dataset_class(d, 9), "Ankle boot");
+	assert_string_equal(inv_dataset_class(d, 9), "Ankle boot");
 	invar_dataset_close(d);
 }
 
@@ -232,11 +232,11 @@ static void cifar10_joins_its_batches(void **state)
 	make_bytes(test_path("cifar/data_batch_4.bin"), 1 * RECORD, 8, 1);
 	make_bytes(test_path("cifar/test_batch.bin"), 1 * RECORD, 0, 1);
 	d = open_set("cifar10:%s", test_path("cifar"));
-	assert_int_equal(invar_dataset_count(d, "train"), 3); /* up to the first gap */
+	assert_int_equal(inv_dataset_count(d, "train"), 3); /* up to the first gap */
 	assert_int_equal(label(d, "train", 1), 4);
 	assert_int_equal(label(d, "train", 2), 8);
 	assert_int_equal(pixel(d, "train", 2, 5, 6, 1), (uint8_t)(8 + 1 + 1024 + 6 * 32 + 5));
-	assert_string_equal(invar_dataset_class(d, 1), "automobile");
+	assert_string_equal(inv_dataset_class(d, 1), "automobile");
 	invar_dataset_close(d);
 	make_bytes(test_path("cifar/data_batch_2.bin"), RECORD + 5, 8, 1);
 	refuse(text_of("cifar10", test_path("cifar")), INVAR_E_FORMAT,
@@ -268,12 +268,12 @@ static void folders_are_classes(void **state)
 	make_text(test_path("pets/cat/.hidden.png"), "no image");
 	make_png(test_path("pets/README.txt"), 0, 0, 0);
 	d = open_set("%s", test_path("pets")); /* a plain folder is a folder of images */
-	assert_int_equal(invar_dataset_count(d, "train"), 7);
+	assert_int_equal(inv_dataset_count(d, "train"), 7);
 	invar_dataset_close(d);
 	d = open_set("folder:%s", test_path("pets"));
-	assert_int_equal(invar_dataset_splits(d), 1);
-	assert_int_equal(invar_dataset_count(d, "train"), 7);
-	assert_string_equal(invar_dataset_class(d, 1), "dog");
+	assert_int_equal(inv_dataset_splits(d), 1);
+	assert_int_equal(inv_dataset_count(d, "train"), 7);
+	assert_string_equal(inv_dataset_class(d, 1), "dog");
 	for (uint64_t i = 0; i < 7; i++)
 		assert_int_equal(pixel(d, "train", i, 0, 0, 0), label(d, "train", i));
 	assert_int_equal(pixel(d, "train", 6, 4, 3, 1), 2);
@@ -291,8 +291,8 @@ static void odd_names_are_names(void **state)
 		make_png(test_path("odd names/new\nline/%s", names[i]), 0, 0, 0);
 	make_text(test_path("odd names/new\nline/z\n.jpg"), "no image");
 	d = open_set("folder:%s", test_path("odd names"));
-	assert_int_equal(invar_dataset_count(d, "train"), 5);
-	assert_string_equal(invar_dataset_class(d, 0), "new\nline");
+	assert_int_equal(inv_dataset_count(d, "train"), 5);
+	assert_string_equal(inv_dataset_class(d, 0), "new\nline");
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(pixel(d, "train", i, 0, 0, 0), 0);
 	assert_int_equal(pixel(d, "train", 4, 0, 0, 0), 0); /* z comes before \xff */
@@ -300,7 +300,7 @@ static void odd_names_are_names(void **state)
 		uint32_t width, height;
 		uint8_t *rgb;
 
-		assert_int_equal(invar_dataset_read(d, "train", 3, &rgb, &width, &height),
+		assert_int_equal(inv_dataset_read(d, "train", 3, &rgb, &width, &height),
 		                 INVAR_E_FORMAT);
 		test_assert_error("new?line/z?.jpg: is not a JPEG, PNG, TIFF or WebP file");
 	}
@@ -324,13 +324,13 @@ static void splits_are_sub_folders(void **state)
 	make_folder("split/docs");
 	test_set(opts, "split", "test", NULL);
 	d = open_set("folder:%s", test_path("split"));
-	assert_int_equal(invar_dataset_splits(d), 1);
-	assert_int_equal(invar_dataset_classes(d), 3); /* ant, cat, dog: of all splits */
+	assert_int_equal(inv_dataset_splits(d), 1);
+	assert_int_equal(inv_dataset_classes(d), 3); /* ant, cat, dog: of all splits */
 	assert_int_equal(label(d, "test", 1), 2);
 	invar_dataset_close(d);
 	test_set(opts, "split", NULL, NULL);
 	d = open_set("folder:%s", test_path("split"));
-	assert_int_equal(invar_dataset_splits(d), 3);
+	assert_int_equal(inv_dataset_splits(d), 3);
 	assert_int_equal(label(d, "unlabeled", 0), -1);
 	invar_dataset_close(d);
 	test_set(opts, "split", "tset", NULL);
@@ -354,8 +354,8 @@ static void a_flat_folder_has_no_labels(void **state)
 	make_png(test_path("flat/2.png"), 2, 0, 0);
 	make_png(test_path("flat/10.png"), 10, 0, 0);
 	d = open_set("folder:%s", test_path("flat"));
-	assert_int_equal(invar_dataset_classes(d), 0);
-	assert_false(invar_dataset_has_labels(d, "train"));
+	assert_int_equal(inv_dataset_classes(d), 0);
+	assert_false(inv_dataset_has_labels(d, "train"));
 	assert_int_equal(pixel(d, "train", 0, 0, 0, 0), 10); /* byte order */
 	invar_dataset_close(d);
 	make_folder("flat/sub");
@@ -414,8 +414,8 @@ static void holdout_takes_the_last_of_each_class(void **state)
 	make_pets("hold");
 	test_set(opts, "holdout", "0.3", NULL); /* ceil(1.2) of 4 cats, ceil(0.9) of 3 dogs */
 	d = open_set("folder:%s", test_path("hold"));
-	assert_int_equal(invar_dataset_count(d, "train"), 4);
-	assert_int_equal(invar_dataset_count(d, "test"), 3);
+	assert_int_equal(inv_dataset_count(d, "train"), 4);
+	assert_int_equal(inv_dataset_count(d, "test"), 3);
 	assert_int_equal(pixel(d, "test", 0, 0, 0, 1), 2);
 	assert_int_equal(pixel(d, "test", 1, 0, 0, 1), 3);
 	assert_int_equal(label(d, "test", 2), 1);
@@ -424,7 +424,7 @@ static void holdout_takes_the_last_of_each_class(void **state)
 	invar_dataset_close(d);
 	test_set(opts, "split", "test", NULL);
 	d = open_set("folder:%s", test_path("hold"));
-	assert_int_equal(invar_dataset_splits(d), 1);
+	assert_int_equal(inv_dataset_splits(d), 1);
 	assert_int_equal(pixel(d, "test", 0, 0, 0, 1), 2);
 	invar_dataset_close(d);
 	test_set(opts, "holdout", "1", NULL);
@@ -464,15 +464,15 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	make_png(test_path("single/emu/0.png"), 2, 0, 0);
 	test_set(opts, "holdout", "0.5", NULL);
 	d = open_loudly(text_of("folder", test_path("single")), &loud);
-	assert_int_equal(invar_dataset_count(d, "train"), 4); /* 2 cats, 1 dog, the emu */
+	assert_int_equal(inv_dataset_count(d, "train"), 4); /* 2 cats, 1 dog, the emu */
 	assert_int_equal(label(d, "train", 3), 2);
-	assert_int_equal(invar_dataset_count(d, "test"), 4);
+	assert_int_equal(inv_dataset_count(d, "test"), 4);
 	assert_non_null(strstr(heard, "every image of the class emu; one stays in train"));
 	invar_dataset_close(d);
 	invar_context_free(loud);
 	test_set(opts, "holdout", "0.99", NULL);
 	d = open_loudly(text_of("folder", test_path("single")), &loud);
-	assert_int_equal(invar_dataset_count(d, "train"), 3);
+	assert_int_equal(inv_dataset_count(d, "train"), 3);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(label(d, "train", i), i);
 	assert_non_null(strstr(
@@ -498,7 +498,7 @@ static void limit_spreads_over_class_folders(void **state)
 	test_set(opts, "limit", "5",
 	         NULL); /* an emu is all there is, so the others have more */
 	d = open_loudly(text_of("folder", test_path("spread")), &loud);
-	assert_int_equal(invar_dataset_count(d, "train"), 5);
+	assert_int_equal(inv_dataset_count(d, "train"), 5);
 	assert_int_equal(index_of(d, "train", 0), 0); /* cats 0, 1; dogs 4, 5; the emu 7 */
 	assert_int_equal(index_of(d, "train", 1), 1);
 	assert_int_equal(index_of(d, "train", 2), 4);
@@ -516,14 +516,14 @@ static void limit_spreads_over_class_folders(void **state)
 	invar_dataset_close(d);
 	test_set(opts, "limit", "8", NULL);
 	d = open_set("folder:%s", test_path("spread"));
-	assert_int_equal(invar_dataset_count(d, "train"), 8);
+	assert_int_equal(inv_dataset_count(d, "train"), 8);
 	invar_dataset_close(d);
 	snprintf(list, sizeof list, "%s", test_path("spread.txt"));
 	make_text(list, "emu\ndog\n");
 	test_set(opts, "classes", list, NULL);
 	test_set(opts, "limit", "3", NULL);
 	d = open_set("folder:%s", test_path("spread"));
-	assert_int_equal(invar_dataset_count(d, "train"), 3);
+	assert_int_equal(inv_dataset_count(d, "train"), 3);
 	assert_int_equal(index_of(d, "train", 1), 5); /* draws are keyed by it, as before */
 	assert_int_equal(label(d, "train", 2), 0);
 	invar_dataset_close(d);
@@ -575,7 +575,7 @@ static void holdout_rounds_as_people_do(void **state)
 	make_npy(test_path("hundred.npy"), "|u1", "(100, 1, 1)", pixels, sizeof pixels);
 	test_set(opts, "holdout", "0.07", NULL);
 	d = open_set("npy:%s", test_path("hundred.npy"));
-	assert_int_equal(invar_dataset_count(d, "test"), 7);
+	assert_int_equal(inv_dataset_count(d, "test"), 7);
 	invar_dataset_close(d);
 }
 
@@ -590,10 +590,10 @@ static void classes_are_chosen_and_renumbered(void **state)
 	make_text(test_path("list"), "emu\r\n\n  0 \n");
 	test_set(opts, "classes", test_path("list"), NULL);
 	d = open_set("folder:%s", test_path("choose"));
-	assert_int_equal(invar_dataset_classes(d), 2);
-	assert_string_equal(invar_dataset_class(d, 0), "emu");
-	assert_string_equal(invar_dataset_class(d, 1), "cat");
-	assert_int_equal(invar_dataset_count(d, "train"), 5);
+	assert_int_equal(inv_dataset_classes(d), 2);
+	assert_string_equal(inv_dataset_class(d, 0), "emu");
+	assert_string_equal(inv_dataset_class(d, 1), "cat");
+	assert_int_equal(inv_dataset_count(d, "train"), 5);
 	assert_int_equal(label(d, "train", 0), 1);
 	assert_int_equal(label(d, "train", 4), 0);
 	assert_int_equal(index_of(d, "train", 4), 7); /* dogs keep their numbers */
@@ -601,7 +601,7 @@ static void classes_are_chosen_and_renumbered(void **state)
 	invar_dataset_close(d);
 	test_set(opts, "limit", "2", NULL);
 	d = open_set("folder:%s", test_path("choose"));
-	assert_int_equal(invar_dataset_count(d, "train"), 2);
+	assert_int_equal(inv_dataset_count(d, "train"), 2);
 	invar_dataset_close(d);
 }
 
@@ -651,18 +651,18 @@ static void tiny_imagenet_follows_its_lists(void **state)
 	(void)state;
 	make_tiny("tiny");
 	d = open_set("tiny-imagenet:%s", test_path("tiny"));
-	assert_string_equal(invar_dataset_name(d, "val", 0), "val/images/val_1.png");
-	assert_int_equal(invar_dataset_splits(d), 2);
-	assert_string_equal(invar_dataset_class(d, 1), "n01");
-	assert_string_equal(invar_dataset_class_title(d, 1), "fish");
-	assert_string_equal(invar_dataset_class_title(d, 0), "bird");
+	assert_string_equal(inv_dataset_name(d, "val", 0), "val/images/val_1.png");
+	assert_int_equal(inv_dataset_splits(d), 2);
+	assert_string_equal(inv_dataset_class(d, 1), "n01");
+	assert_string_equal(inv_dataset_class_title(d, 1), "fish");
+	assert_string_equal(inv_dataset_class_title(d, 0), "bird");
 	assert_int_equal(label(d, "val", 0), 1);
 	assert_int_equal(pixel(d, "val", 0, 0, 0, 0), 1);
 	assert_int_equal(label(d, "train", 1), 1);
 	invar_dataset_close(d);
 	unlink(test_path("tiny/wnids.txt"));
 	d = open_set("tiny-imagenet:%s", test_path("tiny"));
-	assert_string_equal(invar_dataset_class(d, 0), "n01"); /* by bytes without the list */
+	assert_string_equal(inv_dataset_class(d, 0), "n01"); /* by bytes without the list */
 	invar_dataset_close(d);
 	make_text(test_path("tiny/val/val_annotations.txt"), "val_1.png\tn09\t0\n");
 	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT,
@@ -714,7 +714,7 @@ static void arrays_of_floats_go_from_0_to_1(void **state)
 	make_npy(test_path("f.npy"), "<f4", "(1, 2, 2)", values, sizeof values);
 	make_npy(test_path("l.npy"), "<i8", "(1,)", labels, sizeof labels);
 	d = open_set("npy:%s,%s", test_path("f.npy"), test_path("l.npy"));
-	assert_int_equal(invar_dataset_classes(d), 3);
+	assert_int_equal(inv_dataset_classes(d), 3);
 	assert_int_equal(label(d, "train", 0), 2);
 	assert_int_equal(pixel(d, "train", 0, 1, 0, 2), 255);
 	assert_int_equal(pixel(d, "train", 0, 1, 1, 2), 64);
@@ -722,7 +722,7 @@ static void arrays_of_floats_go_from_0_to_1(void **state)
 	values[3] = -0.1f;
 	make_npy(test_path("f.npy"), "<f4", "(1, 2, 2)", values, sizeof values);
 	d = open_set("npy:%s", test_path("f.npy"));
-	assert_int_equal(invar_dataset_read(d, "train", 0, &rgb, &width, &height),
+	assert_int_equal(inv_dataset_read(d, "train", 0, &rgb, &width, &height),
 	                 INVAR_E_FORMAT);
 	assert_null(rgb);
 	test_assert_error("image 0 has the value -0.1");
@@ -764,7 +764,7 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 	(void)state;
 	make_pets("survey");
 	d = open_set("folder:%s", test_path("survey"));
-	assert_int_equal(invar_dataset_survey(d, "train", 1, &found), INVAR_OK);
+	assert_int_equal(inv_dataset_survey(d, "train", 1, &found), INVAR_OK);
 	assert_int_equal(invar_figure(found, "count"), 7);
 	assert_int_equal(invar_figure(found, "min-width"), 5);
 	assert_int_equal(invar_figure(found, "max-height"), 4);
@@ -773,16 +773,16 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 	make_text(test_path("survey/cat/2.png"), "not a picture");
 	make_text(test_path("survey/dog/0.PNG"), "");
 	d = open_set("folder:%s", test_path("survey"));
-	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_E_FORMAT);
+	assert_int_equal(inv_dataset_survey(d, "train", 0, &found), INVAR_E_FORMAT);
 	test_assert_error("cat/2.png"); /* the first of them, whatever the threads */
 	invar_dataset_close(d);
 	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("survey"));
-	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_OK);
+	assert_int_equal(inv_dataset_survey(d, "train", 0, &found), INVAR_OK);
 	assert_int_equal(invar_figure(found, "count"), 7);
 	assert_int_equal(invar_figure(found, "broken"), 2);
 	invar_figures_free(found);
-	assert_int_equal(invar_dataset_survey(d, "valid", 0, &found), INVAR_E_USE);
+	assert_int_equal(inv_dataset_survey(d, "valid", 0, &found), INVAR_E_USE);
 	invar_dataset_close(d);
 }
 
@@ -801,7 +801,7 @@ static void too_many_open_files_are_no_broken_image(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	st = invar_dataset_survey(d, "train", 1, &found);
+	st = inv_dataset_survey(d, "train", 1, &found);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(st, INVAR_E_IO);
 	test_assert_error("cat/0.png");
@@ -830,7 +830,7 @@ static void an_image_that_may_not_be_read_is_not_broken(void **state)
 	d = open_set("folder:%s", test_path("private"));
 	if (root && seteuid(NOBODY) != 0)
 		skip();
-	a = invar_dataset_survey(d, "train", 0, &found);
+	a = inv_dataset_survey(d, "train", 0, &found);
 	snprintf(image, sizeof image, "%s", invar_last_error());
 	b = invar_dataset_open(ctx, text_of("stl10", test_path("private stl")), opts, &closed);
 	snprintf(place, sizeof place, "%s", invar_last_error());
@@ -858,7 +858,7 @@ static void a_name_without_a_file_is_a_broken_image(void **state)
 	assert_int_equal(symlink("9.png", test_path("nameless/cat/9.png")), 0);
 	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("nameless"));
-	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_OK);
+	assert_int_equal(inv_dataset_survey(d, "train", 0, &found), INVAR_OK);
 	assert_int_equal(invar_figure(found, "broken"), 2);
 	invar_figures_free(found);
 	invar_dataset_close(d);

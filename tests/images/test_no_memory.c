@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "failing.h"
+#include "images/dataset.h"
 #include "images/prefetch.h"
 #include "make_sets.h"
 #include "support.h"
@@ -23,11 +24,11 @@ static invar_status open_and_read(void *user)
 	invar_status st = invar_dataset_open(j->ctx, j->text, j->opts, &d);
 
 	assert_true((st == INVAR_OK) == (d != NULL));
-	for (size_t i = 0; st == INVAR_OK && i < invar_dataset_splits(d); i++) {
+	for (size_t i = 0; st == INVAR_OK && i < inv_dataset_splits(d); i++) {
 		uint32_t width, height;
 		uint8_t *rgb;
 
-		st = invar_dataset_read(d, invar_dataset_split(d, i), 0, &rgb, &width, &height);
+		st = inv_dataset_read(d, inv_dataset_split_name(d, i), 0, &rgb, &width, &height);
 		invar_free(rgb);
 	}
 	invar_dataset_close(d);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_check.c - profiles of clean features, certificates, and verdicts on new data. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <math.h>
@@ -197,7 +198,7 @@ static invar_adapter *certified(const char *folder, const char *path)
 	draw_rows(2, 0, 1, NEW, now);
 	write_split(test_ctx, folder, "train", old, NULL, 0, NULL, OLD, D);
 	write_split(test_ctx, folder, "test", now, NULL, 0, NULL, NEW, D);
-	assert_int_equal(invar_bank_open(test_ctx, folder, &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, folder, &bank), INVAR_OK);
 	assert_int_equal(invar_eval(bank, (const invar_adapter *const *)&e, &title, 1, o, &r),
 	                 INVAR_OK);
 	assert_int_equal(invar_adapter_certify(e, bank, r, "1", o, path), INVAR_OK);
@@ -242,7 +243,7 @@ static void a_certified_adapter_tells_fine_from_drift(void **state)
 	assert_true(json_array_size(json_object_get(c.document, "metrics")) > 3);
 	inv_certificate_clear(&c);
 
-	assert_int_equal(invar_bank_open(test_ctx, folder, &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, folder, &bank), INVAR_OK);
 	assert_int_equal(invar_check(e, bank, o, &r), INVAR_OK);
 	assert_string_equal(invar_results_about(r, "verdict"), "fine");
 	invar_results_free(r);

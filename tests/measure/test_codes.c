@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_codes.c - E is applied once per row and column, in memory or in a file. */
+#include "bank/bank.h"
 #include "measure/codes.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static int make_bank(void **state)
 		write_split(test_ctx, test_path("bank"), splits[i], clean, aug, COPIES, labels, N,
 		            D);
 	}
-	return invar_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
+	return inv_bank_open(test_ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_collision.c - collisions: golden points, alignment held out, threads, limits. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -272,7 +273,7 @@ static void expect(const char *path, const invar_hooks *hooks, invar_status stat
 	invar_results *r;
 
 	assert_int_equal(invar_context_new(2, hooks, &ctx), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, path, &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, path, &bank), INVAR_OK);
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), status);
 	assert_null(r);
 	if (word)

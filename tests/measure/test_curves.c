@@ -3,6 +3,7 @@
  * test_curves.c - what becomes of copies, over parameters, by class and by image, beside
  * plain loops on a bank made here.
  */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "run/results.h"
 
 enum { N = 120, D = 5, COPIES = 2, Q = 4, BINS = 4 };
 
@@ -156,7 +158,7 @@ static void a_curve_equals_plain_loops(void **state)
 			count[bin]++;
 		}
 	for (int o = 0; o < 3; o++) {
-		const invar_curve *v = invar_results_curve(r, ids[o], "F");
+		const inv_curve *v = inv_results_curve(r, ids[o], "F");
 
 		assert_non_null(v);
 		assert_int_equal(v->count, BINS);
@@ -166,8 +168,8 @@ static void a_curve_equals_plain_loops(void **state)
 			assert_true(!b || v->x[b] > v->x[b - 1]);
 		}
 	}
-	assert_non_null(invar_results_curve(r, "curve.factor.kept", "F"));
-	assert_string_equal(invar_results_series(r, 0)->x->title, "factor of brightness");
+	assert_non_null(inv_results_curve(r, "curve.factor.kept", "F"));
+	assert_string_equal(inv_results_series(r, 0)->x->title, "factor of brightness");
 	invar_results_free(r);
 }
 
@@ -175,18 +177,18 @@ static void a_curve_equals_plain_loops(void **state)
 static void a_crop_has_its_area(void **state)
 {
 	const char *bank = write_bank("crop", false);
-	const invar_curve *v;
+	const inv_curve *v;
 	invar_results *r;
 
 	(void)state;
 	write_json(bank, "crop", "\"x0\", \"y0\", \"w\", \"h\"");
 	write_params(bank, 4, 1);
 	r = measure_f(test_ctx, bank, curves("curves"));
-	assert_string_equal(invar_results_series(r, 0)->id, "curve.area.displacement");
-	assert_int_equal(invar_results_series(r, 0)->x->unit, INVAR_UNIT_SHARE);
-	assert_null(invar_results_series(r, 2)); /* no labels: nothing to recognise */
-	assert_non_null(strstr(invar_results_note(r, 0), "test has no labels.npy"));
-	v = invar_results_curve(r, "curve.area.displacement", "F");
+	assert_string_equal(inv_results_series(r, 0)->id, "curve.area.displacement");
+	assert_int_equal(inv_results_series(r, 0)->x->unit, INVAR_UNIT_SHARE);
+	assert_null(inv_results_series(r, 2)); /* no labels: nothing to recognise */
+	assert_non_null(strstr(inv_results_note_at(r, 0), "test has no labels.npy"));
+	v = inv_results_curve(r, "curve.area.displacement", "F");
 	assert_true(v->x[0] > 20.0 / 200 && v->x[v->count - 1] < 88.0 / 200);
 	invar_results_free(r);
 }
@@ -197,7 +199,7 @@ static void check_reason(const char *bank, const char *reason)
 	invar_results *r;
 	invar_bank *open;
 
-	assert_int_equal(invar_bank_open(test_ctx, bank, &open), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, bank, &open), INVAR_OK);
 	assert_int_equal(invar_eval(open, NULL, NULL, 0, o, &r), INVAR_E_MISMATCH);
 	test_assert_error(reason);
 	assert_null(r);
@@ -225,7 +227,7 @@ static void what_a_bank_does_not_tell_is_said(void **state)
 static void only_copies_that_were_changed_count(void **state)
 {
 	const char *bank = write_bank("sometimes", false);
-	const invar_curve *v;
+	const inv_curve *v;
 	uint64_t counted = 0, on = 0;
 	invar_results *r;
 
@@ -241,7 +243,7 @@ static void only_copies_that_were_changed_count(void **state)
 	write_json(bank, "rotation:p=0.5", "\"on\", \"angle\"");
 	write_params(bank, 2, 1);
 	r = measure_f(test_ctx, bank, curves("curves"));
-	v = invar_results_curve(r, "curve.angle.displacement", "F");
+	v = inv_results_curve(r, "curve.angle.displacement", "F");
 	assert_non_null(v);
 	for (size_t b = 0; b < v->count; b++)
 		counted += v->counts[b];
@@ -339,8 +341,8 @@ static void classes_are_shares_of_their_images(void **state)
 	assert_true(number(r, "classes.knn.weakest") <= number(r, "class.knn.dog"));
 	assert_true(number(r, "classes.knn.strongest") >= number(r, "class.knn.dog"));
 	/* The classifier of these few images was trained in few steps, which is noted first. */
-	assert_non_null(strstr(invar_results_note(r, 0), "few steps"));
-	assert_non_null(strstr(invar_results_note(r, 1), "recognised least often in copies"));
+	assert_non_null(strstr(inv_results_note_at(r, 0), "few steps"));
+	assert_non_null(strstr(inv_results_note_at(r, 1), "recognised least often in copies"));
 	invar_results_free(r);
 }
 

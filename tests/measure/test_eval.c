@@ -8,6 +8,8 @@
 
 #include "adapter/adapter.h"
 #include "bank/bank.h"
+#include "base/options.h"
+#include "run/results.h"
 
 static invar_context *ctx;
 static invar_bank *bank;
@@ -21,7 +23,7 @@ static int open_bank(void **state)
 	              NULL);
 	return invar_context_new(2, NULL, &ctx) != INVAR_OK ||
 	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
-	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+	       inv_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
 static int close_bank(void **state)
@@ -47,11 +49,11 @@ static void f_alone_is_an_isometry(void **state)
 
 	(void)state;
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_OK);
-	assert_true(invar_results_about_number(r, "points") == 40);
+	assert_true(inv_results_about_number(r, "points") == 40);
 	assert_int_equal(invar_results_value(r, "structure.L1", "F")->count, 40 * 39 / 2);
 	assert_true(value_of(r, "structure.L1", "F") == 1);
 	assert_true(value_of(r, "structure.RMSD", "F") == 0);
-	assert_true(invar_results_is_complete(r));
+	assert_true(inv_results_is_complete(r));
 	invar_results_free(r);
 	invar_options_free(o);
 }
@@ -66,7 +68,7 @@ static void wrong_uses_are_said(void **state)
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_USE);
 	test_assert_error("'colision'; choose from lc, nc");
 	assert_null(r);
-	invar_options_unset(o, "metrics");
+	inv_options_unset(o, "metrics");
 	assert_int_equal(invar_options_set(o, "split", "val"), INVAR_OK);
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_MISMATCH);
 	test_assert_error("test, train");
@@ -143,12 +145,12 @@ static void a_stop_keeps_what_was_measured(void **state)
 
 	(void)state;
 	assert_int_equal(invar_context_new(1, &hooks, &own), INVAR_OK);
-	assert_int_equal(invar_bank_open(own, test_path("bank"), &b), INVAR_OK);
+	assert_int_equal(inv_bank_open(own, test_path("bank"), &b), INVAR_OK);
 	assert_int_equal(invar_eval(b, NULL, NULL, 0, o, &r), INVAR_E_CANCELLED);
 	assert_non_null(r);
 	assert_non_null(invar_results_value(r, "knn.clean", "F"));
 	assert_null(invar_results_value(r, "structure.m", "F"));
-	assert_false(invar_results_is_complete(r));
+	assert_false(inv_results_is_complete(r));
 	invar_results_free(r);
 
 	s.seen = 0;

@@ -7,20 +7,20 @@
 
 #include "measure/measurement.h"
 
-static const invar_eval_sizes sizes = {.size = sizeof sizes,
-                                       .rows = 1000,
-                                       .copies = 3,
-                                       .train = 2000,
-                                       .train_copies = 4,
-                                       .all_rows = 3000,
-                                       .classes = 10,
-                                       .dim = 256,
-                                       .adapters = 1,
-                                       .width = 256,
-                                       .hidden = 512,
-                                       .speed = 1e11};
+static const inv_eval_sizes sizes = {.size = sizeof sizes,
+                                     .rows = 1000,
+                                     .copies = 3,
+                                     .train = 2000,
+                                     .train_copies = 4,
+                                     .all_rows = 3000,
+                                     .classes = 10,
+                                     .dim = 256,
+                                     .adapters = 1,
+                                     .width = 256,
+                                     .hidden = 512,
+                                     .speed = 1e11};
 
-static double forecast(const invar_eval_sizes *z, const char *metrics, const char *figure)
+static double forecast(const inv_eval_sizes *z, const char *metrics, const char *figure)
 {
 	invar_options *o = test_options("eval", "metrics", metrics, NULL);
 	invar_context *ctx;
@@ -28,7 +28,7 @@ static double forecast(const invar_eval_sizes *z, const char *metrics, const cha
 	double value;
 
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(invar_eval_forecast(ctx, z, o, &f), INVAR_OK);
+	assert_int_equal(inv_eval_forecast(ctx, z, o, &f), INVAR_OK);
 	value = invar_figure(f, figure);
 	invar_figures_free(f);
 	invar_context_free(ctx);
@@ -38,9 +38,9 @@ static double forecast(const invar_eval_sizes *z, const char *metrics, const cha
 }
 
 /* What an evaluation takes beside its measurements: one that measures nothing here. */
-static double seconds_of(const invar_eval_sizes *z, const char *metrics)
+static double seconds_of(const inv_eval_sizes *z, const char *metrics)
 {
-	invar_eval_sizes bare = *z;
+	inv_eval_sizes bare = *z;
 
 	bare.classes = 0;
 	return forecast(z, metrics, "seconds") - forecast(&bare, "lc", "seconds");
@@ -51,7 +51,7 @@ static void every_measurement_has_an_estimate(void **state)
 	(void)state;
 	for (size_t i = 0; inv_measurement_at(i); i++) {
 		const inv_measurement *m = inv_measurement_at(i);
-		invar_eval_sizes larger = sizes;
+		inv_eval_sizes larger = sizes;
 
 		if (!m->work)
 			fail_msg("%s has no estimate", m->name);
@@ -69,7 +69,7 @@ static void every_measurement_has_an_estimate(void **state)
 
 static void what_cannot_be_measured_takes_no_time(void **state)
 {
-	invar_eval_sizes z = sizes;
+	inv_eval_sizes z = sizes;
 
 	(void)state;
 	z.copies = 0;
@@ -85,7 +85,7 @@ static void what_cannot_be_measured_takes_no_time(void **state)
 /* A linear classifier of features, the outcomes of copies, what the cache of a bank has. */
 static void shared_work_counts_once(void **state)
 {
-	invar_eval_sizes cached = sizes, two = sizes;
+	inv_eval_sizes cached = sizes, two = sizes;
 
 	(void)state;
 	assert_true(seconds_of(&sizes, "lc,kept") <
@@ -100,7 +100,7 @@ static void shared_work_counts_once(void **state)
 /* A pair of rows and an example of a class take time beside their products. */
 static void few_columns_do_not_make_it_free(void **state)
 {
-	invar_eval_sizes narrow = sizes, many = sizes;
+	inv_eval_sizes narrow = sizes, many = sizes;
 
 	(void)state;
 	narrow.dim = narrow.width = 8;
@@ -114,7 +114,7 @@ static void few_columns_do_not_make_it_free(void **state)
 static void queries_of_four_views_take_four_times_as_long(void **state)
 {
 	invar_options *o = test_options("eval", "metrics", "nothing", NULL);
-	invar_eval_sizes more = sizes;
+	inv_eval_sizes more = sizes;
 	invar_context *ctx;
 	invar_figures *f;
 
@@ -123,7 +123,7 @@ static void queries_of_four_views_take_four_times_as_long(void **state)
 	assert_true(seconds_of(&more, "same-class") > 4 * seconds_of(&sizes, "same-class"));
 	assert_true(seconds_of(&more, "structure") == seconds_of(&sizes, "structure"));
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(invar_eval_forecast(ctx, &sizes, o, &f), INVAR_E_USE);
+	assert_int_equal(inv_eval_forecast(ctx, &sizes, o, &f), INVAR_E_USE);
 	assert_null(f);
 	invar_options_free(o);
 	invar_context_free(ctx);
@@ -131,12 +131,12 @@ static void queries_of_four_views_take_four_times_as_long(void **state)
 
 static void a_speed_that_is_not_given_is_measured(void **state)
 {
-	invar_eval_sizes z = sizes;
+	inv_eval_sizes z = sizes;
 
 	(void)state;
 	z.speed = 0;
 	assert_true(forecast(&z, "structure", "seconds") > 0);
-	z.size = offsetof(invar_eval_sizes, speed); /* of a program that knows no speed */
+	z.size = offsetof(inv_eval_sizes, speed); /* of a program that knows no speed */
 	z.speed = 1e-9;
 	assert_true(forecast(&z, "structure", "seconds") < 1e3);
 }

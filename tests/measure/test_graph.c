@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_graph.c - graph statistics: golden values, threads, columns, limits. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 #include "base/rng.h"
 #include "golden.h"
 #include "measure/graph.h"
+#include "run/results.h"
 
 enum { N = 301, D = 7 };
 
@@ -160,7 +162,7 @@ static void assert_refused(const char *name, const float *x, size_t n, const cha
 	invar_bank *bank;
 
 	write_split(test_ctx, test_path("%s", name), "test", x, NULL, 0, NULL, n, D);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
 	assert_int_not_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_OK);
 	test_assert_error(words);
 	invar_results_free(r);
@@ -172,7 +174,7 @@ static void f_equals_itself(void **state)
 {
 	float *x = draw(N, 1);
 	invar_results *found = measure_bank("itself", x, N, "published"), *again;
-	const invar_curve *curve = invar_results_curve(found, "graph.spectrum.k20", "F");
+	const inv_curve *curve = inv_results_curve(found, "graph.spectrum.k20", "F");
 	char *fresh, *cached;
 
 	(void)state;
@@ -206,7 +208,7 @@ static void results_name_the_numbers(void **state)
 	for (int plain = 0; plain < 2; plain++) {
 		measure(2, !plain, x, N, D, &a);
 		measure(2, !plain, e, N, D, &b);
-		assert_int_equal(invar_graph(test_ctx, x, D, e, D, N, plain, &r), INVAR_OK);
+		assert_int_equal(inv_graph_results(test_ctx, x, D, e, D, N, plain, &r), INVAR_OK);
 		assert_true(number_of(r, "graph.spectral.k20", "E") ==
 		            inv_graph_spectral_distance(&a, &b, !plain, 1));
 		assert_true(number_of(r, "graph.heat.k50", "E") ==
@@ -217,7 +219,7 @@ static void results_name_the_numbers(void **state)
 		inv_graph_side_free(&a);
 		inv_graph_side_free(&b);
 	}
-	assert_int_equal(invar_graph(test_ctx, x, D, e, D, 20, 0, &r), INVAR_E_USE);
+	assert_int_equal(inv_graph_results(test_ctx, x, D, e, D, 20, 0, &r), INVAR_E_USE);
 	assert_null(r);
 	inv_free(x);
 	inv_free(e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_knn.c - votes among neighbours: golden predictions, galleries, limits. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/status.h"
 #include "golden.h"
 
 static invar_options *options(const char *k)
@@ -168,13 +170,13 @@ static void the_clean_index_stays_as_it_was(void **state)
 		labels[i] = (int64_t)i;
 	write_split(test_ctx, test_path("index"), "train", x, NULL, 0, labels, N, D);
 	write_split(test_ctx, test_path("index"), "test", x, NULL, 0, labels, N, D);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("index"), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("index"), &bank), INVAR_OK);
 	assert_true(accuracy(bank, e, "adapted") == 1);
 	assert_true(accuracy(bank, e, "clean") < 0.1);
 	assert_true(accuracy(bank, narrow, "adapted") == 1);
 	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, o, &r), INVAR_E_MISMATCH);
 	test_assert_error("index clean");
-	assert_non_null(strstr(invar_last_error_spelled("--", spelled, sizeof spelled),
+	assert_non_null(strstr(inv_last_error_spelled("--", spelled, sizeof spelled),
 	                       ": --index clean compares"));
 	invar_results_free(r); /* F was measured */
 	assert_int_equal(invar_options_set(o, "index", "old"), INVAR_E_USE);

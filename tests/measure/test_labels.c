@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_labels.c - classes are those that exist; a negative label is none. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <stdint.h>
@@ -13,7 +14,7 @@ static invar_bank *bank_of(const char *name, const int64_t *labels, size_t n)
 
 	write_split(test_ctx, test_path("%s", name), "train", zeros, NULL, 0, labels, n, 1);
 	write_split(test_ctx, test_path("%s", name), "test", zeros, NULL, 0, labels, n, 1);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
 	return bank;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/processes.h"
 #include "base/rng.h"
 #include "math/neighbours.h"
 #include "math/ranks.h"
@@ -74,12 +75,12 @@ static void search_ranks(const invar_context *ctx, inv_distance distance, size_t
 static outcome *measure(unsigned ranks, unsigned threads)
 {
 	outcome *out = calloc(1, sizeof *out);
-	invar_processes *p = ranks > 1 ? test_ranks_open(ranks) : NULL;
+	inv_processes *p = ranks > 1 ? test_ranks_open(ranks) : NULL;
 	invar_context *ctx;
 
 	assert_non_null(out);
 	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
-	invar_context_share(ctx, p);
+	inv_context_share(ctx, p);
 	search_neighbours(ctx, out);
 	search_ranks(ctx, INV_L2, 1, out->l2);
 	search_ranks(ctx, INV_COSINE, 1, out->cosine);

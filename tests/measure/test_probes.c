@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_probes.c - lc, nc, ec and kept on synthetic banks, and the cache. */
+#include "bank/bank.h"
 #include "support.h"
 
 #include <dirent.h>
@@ -66,7 +67,7 @@ static invar_bank *open_bank(const char *name)
 {
 	invar_bank *bank;
 
-	assert_int_equal(invar_bank_open(ctx, test_path("%s", name), &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("%s", name), &bank), INVAR_OK);
 	return bank;
 }
 
@@ -302,9 +303,9 @@ static void narrower_codes_skip_the_kept_classifier(void **state)
 	make_bank("narrow", 4, 1);
 	test_set(o, "probe-epochs", "400", NULL);
 	r = evaluate("narrow", &e, o);
-	assert_string_equal(invar_results_skipped(r, "kept", "1"),
+	assert_string_equal(inv_results_skipped(r, "kept", "1"),
 	                    "codes are 6 wide, but features 10");
-	assert_null(invar_results_skipped(r, "kept", "F"));
+	assert_null(inv_results_skipped(r, "kept", "F"));
 	assert_true(figure(r, "lc", "clean", "1")->value > 0.5);
 	invar_results_free(r);
 	invar_options_free(o);
@@ -329,7 +330,7 @@ static void a_probe_that_is_named_fails_alone(void **state)
 	assert_non_null(r);
 	assert_non_null(figure(r, "lc", "clean", "1"));
 	assert_non_null(figure(r, "kept", "clean", "F"));
-	assert_true(invar_results_is_complete(r));
+	assert_true(inv_results_is_complete(r));
 	invar_results_free(r);
 	invar_options_free(o);
 	invar_bank_close(bank);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_retrieval.c - retrieval: golden figures, banks, views, shrinkage. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "golden.h"
 #include "measure/invariance.h"
 #include "measure/retrieval.h"
+#include "run/results.h"
 
 static const char *const figure[] = {"recall_at_1", "recall_at_5", "recall_at_10", "mAP"};
 static const char *const in_bank[][INV_FIGURES] = {
@@ -77,42 +79,6 @@ static void golden_figures_on_arrays(void **state)
 		}
 		golden_close(s.g);
 	}
-}
-
-static double average_of(const uint32_t *ranks, const double *precision, size_t n,
-                         uint32_t reach)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += precision ? precision[i] : ranks[i] && ranks[i] <= reach;
-	return sum / (double)n;
-}
-
-static void golden_figures_by_the_public_call(void **state)
-{
-	uint32_t made_of[500], own[500], class[500];
-	double precision[500];
-
-	(void)state;
-	for (const char *const *root = golden_roots(); *root; root++) {
-		set s = open_set(*root);
-		size_t n = s.shape[0];
-
-		for (size_t i = 0; i < n; i++)
-			made_of[i] = (uint32_t)i;
-		assert_int_equal(invar_ranks(test_ctx, "l2", s.gallery, s.labels, n, s.queries,
-		                             s.labels, n, (uint32_t)s.shape[1], made_of, 0, own,
-		                             class, precision),
-		                 INVAR_OK);
-		golden_check_value(s.g, "recall_at_5", average_of(class, NULL, n, 5));
-		golden_check_value(s.g, "mAP", average_of(NULL, precision, n, 0));
-		golden_close(s.g);
-	}
-	assert_int_equal(invar_ranks(test_ctx, "l1", NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0,
-	                             NULL, NULL, NULL),
-	                 INVAR_E_USE);
-	test_assert_error("cosine");
 }
 
 static double of_bank(const invar_results *r, const char *id, inv_sought sought, int f,
@@ -341,7 +307,7 @@ static void views_pass_through_adapters(void **state)
 		old += own_recall(index_rows, codes + c * N * D, rotated, INV_COSINE, 1) / COPIES;
 		new += own_recall(new_index, codes + c * N * D, rotated, INV_COSINE, 1) / COPIES;
 	}
-	assert_int_equal(invar_bank_open(test_ctx, bank_with_views("adapted", COPIES), &bank),
+	assert_int_equal(inv_bank_open(test_ctx, bank_with_views("adapted", COPIES), &bank),
 	                 INVAR_OK);
 	assert_int_equal(invar_eval(bank, (const invar_adapter *const *)&e, titles, 1, o, &r),
 	                 INVAR_OK);
@@ -452,7 +418,7 @@ static void without_labels_images_are_still_found(void **state)
 	r = measure_f(test_ctx, bank_of("unlabelled", false),
 	              test_options("eval", "metrics", "retrieval,invariance", NULL));
 	assert_non_null(invar_results_value(r, "same-image.old.l2.augmented.recall_at_1", "F"));
-	assert_string_equal(invar_results_skipped(r, "same-class", NULL),
+	assert_string_equal(inv_results_skipped(r, "same-class", NULL),
 	                    "test has no labels.npy");
 	assert_true(number(r, "invariance.gone") == 0);
 	invar_results_free(r);
@@ -469,7 +435,7 @@ static void a_view_that_is_no_number_is_named(void **state)
 	fill();
 	fill_views();
 	clean_views[(7 * INV_ROTATED + 1) * D + 2] = NAN;
-	assert_int_equal(invar_bank_open(test_ctx, bank_with_views("nan", COPIES), &bank),
+	assert_int_equal(inv_bank_open(test_ctx, bank_with_views("nan", COPIES), &bank),
 	                 INVAR_OK);
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_NUMERIC);
 	test_assert_error("clean.views.npy: row 7, rotated by 180 degrees, column 2 is NaN");
@@ -520,7 +486,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_figures_on_arrays),
-		cmocka_unit_test(golden_figures_by_the_public_call),
 		cmocka_unit_test(golden_figures_of_a_bank),
 		cmocka_unit_test(galleries_are_all_splits),
 		cmocka_unit_test(the_nearest_of_four_views_counts),

@@ -188,7 +188,7 @@ static void check_pairs(uint64_t n, size_t shown)
 	float *x = inv_calloc(n, sizeof *x), *e = inv_calloc(n, sizeof *e);
 	const inv_structure s = {.m = 2, .b = 0, .r2 = 1};
 	uint64_t all = n * (n - 1) / 2;
-	const invar_points *p;
+	const inv_points *p;
 	invar_results *r;
 	double last = -1;
 
@@ -199,7 +199,7 @@ static void check_pairs(uint64_t n, size_t shown)
 	assert_int_equal(inv_results_new(&r), INVAR_OK);
 	inv_results_add_column(r, "1", "run", "run");
 	assert_int_equal(inv_structure_show(r, "1", x, 1, e, 1, n, &s), INVAR_OK);
-	p = invar_results_points(r, "structure.distances", "1");
+	p = inv_results_points(r, "structure.distances", "1");
 	assert_int_equal(p->count, shown);
 	assert_int_equal(p->total, all);
 	for (size_t k = 0, seen = 0; k < shown; k++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_subset.c - classes that are far apart: golden orders, banks, wrong uses. */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -67,21 +68,21 @@ static void a_bank_gives_labels(void **state)
 	write_split(test_ctx, test_path("bank"), "train", clean, NULL, 0, labels, 7, 1);
 	write_split(test_ctx, test_path("bank"), "one", clean, NULL, 0, one, 7, 1);
 	write_split(test_ctx, test_path("bank"), "bare", clean, NULL, 0, NULL, 7, 1);
-	assert_int_equal(invar_bank_open(test_ctx, test_path("bank"), &bank), INVAR_OK);
-	assert_int_equal(invar_subset(bank, "train", 3, chosen, distance), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, test_path("bank"), &bank), INVAR_OK);
+	assert_int_equal(inv_subset(bank, "train", 3, chosen, distance), INVAR_OK);
 	assert_int_equal(chosen[0], 7);
 	assert_int_equal(chosen[1], 9);
 	assert_int_equal(chosen[2], 3);
 	assert_true(distance[0] == 51 && distance[2] == 10);
-	assert_int_equal(invar_subset(bank, "train", 4, chosen, distance), INVAR_E_MISMATCH);
+	assert_int_equal(inv_subset(bank, "train", 4, chosen, distance), INVAR_E_MISMATCH);
 	test_assert_error("train has 3 classes, but count asks for 4");
-	assert_int_equal(invar_subset(bank, "one", 2, chosen, distance), INVAR_E_MISMATCH);
+	assert_int_equal(inv_subset(bank, "one", 2, chosen, distance), INVAR_E_MISMATCH);
 	test_assert_error("one has 1 class, but");
-	assert_int_equal(invar_subset(bank, "bare", 2, chosen, distance), INVAR_E_MISMATCH);
+	assert_int_equal(inv_subset(bank, "bare", 2, chosen, distance), INVAR_E_MISMATCH);
 	test_assert_error("bare has no labels.npy");
-	assert_int_equal(invar_subset(bank, "val", 2, chosen, distance), INVAR_E_MISMATCH);
+	assert_int_equal(inv_subset(bank, "val", 2, chosen, distance), INVAR_E_MISMATCH);
 	test_assert_error("no split val");
-	assert_int_equal(invar_subset(bank, "train", 1, chosen, distance), INVAR_E_USE);
+	assert_int_equal(inv_subset(bank, "train", 1, chosen, distance), INVAR_E_USE);
 	assert_null(invar_bank_class(bank, 7)); /* there is no bank.json */
 	invar_bank_close(bank);
 }

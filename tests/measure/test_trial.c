@@ -11,6 +11,7 @@
  *
  * tests/cli/diagnose.py has larger ones.
  */
+#include "bank/bank.h"
 #include "write_bank.h"
 
 #include <math.h>
@@ -18,8 +19,10 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/status.h"
 #include "failing.h"
 #include "measure/trial.h"
+#include "run/results.h"
 
 enum { ROWS = 240, D = 10, COPIES = 2, CLASSES = 4 };
 
@@ -84,7 +87,7 @@ static invar_bank *write_bank(const char *name, size_t n, bool labels)
 	snprintf(path, sizeof path, "%s", test_path("%s", name));
 	write_split(test_ctx, path, "train", b.clean, aug, COPIES, labels ? b.labels : NULL, n,
 	            D);
-	assert_int_equal(invar_bank_open(test_ctx, path, &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, path, &bank), INVAR_OK);
 	return bank;
 }
 
@@ -245,7 +248,7 @@ static void figures_are_those_of_eval(void **state)
 	assert_int_equal(inv_trial_measure(&t.rows, NULL, NULL, &t.f), INVAR_OK);
 	assert_int_equal(inv_trial_try(&t, o, "E"), INVAR_OK);
 	write_fold(&t.rows, path);
-	assert_int_equal(invar_bank_open(test_ctx, path, &parts), INVAR_OK);
+	assert_int_equal(inv_bank_open(test_ctx, path, &parts), INVAR_OK);
 	assert_int_equal(invar_train(&parts, 1, o, run), INVAR_OK);
 	assert_int_equal(invar_adapter_open(test_ctx, run, &e), INVAR_OK);
 	test_set(o, NULL);
@@ -406,7 +409,7 @@ static void weaker_adapter_that_helps(void **state)
 {
 	invar_options *o = instant();
 	invar_results *r = trial(make_bank("weaker", EASY, 4), instant());
-	double strength = invar_results_about_number(r, "strength");
+	double strength = inv_results_about_number(r, "strength");
 	const char *column = invar_results_about(r, "column");
 
 	(void)state;
@@ -434,12 +437,12 @@ static void structure_dial(void **state)
 	          test_set(instant(), "keep-structure", "0.97", NULL));
 	found = number_of(r, "trial.structure.R2", "E");
 	assert_true(found >= 0.97 && found < 0.975);
-	assert_true(invar_results_about_number(r, "strength") < 1);
+	assert_true(inv_results_about_number(r, "strength") < 1);
 	assert_null(invar_results_value(r, "trial.structure.R2", "E-0.5"));
 	assert_int_equal(invar_trial_settle(r, test_set(o, "even-if-worse", "true", NULL)),
 	                 INVAR_OK);
 	assert_true(inv_option_number(o, "strength") ==
-	            invar_results_about_number(r, "strength"));
+	            inv_results_about_number(r, "strength"));
 	invar_results_free(r);
 	invar_options_free(o);
 }
@@ -499,7 +502,7 @@ static void too_few_images_cannot_tell(void **state)
 	invar_results_free(r);
 	r = trial(write_bank("enough", INV_TRIAL_MIN_IMAGES, true), instant());
 	assert_string_not_equal(invar_results_about(r, "verdict"), "unknown");
-	assert_true(invar_results_about_number(r, "held_out") == INV_TRIAL_MIN_IMAGES);
+	assert_true(inv_results_about_number(r, "held_out") == INV_TRIAL_MIN_IMAGES);
 	assert_non_null(strstr(invar_results_about(r, "why"), "with only 50 held-out images"));
 	invar_results_free(r);
 	invar_options_free(o);
@@ -513,13 +516,13 @@ static void without_labels_images_count(void **state)
 	make_rows(EASY, 9);
 	r = trial(write_bank("unlabelled", ROWS, false), instant());
 	check_verdict(r, "helps");
-	assert_string_equal(invar_results_skipped(r, "class", NULL), "train has no labels.npy");
+	assert_string_equal(inv_results_skipped(r, "class", NULL), "train has no labels.npy");
 	assert_null(invar_results_value(r, "trial.class.old.l2.augmented", "F"));
 	invar_results_free(r);
 	for (size_t i = 0; i < ROWS; i++)
 		b.labels[i] = -1;
 	r = trial(write_bank("none", ROWS, true), instant());
-	assert_string_equal(invar_results_skipped(r, "class", NULL),
+	assert_string_equal(inv_results_skipped(r, "class", NULL),
 	                    "no row of train has a label");
 	invar_results_free(r);
 	for (size_t i = 0; i < ROWS; i++)
@@ -550,7 +553,7 @@ static void nothing_harmful_is_written(void **state)
 	(void)state;
 	assert_int_equal(invar_trial(bank, o, &r), INVAR_OK);
 	assert_int_equal(invar_trial_settle(r, o), INVAR_E_MISMATCH);
-	assert_string_equal(invar_last_error_topic(), INV_NO_ADAPTER);
+	assert_string_equal(inv_last_error_topic(), INV_NO_ADAPTER);
 	test_assert_error("even-if-worse");
 	assert_int_equal(invar_trial_settle(r, test_set(o, "even-if-worse", "true", NULL)),
 	                 INVAR_OK);
@@ -588,7 +591,7 @@ static void same_bytes_on_any_threads(void **state)
 		invar_results *r;
 
 		assert_int_equal(invar_context_new(1 + i, NULL, &ctx), INVAR_OK);
-		assert_int_equal(invar_bank_open(ctx, test_path("threads"), &bank), INVAR_OK);
+		assert_int_equal(inv_bank_open(ctx, test_path("threads"), &bank), INVAR_OK);
 		r = trial(bank, o);
 		assert_int_equal(invar_results_json(r, &text[i]), INVAR_OK);
 		invar_results_free(r);
@@ -647,7 +650,7 @@ static void memory_that_fails(void **state)
 	make_rows(EASY, 12);
 	invar_bank_close(write_bank("small", INV_TRIAL_MIN_IMAGES, true));
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(invar_bank_open(ctx, test_path("small"), &small), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, test_path("small"), &small), INVAR_OK);
 	made_options = test_options("train", "loss", "none", "init", "identity", "hidden",
 	                            test_text("%d", 2 * D), NULL);
 	assert_true(test_each_allocation_fails(try_small, NULL) > 100);

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "golden.h"
 #include "invar.h"
+#include "run/results.h"
 
 enum { NEAR = 12 }; /* neighbours of trustworthiness */
 
@@ -148,16 +149,16 @@ static void results_have_points_to_draw(void **state)
 	                      .part_rows = parts,
 	                      .part_titles = titles};
 	invar_options *o = test_options("tsne", "iterations", "2", "perplexity", "5", NULL);
-	const invar_scatter *scatter;
-	const invar_points *p;
+	const inv_scatter *scatter;
+	const inv_points *p;
 	invar_results *r;
 
 	(void)state;
 	for (size_t i = 0; i < ROWS; i++)
 		labels[i] = (int64_t)(i % 4) - 1; /* none, 0, 1, 2 */
 	assert_int_equal(invar_tsne(test_ctx, &in, o, y, &r), INVAR_OK);
-	scatter = invar_results_scatter(r, 0);
-	p = invar_results_points(r, "tsne", "tsne");
+	scatter = inv_results_scatter(r, 0);
+	p = inv_results_points(r, "tsne", "tsne");
 	assert_int_equal(scatter->class_count, 3);
 	assert_string_equal(scatter->classes[1], "dog");
 	assert_string_equal(scatter->classes[2], "2");
@@ -205,7 +206,7 @@ static void what_cannot_be_embedded_is_refused(void **state)
 	for (size_t i = 0; i < 20 * 3; i++)
 		x[i] = 30 + (float)(i % 3);
 	assert_int_equal(embed(x, 50, 3, o, y, &r), INVAR_OK);
-	assert_string_equal(invar_results_note(r, 0),
+	assert_string_equal(inv_results_note_at(r, 0),
 	                    "20 rows have more than 5 equally near neighbours, such as "
 	                    "duplicates, and treat them alike");
 	invar_results_free(r);

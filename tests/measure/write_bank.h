@@ -74,7 +74,7 @@ static inline invar_results *measure_f(invar_context *ctx, const char *path,
 	invar_results *r;
 	invar_bank *bank;
 
-	assert_int_equal(invar_bank_open(ctx, path, &bank), INVAR_OK);
+	assert_int_equal(inv_bank_open(ctx, path, &bank), INVAR_OK);
 	if (invar_eval(bank, NULL, NULL, 0, o, &r) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	invar_bank_close(bank);

@@ -13,11 +13,11 @@
 
 /* ---- Axes ---------------------------------------------------------------------------- */
 
-static const invar_axis number = {.title = "size"};
-static const invar_axis share = {.title = "part", .unit = INVAR_UNIT_SHARE};
-static const invar_axis angle = {.title = "angle", .symbol = "°"};
+static const inv_axis number = {.title = "size"};
+static const inv_axis share = {.title = "part", .unit = INVAR_UNIT_SHARE};
+static const inv_axis angle = {.title = "angle", .symbol = "°"};
 
-static inv_scale scale_of(const invar_axis *axis, double a, double b)
+static inv_scale scale_of(const inv_axis *axis, double a, double b)
 {
 	inv_scale s;
 
@@ -28,7 +28,7 @@ static inv_scale scale_of(const invar_axis *axis, double a, double b)
 	return s;
 }
 
-static void assert_labels(const invar_axis *axis, double a, double b, const char *expected)
+static void assert_labels(const inv_axis *axis, double a, double b, const char *expected)
 {
 	inv_scale s = scale_of(axis, a, b);
 	double tick[INV_MAX_TICKS];
@@ -88,18 +88,18 @@ static const char *hostile = "<script>\"&'\n\xff\xfe]]>";
 static void add_plots(invar_results *r, const char *column, double scale)
 {
 	const char *classes[] = {hostile, "b"}, *marks[] = {"clean", "augmented"};
-	const invar_axis none = {.title = ""}, size = {.title = "size"};
-	const invar_series series = {"zip.size", "zip", "<script>\"&'\n]]>", &size, &share};
-	const invar_scatter map = {"map", "zip", "a map", &none, &none, classes, 2, marks, 2};
-	const invar_scatter pairs = {
+	const inv_axis none = {.title = ""}, size = {.title = "size"};
+	const inv_series series = {"zip.size", "zip", "<script>\"&'\n]]>", &size, &share};
+	const inv_scatter map = {"map", "zip", "a map", &none, &none, classes, 2, marks, 2};
+	const inv_scatter pairs = {
 		.id = "pairs", .measurement = "zip", .title = "pairs", .x = &size, .y = &size};
 	const double y[] = {0.2 * scale, NAN, 0.4 * scale}, low[] = {0.1 * scale, NAN, NAN};
 	const double high[] = {0.3 * scale, NAN, NAN}, large[] = {-scale, 0, scale};
-	const invar_line line = {"fit", scale, -scale};
-	const invar_curve curve = {3, numbers, y, low, high, NULL};
-	const invar_points points = {
+	const inv_line line = {"fit", scale, -scale};
+	const inv_curve curve = {3, numbers, y, low, high, NULL};
+	const inv_points points = {
 		.count = 3, .total = 9, .x = large, .y = numbers, .label = labels, .mark = labels};
-	const invar_points bare = {
+	const inv_points bare = {
 		.count = 3, .total = 3, .x = large, .y = large, .lines = &line, .line_count = 1};
 
 	inv_results_add_series(r, &series);
@@ -225,9 +225,9 @@ static void classes_differ_in_colour_and_shape(void **state)
 {
 	enum { CLASSES = 66 };
 	const char *classes[CLASSES], *marks[] = {"clean", "augmented"};
-	const invar_axis none = {.title = ""};
-	const invar_scatter map = {"map",   "zip",   "a map", &none, &none,
-	                           classes, CLASSES, marks,   2};
+	const inv_axis none = {.title = ""};
+	const inv_scatter map = {"map",   "zip",   "a map", &none, &none,
+	                         classes, CLASSES, marks,   2};
 	inv_legend_entry entry[200];
 	invar_results *r;
 	inv_figure f;

@@ -66,19 +66,19 @@ static void add_class(invar_results *r, const char *name, double value)
 
 static void add_plots(invar_results *r, const char *column, const char *const *classes)
 {
-	const invar_axis none = {.title = ""}, size = {.title = hostile[2]};
-	const invar_series series = {"zip.size", "zip", hostile[0], &size, &size};
+	const inv_axis none = {.title = ""}, size = {.title = hostile[2]};
+	const inv_series series = {"zip.size", "zip", hostile[0], &size, &size};
 	const char *marks[] = {"clean", hostile[1]};
-	const invar_scatter map = {"map\"<", "zip",       hostile[3], &none, &none,
-	                           classes,  HOSTILE + 1, marks,      2};
-	const invar_curve curve = {3, numbers, numbers, NULL, NULL, NULL};
-	const invar_points points = {.count = 3,
-	                             .total = 3,
-	                             .x = numbers,
-	                             .y = numbers,
-	                             .label = labels,
-	                             .mark = labels,
-	                             .rows = rows};
+	const inv_scatter map = {"map\"<", "zip",       hostile[3], &none, &none,
+	                         classes,  HOSTILE + 1, marks,      2};
+	const inv_curve curve = {3, numbers, numbers, NULL, NULL, NULL};
+	const inv_points points = {.count = 3,
+	                           .total = 3,
+	                           .x = numbers,
+	                           .y = numbers,
+	                           .label = labels,
+	                           .mark = labels,
+	                           .rows = rows};
 
 	inv_results_add_series(r, &series);
 	inv_results_add_scatter(r, &map);

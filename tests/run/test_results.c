@@ -96,12 +96,12 @@ static void what_is_absent_says_why(void **state)
 	assert_null(invar_results_value(r, "lc.augmented", "2"));
 	assert_null(invar_results_value(r, "structure.pairs", "F"));
 	assert_null(invar_results_value(r, "nothing", "F"));
-	assert_string_equal(invar_results_skipped(r, "nc", "1"), "test has no labels");
-	assert_null(invar_results_skipped(r, "lc", "1"));
+	assert_string_equal(inv_results_skipped(r, "nc", "1"), "test has no labels");
+	assert_null(inv_results_skipped(r, "lc", "1"));
 	assert_int_equal(inv_results_put(r, "nothing", "F", &v), INVAR_E_USE);
 	assert_int_equal(inv_results_put(r, "lc.clean", "9", &v), INVAR_E_USE);
 	assert_string_equal(invar_results_about(r, "split"), "test");
-	assert_true(invar_results_about_number(r, "points") == 9);
+	assert_true(inv_results_about_number(r, "points") == 9);
 	assert_null(invar_results_about(r, "points"));
 	invar_results_free(r);
 }
@@ -167,54 +167,54 @@ static void broken_documents_are_refused(void **state)
 
 /* ---- Series and scatters ------------------------------------------------------------ */
 
-static const invar_axis angle = {.title = "angle", .symbol = "°"};
-static const invar_axis accuracy = {.title = "accuracy", .unit = INVAR_UNIT_SHARE};
-static const invar_axis first = {.title = "first"}, second = {.title = "second"};
-static const invar_series over_angle = {"lc.angle", "lc", "accuracy over angle", &angle,
-                                        &accuracy};
+static const inv_axis angle = {.title = "angle", .symbol = "°"};
+static const inv_axis accuracy = {.title = "accuracy", .unit = INVAR_UNIT_SHARE};
+static const inv_axis first = {.title = "first"}, second = {.title = "second"};
+static const inv_series over_angle = {"lc.angle", "lc", "accuracy over angle", &angle,
+                                      &accuracy};
 static const char *const class_names[] = {"cat", "<dog>"};
 static const char *const mark_names[] = {"clean", "augmented"};
-static const invar_scatter embedding = {.id = "tsne",
-                                        .measurement = "lc",
-                                        .title = "t-SNE",
-                                        .x = &first,
-                                        .y = &second,
-                                        .classes = class_names,
-                                        .class_count = 2,
-                                        .marks = mark_names,
-                                        .mark_count = 2};
+static const inv_scatter embedding = {.id = "tsne",
+                                      .measurement = "lc",
+                                      .title = "t-SNE",
+                                      .x = &first,
+                                      .y = &second,
+                                      .classes = class_names,
+                                      .class_count = 2,
+                                      .marks = mark_names,
+                                      .mark_count = 2};
 
 static const double three_x[] = {-90, 0, 90}, three_y[] = {0.25, NAN, 0.5};
 static const double three_low[] = {0.125, NAN, 0.375}, three_high[] = {0.5, NAN, 0.625};
 static const uint64_t three_counts[] = {7, 0, 9};
 static const int32_t three_labels[] = {0, 1, -1}, three_marks[] = {1, 0, 0};
 
-static invar_curve curve(void)
+static inv_curve curve(void)
 {
-	return (invar_curve){3, three_x, three_y, three_low, three_high, three_counts};
+	return (inv_curve){3, three_x, three_y, three_low, three_high, three_counts};
 }
 
 static const uint64_t three_rows[] = {7, 0, 9};
 
-static invar_points points(void)
+static inv_points points(void)
 {
-	static const invar_line lines[] = {{"fit", 0.5, 1}, {"y = x", 1, 0}};
+	static const inv_line lines[] = {{"fit", 0.5, 1}, {"y = x", 1, 0}};
 
-	return (invar_points){.count = 3,
-	                      .total = 4000,
-	                      .x = three_x,
-	                      .y = three_x,
-	                      .label = three_labels,
-	                      .mark = three_marks,
-	                      .lines = lines,
-	                      .line_count = 2,
-	                      .rows = three_rows};
+	return (inv_points){.count = 3,
+	                    .total = 4000,
+	                    .x = three_x,
+	                    .y = three_x,
+	                    .label = three_labels,
+	                    .mark = three_marks,
+	                    .lines = lines,
+	                    .line_count = 2,
+	                    .rows = three_rows};
 }
 
 static void add_plots(invar_results *r, const char *column)
 {
-	const invar_curve c = curve();
-	const invar_points p = points();
+	const inv_curve c = curve();
+	const inv_points p = points();
 
 	assert_int_equal(inv_results_add_series(r, &over_angle), INVAR_OK);
 	assert_int_equal(inv_results_add_scatter(r, &embedding), INVAR_OK);
@@ -224,23 +224,23 @@ static void add_plots(invar_results *r, const char *column)
 
 static void check_plots(const invar_results *r, const char *column)
 {
-	const invar_series *s = invar_results_series(r, 0);
-	const invar_scatter *e = invar_results_scatter(r, 0);
-	const invar_curve *c = invar_results_curve(r, "lc.angle", column);
-	const invar_points *p = invar_results_points(r, "tsne", column);
+	const inv_series *s = inv_results_series(r, 0);
+	const inv_scatter *e = inv_results_scatter(r, 0);
+	const inv_curve *c = inv_results_curve(r, "lc.angle", column);
+	const inv_points *p = inv_results_points(r, "tsne", column);
 
 	assert_string_equal(s->title, "accuracy over angle");
 	assert_string_equal(s->x->symbol, "°");
 	assert_null(s->y->symbol);
 	assert_int_equal(s->y->unit, INVAR_UNIT_SHARE);
-	assert_null(invar_results_series(r, 1));
+	assert_null(inv_results_series(r, 1));
 	assert_int_equal(c->count, 3);
 	assert_true(c->x[2] == 90 && c->y[0] == 0.25 && isnan(c->y[1]));
 	assert_true(isnan(c->low[1]) && c->high[2] == 0.625 && c->counts[2] == 9);
 	assert_int_equal(e->class_count, 2);
 	assert_string_equal(e->classes[1], "<dog>");
 	assert_string_equal(e->marks[1], "augmented");
-	assert_null(invar_results_scatter(r, 1));
+	assert_null(inv_results_scatter(r, 1));
 	assert_int_equal(p->total, 4000);
 	assert_true(p->x[0] == -90 && p->y[2] == 90 && p->label[2] == -1 && p->mark[0] == 1);
 	assert_true(p->rows && p->rows[0] == 7 && p->rows[2] == 9);
@@ -260,8 +260,8 @@ static void series_and_points_go_out_and_come_back(void **state)
 	add_plots(r, "2"); /* the descriptions exist */
 	add_plots(r, "2"); /* and so do the data, which are replaced */
 	check_plots(r, "F");
-	assert_null(invar_results_curve(r, "lc.angle", "1"));
-	assert_null(invar_results_points(r, "nothing", "F"));
+	assert_null(inv_results_curve(r, "lc.angle", "1"));
+	assert_null(inv_results_points(r, "nothing", "F"));
 	assert_int_equal(invar_results_json(r, &text), INVAR_OK);
 	document = json_loads(text, 0, NULL);
 	assert_int_equal(inv_results_read(document, "here", &back), INVAR_OK);
@@ -278,12 +278,12 @@ static void series_and_points_go_out_and_come_back(void **state)
 static void wrong_curves_and_points_are_refused(void **state)
 {
 	static double many[10001];
-	const invar_curve endless = {10001, many, many, NULL, NULL, NULL};
+	const inv_curve endless = {10001, many, many, NULL, NULL, NULL};
 	static const double nowhere[] = {0, NAN, 1};
 	static const int32_t no_class[] = {0, 2, 0};
 	invar_results *r = make("x");
-	invar_curve c = curve();
-	invar_points p = points();
+	inv_curve c = curve();
+	inv_points p = points();
 
 	(void)state;
 	add_plots(r, "F");

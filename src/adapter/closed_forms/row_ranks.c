@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_ranks.c - see row_ranks.h. */
 #include "adapter/closed_forms/row_ranks.h"
+#include "bank/bank.h"
 
 #include "bank/bank_ranks.h"
 #include "base/memory.h"
@@ -300,7 +301,7 @@ static invar_status open_bank(const invar_context *ctx, const bank_header *h,
                               const char *path, const char *split, invar_bank **bank,
                               inv_closed_form_spec *s)
 {
-	invar_status st = invar_bank_open((invar_context *)(uintptr_t)ctx, path, bank);
+	invar_status st = inv_bank_open((invar_context *)(uintptr_t)ctx, path, bank);
 
 	if (st != INVAR_OK)
 		return st;

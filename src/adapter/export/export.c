@@ -44,28 +44,31 @@ static invar_status check_certificate(const invar_adapter *e)
 	return st;
 }
 
-static invar_status save_as(const invar_adapter *e, const invar_options *o,
-                            const char *path)
+static invar_status save_as(const invar_adapter *e, invar_encoder *F,
+                            const invar_options *o, const char *path)
 {
-	invar_status st = inv_options_check_parts(o);
-
-	if (st == INVAR_OK)
-		st = check_certificate(e);
-	for (size_t i = 0; i < FORMATS && st == INVAR_OK; i++)
+	INV_TRY(inv_options_check_parts(o));
+	if (F && (!inv_option_is(o, "format", "onnx") || inv_option_text(o, "onto")))
+		return inv_fail(INVAR_E_USE,
+		                "an encoder can only be written in @format onnx and without @onto");
+	if (F)
+		return inv_onnx_save_with(e, F, o, path);
+	INV_TRY(check_certificate(e));
+	for (size_t i = 0; i < FORMATS; i++)
 		if (inv_option_is(o, "format", parts[i]->name))
 			return parts[i]->save(e, o, path);
-	return st;
+	return INVAR_OK;
 }
 
-invar_status invar_adapter_export(const invar_adapter *e, const invar_options *o,
-                                  const char *path)
+invar_status invar_adapter_export(const invar_adapter *e, invar_encoder *F,
+                                  const invar_options *o, const char *path)
 {
 	invar_options *defaults = NULL;
 	invar_status st = o ? inv_options_expect(o, "export")
 	                    : inv_options_pick(NULL, inv_export_declare, &defaults);
 
 	if (st == INVAR_OK)
-		st = save_as(e, o ? o : defaults, path);
+		st = save_as(e, F, o ? o : defaults, path);
 	invar_options_free(defaults);
 	return st;
 }

@@ -19,6 +19,10 @@ typedef struct inv_export_format {
 	invar_status (*save)(const invar_adapter *e, const invar_options *o, const char *path);
 } inv_export_format;
 
+/* E after F as one model; o is a list for "export". */
+invar_status inv_onnx_save_with(const invar_adapter *e, invar_encoder *F,
+                                const invar_options *o, const char *path);
+
 /* The options of invar_adapter_export. */
 invar_status inv_export_declare(invar_options *o);
 

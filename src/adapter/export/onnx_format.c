@@ -290,7 +290,7 @@ static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
 static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
 {
 	const char *known = invar_adapter_metadata(e, "invar.encoder_sha256"), *now;
-	invar_status st = invar_encoder_sha256(F, &now);
+	invar_status st = inv_encoder_sha256(F, &now);
 
 	if (st == INVAR_OK && known && *known && now && strcmp(known, now) != 0)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
@@ -299,22 +299,17 @@ static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
 	return st;
 }
 
-invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
-                                       const invar_options *o, const char *path)
+invar_status inv_onnx_save_with(const invar_adapter *e, invar_encoder *F,
+                                const invar_options *o, const char *path)
 {
 	inv_message graph = {0};
-	invar_status st = inv_options_expect(o, "export");
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_options_check_parts(o);
-	if (st == INVAR_OK &&
-	    (!inv_option_is(o, "format", "onnx") || inv_option_text(o, "onto")))
-		st = inv_fail(INVAR_E_USE,
-		              "an encoder can only be written in @format onnx and without @onto");
-	if (st == INVAR_OK && (st = check_pair(e, F)) == INVAR_OK)
-		st = compare_encoder(e, F);
-	if (st == INVAR_OK && (st = make_pair(e, F, o, &graph)) == INVAR_OK)
-		st = save_model(e, &graph, path);
+	INV_TRY_OR(end, check_pair(e, F));
+	INV_TRY_OR(end, compare_encoder(e, F));
+	INV_TRY_OR(end, make_pair(e, F, o, &graph));
+	st = save_model(e, &graph, path);
+end:
 	inv_message_free(&graph);
 	return st;
 }

@@ -142,4 +142,6 @@ static inline inv_shares inv_loss_shares(const inv_loss *loss, const inv_loss_sh
 	return s->shared ? inv_shares_of(s->ctx, rows, 1) : (inv_shares){rows, 1, 0, 1};
 }
 
+const char *inv_loss_kind(size_t i); /* "mawa", …; NULL past the last */
+
 #endif

@@ -28,7 +28,7 @@ const char *inv_loss_name_at(size_t i)
 	return loss ? loss->name : NULL;
 }
 
-const char *invar_loss_kind(size_t i)
+const char *inv_loss_kind(size_t i)
 {
 	return inv_loss_name_at(i);
 }

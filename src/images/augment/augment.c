@@ -59,7 +59,7 @@ void invar_augment_close(invar_augment *a)
 	inv_free(a);
 }
 
-const char *invar_augment_spec(const invar_augment *a)
+const char *inv_augment_spec(const invar_augment *a)
 {
 	return a->spec.canonical;
 }
@@ -69,12 +69,12 @@ size_t invar_augment_columns(const invar_augment *a)
 	return a->spec.columns;
 }
 
-const char *invar_augment_column(const invar_augment *a, size_t column)
+const char *inv_augment_column(const invar_augment *a, size_t column)
 {
 	return column < a->spec.columns ? a->names[column] : NULL;
 }
 
-const char *invar_augment_names(void)
+const char *inv_augment_names(void)
 {
 	return inv_op_names();
 }
@@ -236,8 +236,8 @@ invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4
 	return inv_augment_shape(out, &result);
 }
 
-invar_status invar_augment_prepared(const invar_augment *a, const uint64_t seen[4],
-                                    uint64_t out[4])
+invar_status inv_augment_prepared(const invar_augment *a, const uint64_t seen[4],
+                                  uint64_t out[4])
 {
 	inv_extent s;
 	invar_status st = inv_augment_shape(seen, &s);
@@ -253,8 +253,8 @@ invar_status invar_augment_prepared(const invar_augment *a, const uint64_t seen[
 	return inv_augment_shape(out, &s);
 }
 
-invar_status invar_augment_clean(const invar_augment *a, const float *x,
-                                 const uint64_t shape[4], uint64_t clean[4], float *out)
+invar_status inv_augment_clean(const invar_augment *a, const float *x,
+                               const uint64_t shape[4], uint64_t clean[4], float *out)
 {
 	inv_extent s, seen;
 	invar_status st = inv_augment_shape(shape, &s);

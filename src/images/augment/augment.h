@@ -59,4 +59,40 @@ static inline const float *inv_augment_own(const inv_spec_op *o, const float *ro
 	return row + o->column + o->has_on;
 }
 
+/* All operations, "rotation|affine|…". */
+const char *inv_augment_names(void);
+/* The canonical text: equal for SPECs that mean the same; views. */
+const char *inv_augment_spec(const invar_augment *a);
+const char *inv_augment_column(const invar_augment *a, size_t column);
+/*
+ * A SPEC with inside=1 takes pictures that are larger than what is seen of them: the shape
+ * that they need for `seen`. Other SPECs take what is seen.
+ */
+invar_status inv_augment_prepared(const invar_augment *a, const uint64_t seen[4],
+                                  uint64_t out[4]);
+/*
+ * Images of `shape` as they are seen without augmentation: their centres under inside=1,
+ * else all of them. `clean` gets the shape; with out NULL, that is all.
+ */
+invar_status inv_augment_clean(const invar_augment *a, const float *x,
+                               const uint64_t shape[4], uint64_t clean[4], float *out);
+/*
+ * The same for a NumPy file [n, c, h, w] in blocks, so the file may be larger than memory;
+ * "-" is standard input or output. params and params_out are JSON files of parameters as
+ * below, to use and to write; NULL: drawn, and not written.
+ */
+invar_status inv_augment_apply_file(const invar_augment *a, const invar_options *o,
+                                    const char *in, const char *params, const char *out,
+                                    const char *params_out);
+/*
+ * Rows of parameters in a JSON file, in the layout of Kornia's sampled parameters: a list
+ * of stages, each with its class, flags, arrays and matrices. Loading fails if the file
+ * does not match the SPEC.
+ */
+invar_status inv_augment_params_save(const invar_augment *a, const invar_options *o,
+                                     const uint64_t shape[4], const float *params,
+                                     const char *path);
+invar_status inv_augment_params_load(const invar_augment *a, const char *path,
+                                     const uint64_t shape[4], float *params);
+
 #endif

@@ -123,7 +123,7 @@ static invar_status run_file(file_work *w, const char *params, const char *out)
 	if (st == INVAR_OK)
 		st = allocate_file_work(w);
 	if (st == INVAR_OK && params)
-		st = invar_augment_params_load(w->a, params, w->shape, w->params);
+		st = inv_augment_params_load(w->a, params, w->shape, w->params);
 	if (st == INVAR_OK)
 		st = inv_npy_create_target(out, INV_F32, 4, w->result, &w->out);
 	if (st == INVAR_OK && (st = pump_blocks(w)) == INVAR_OK) {
@@ -133,9 +133,9 @@ static invar_status run_file(file_work *w, const char *params, const char *out)
 	return st;
 }
 
-invar_status invar_augment_apply_file(const invar_augment *a, const invar_options *o,
-                                      const char *in, const char *params, const char *out,
-                                      const char *params_out)
+invar_status inv_augment_apply_file(const invar_augment *a, const invar_options *o,
+                                    const char *in, const char *params, const char *out,
+                                    const char *params_out)
 {
 	inv_npy_source from;
 	file_work w = {.a = a, .in = &from, .given = params, .kept = params_out};
@@ -147,7 +147,7 @@ invar_status invar_augment_apply_file(const invar_augment *a, const invar_option
 	if ((st = inv_npy_source_open(a->ctx, in, &from)) == INVAR_OK)
 		st = run_file(&w, params, out);
 	if (st == INVAR_OK && params_out)
-		st = invar_augment_params_save(a, o, w.shape, w.params, params_out);
+		st = inv_augment_params_save(a, o, w.shape, w.params, params_out);
 	inv_npy_abort(w.out);
 	inv_npy_source_close(&from);
 	invar_options_free(kept);

@@ -270,9 +270,9 @@ static json_t *document(const layout *l, const inv_draw *d, const float *params)
 	return out;
 }
 
-invar_status invar_augment_params_save(const invar_augment *a, const invar_options *o,
-                                       const uint64_t shape[4], const float *params,
-                                       const char *path)
+invar_status inv_augment_params_save(const invar_augment *a, const invar_options *o,
+                                     const uint64_t shape[4], const float *params,
+                                     const char *path)
 {
 	layout l = {.a = a, .images = shape[0], .name = path};
 	invar_status st = inv_augment_shape(shape, &l.in);
@@ -518,8 +518,8 @@ invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
 	return st;
 }
 
-invar_status invar_augment_params_load(const invar_augment *a, const char *path,
-                                       const uint64_t shape[4], float *params)
+invar_status inv_augment_params_load(const invar_augment *a, const char *path,
+                                     const uint64_t shape[4], float *params)
 {
 	char *text;
 	size_t bytes;

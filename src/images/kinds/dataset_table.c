@@ -9,7 +9,7 @@ const inv_dataset_kind *inv_dataset_kind_at(size_t i)
 	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
 }
 
-const char *invar_dataset_kind(size_t i, const char **place, const char **about)
+const char *inv_dataset_kind_about(size_t i, const char **place, const char **about)
 {
 	const inv_dataset_kind *kind = inv_dataset_kind_at(i);
 

@@ -71,7 +71,7 @@ static invar_status is_folder(const char *path, const struct dirent *entry, bool
 /* A bank or a run beside its images (`encode folder:. -o bank`) is not a class. */
 static invar_status is_result(const char *path, const char *name, bool *out)
 {
-	static const char *const files[] = {"bank.json", INVAR_RUN_JSON};
+	static const char *const files[] = {"bank.json", "run.json"};
 	char *folder = inv_join(path, name);
 	invar_status st = folder ? INVAR_OK : no_memory(path);
 

@@ -71,8 +71,8 @@ static void blocks_give_the_bytes_of_one_call(void **state)
 	for (int i = 0; i < 3; i++) {
 		float *got;
 
-		assert_int_equal(invar_augment_apply_file(a, o, in, i == 2 ? params : NULL, out,
-		                                          i == 1 ? params : NULL),
+		assert_int_equal(inv_augment_apply_file(a, o, in, i == 2 ? params : NULL, out,
+		                                        i == 1 ? params : NULL),
 		                 INVAR_OK);
 		got = read_all(out, n * CELLS);
 		assert_memory_equal(got, want, n * CELLS * sizeof *got);
@@ -98,7 +98,7 @@ static long peak_of(const char *in, const char *out)
 		invar_augment *a;
 		bool worked = invar_context_new(1, NULL, &own) == INVAR_OK &&
 		              invar_augment_parse(own, "noise", &a) == INVAR_OK &&
-		              invar_augment_apply_file(a, NULL, in, NULL, out, NULL) == INVAR_OK;
+		              inv_augment_apply_file(a, NULL, in, NULL, out, NULL) == INVAR_OK;
 
 		getrusage(RUSAGE_SELF, &usage);
 		peak = worked ? usage.ru_maxrss : 0;
@@ -140,8 +140,7 @@ static void faults_leave_no_file(void **state)
 	assert_int_equal(inv_npy_put(w, x, 60 * CELLS), INVAR_OK);
 	assert_int_equal(inv_npy_commit(w), INVAR_OK);
 	assert_int_equal(invar_augment_parse(test_ctx, "noise", &a), INVAR_OK);
-	assert_int_equal(invar_augment_apply_file(a, NULL, in, NULL, out, NULL),
-	                 INVAR_E_NUMERIC);
+	assert_int_equal(inv_augment_apply_file(a, NULL, in, NULL, out, NULL), INVAR_E_NUMERIC);
 	assert_non_null(
 		strstr(invar_last_error(), "image 57 has a pixel that is infinite (element 5)"));
 	assert_int_not_equal(access(out, F_OK), 0);

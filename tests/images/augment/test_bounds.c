@@ -15,6 +15,7 @@
 #include "base/context.h"
 #include "base/rng.h"
 #include "fence.h"
+#include "images/augment/augment.h"
 #include "images/augment/warp.h"
 
 enum { PLANES = 2, SIDE = 17, FILLS = 4, CELLS = PLANES * SIDE * SIDE };
@@ -312,7 +313,7 @@ static void every_operation_takes_small_images(void **state)
 	char names[300], *rest = names;
 
 	(void)state;
-	snprintf(names, sizeof names, "%s", invar_augment_names());
+	snprintf(names, sizeof names, "%s", inv_augment_names());
 	for (const char *name; (name = strsep(&rest, "|"));)
 		for (size_t i = 0; i < 36; i++)
 			for (uint64_t n = 1; n <= 3; n += 2) {

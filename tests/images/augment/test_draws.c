@@ -393,8 +393,8 @@ static void rows_repeat_pictures(void **state)
 
 		assert_int_equal(invar_augment_result(t, shape, to), INVAR_OK);
 		assert_int_equal(invar_augment_draw(t, d, shape, rows), INVAR_OK);
-		if (invar_augment_params_save(t, d, shape, rows, path) != INVAR_OK ||
-		    invar_augment_params_load(t, path, shape, again) != INVAR_OK)
+		if (inv_augment_params_save(t, d, shape, rows, path) != INVAR_OK ||
+		    inv_augment_params_load(t, path, shape, again) != INVAR_OK)
 			fail_msg("%s: %s", specs[i], invar_last_error());
 		assert_memory_equal(rows, again, 40 * invar_augment_columns(t) * sizeof *rows);
 		assert_int_equal(invar_augment_apply(t, d, x, shape, NULL, a), INVAR_OK);

@@ -96,7 +96,7 @@ static void replay(const char *folder, const json_t *item)
 	assert_int_equal(inv_json_load(path, &params), INVAR_OK);
 	golden_spec(params, spec, sizeof spec);
 	if (invar_augment_parse(test_ctx, spec, &a) != INVAR_OK ||
-	    invar_augment_params_load(a, path, shape, rows) != INVAR_OK ||
+	    inv_augment_params_load(a, path, shape, rows) != INVAR_OK ||
 	    invar_augment_result(a, shape, got_shape) != INVAR_OK ||
 	    invar_augment_apply(a, NULL, x, shape, rows, got) != INVAR_OK)
 		fail_msg("%s: %s: %s", name, spec, invar_last_error());

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/npy.h"
 #include "golden.h"
 #include "images/augment/augment.h"
 #include "images/augment/inside.h"
@@ -175,7 +176,7 @@ static void check_still(const char *spec, size_t seen)
 	inv_draw d = key(1);
 
 	assert_int_equal(inv_augment_apply(a, &d, x, shape, NULL, out), INVAR_OK);
-	assert_int_equal(invar_augment_clean(a, x, shape, size, clean), INVAR_OK);
+	assert_int_equal(inv_augment_clean(a, x, shape, size, clean), INVAR_OK);
 	assert_true(size[0] == IMAGES && size[1] == 2 && size[2] == seen && size[3] == seen);
 	if (memcmp(out, clean, cells * sizeof *out) != 0)
 		fail_msg("%s: %zu pixels are not the clean ones", spec, seen);
@@ -218,9 +219,9 @@ static float *load(const char *kind, const char *name, uint64_t *shape)
 	         kind, name);
 	if (invar_array_open(test_ctx, path, &array) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	memcpy(shape, invar_array_shape(array), invar_array_rank(array) * sizeof *shape);
-	x = malloc(invar_array_size(array) * sizeof *x);
-	assert_int_equal(invar_array_read(array, 0, invar_array_size(array), x), INVAR_OK);
+	memcpy(shape, array->h.shape, array->h.rank * sizeof *shape);
+	x = malloc(array->h.cells * sizeof *x);
+	assert_int_equal(invar_array_read(array, 0, array->h.cells, x), INVAR_OK);
 	invar_array_close(array);
 	return x;
 }
@@ -273,8 +274,8 @@ static void pictures_and_rows_that_do_not_fit_are_refused(void **state)
 	(void)state;
 	assert_int_equal(invar_augment_result(a, oblong, got), INVAR_E_USE);
 	test_assert_error("square");
-	assert_int_equal(invar_augment_prepared(a, oblong, got), INVAR_E_USE);
-	assert_int_equal(invar_augment_clean(a, x, oblong, got, NULL), INVAR_E_USE);
+	assert_int_equal(inv_augment_prepared(a, oblong, got), INVAR_E_USE);
+	assert_int_equal(inv_augment_clean(a, x, oblong, got, NULL), INVAR_E_USE);
 	assert_int_equal(invar_augment_result(a, small, got), INVAR_E_USE);
 	test_assert_error("at least 6 x 6");
 	assert_int_equal(inv_augment_apply(a, &d, x, shape, row, out), INVAR_E_USE);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage.h - steps of a longer job, each done once.
+ *
+ * A stage has a name, inputs, an output, a fingerprint and a function. The fingerprint is
+ * the SHA-256 of what decides its result: the fingerprints of the stages that made its
+ * inputs (or the contents of inputs that no stage made), its options, and the version.
+ * A list of stages runs in order: stages that are done are skipped, the first failure ends
+ * it.
+ *
+ * stages.json in the folder of the job is the record of it:
+ *
+ *     {"format": "invar-stages", "version": 2,
+ *      "stages": {NAME: {state, fingerprint, inputs, reads, outputs, next}},
+ *      "files": {PATH: STAMP}}
+ *
+ * outputs is a STAMP of what the stage made (stage_stamp.h), reads {NAME: SHA-256} of
+ * what the stages before it had made when it ran, files has stamps of inputs that no stage
+ * made, so that they are read only if they changed.
+ *
+ * Invariants of the record:
+ *   1. A stage is "done" if it ran to its end with these inputs; then outputs is what it
+ *      made.
+ *   2. Before a stage writes for the first time it is "begun": whatever ends the program in
+ *      between, the record never claims too much.
+ *   3. What a stage made is replaced as a whole. A file is (base/file.h). A folder that the
+ *      record knows is made anew as FOLDER.part and takes the name of the old one when it
+ *      is finished; until then the entry is that of the old one and `next` that of the
+ *      new one, {fingerprint, inputs}, with outputs once it is finished. A program killed
+ *      after the exchange finds what `next` says under the name of the folder.
+ *   4. FOLDER.part is ours if `next` exists. A next without a fingerprint is left over: the
+ *      folder is removed, and `next` after it. `next` of the same fingerprint is resumed.
+ *   5. The file is replaced as a whole, and the folder is locked while its stages are open:
+ *      a second process fails before it reads or writes anything.
+ *
+ * A stage is skipped if its entry is done with the same fingerprint, the outputs of the
+ * stages before it are those that it has read, and its own output has the recorded
+ * contents. An output that was changed, extended or deleted is made again; equal inputs
+ * give equal bytes, so stages that read it are then skipped.
+ *
+ * Version 1 had the sizes of files as outputs and no reads. Such an entry is done if the
+ * sizes are the same; it gets its stamp the next time that it is skipped.
+ */
+#ifndef INV_STAGE_H
+#define INV_STAGE_H
+
+#include "base/context.h"
+#include "base/json.h"
+#include "study/stage_stamp.h"
+
+#define INV_STAGES_JSON "stages.json"
+
+/*
+ * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
+ * result: contents of its inputs, options, version. `folder`, which must exist, gets
+ * stages.json, the record of what was run with which fingerprint and what it made; a stage
+ * that is done with the same fingerprint, and whose files have the recorded contents, is
+ * skipped. What a stage made before is replaced when the new result is finished: a bank or
+ * run is made as FOLDER.part, which takes the name of the old one. An input that is the
+ * output of an earlier stage counts by that stage's fingerprint and by its contents.
+ *
+ * Stages are added, then run in order; the first failure ends the run, and a stage that was
+ * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
+ * NULL: nothing is logged. The folder exists and is locked until inv_stages_close: in a
+ * second process, inv_stages_open fails.
+ */
+typedef struct inv_stages inv_stages;
+
+/* A stage of the caller that writes one file; its texts are copied. */
+typedef struct inv_own_stage {
+	size_t size; /* sizeof(inv_own_stage), set by the caller */
+	void *user;
+	const char *name, *says;
+	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
+	const char *options;       /* any text that also determines the result; or NULL */
+	const char *output;
+	invar_status (*run)(void *user);
+} inv_own_stage;
+
+/* What a stage does; `own` is created by the function that adds it. */
+typedef struct inv_stage_kind {
+	/* Adds to `inputs` what determines the result besides the paths; NULL: nothing. */
+	invar_status (*describe)(void *own, json_t *inputs);
+	/* Makes the output, a file, or the folder `at`; a folder that was begun with the same
+	 * inputs is resumed. */
+	invar_status (*run)(void *own, const char *at);
+	/* What people know of it besides the output, such as results kept with a run, exists;
+	 * NULL: nothing. */
+	bool (*is_whole)(void *own);
+	void (*free)(void *own);
+
+	/* Only if the output is a folder: */
+	inv_stage_list *list; /* its files */
+	/* Fails if the folder contains anything else than the stage and its readers write. */
+	invar_status (*refuse_foreign)(void *own, const char *folder);
+	/* Removes the folder, which need not be complete. Anything else in it moves to the same
+	 * place below `to`; with NULL it stays, with the folder. */
+	invar_status (*remove)(void *own, const char *folder, const char *to);
+} inv_stage_kind;
+
+/*
+ * Adds a stage; takes own, also if it fails. `says` is logged when it begins, or NULL.
+ * inputs are paths, ended by NULL (or NULL): the output of an earlier stage of this list, a
+ * bank, a run, or a file. output is a file or folder that the stage writes.
+ */
+invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
+                            const char *const *inputs, const char *output,
+                            const inv_stage_kind *kind, void *own);
+
+invar_context *inv_stages_context(const inv_stages *s);
+
+invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out);
+/* invar_encode of each data set into one bank; encoder and data sets must stay open until
+ * the stage has run. */
+invar_status inv_stages_add_encode(inv_stages *s, const char *name, const char *says,
+                                   invar_encoder *e, const invar_dataset *const *sets,
+                                   size_t count, const invar_options *o, const char *bank);
+/* invar_train on a bank; an unfinished run in the folder `run` is resumed. */
+invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *says,
+                                  const char *bank, const invar_options *o,
+                                  const char *run);
+/* invar_diagnose of a bank; the results become the file `results`. */
+invar_status inv_stages_add_diagnose(inv_stages *s, const char *name, const char *says,
+                                     const char *bank, const invar_options *o,
+                                     const char *results);
+/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
+ * keep theirs (invar_run_keep_results). */
+invar_status inv_stages_add_eval(inv_stages *s, const char *name, const char *says,
+                                 const char *bank, const char *const *adapters,
+                                 const char *const *titles, size_t count,
+                                 const invar_options *o, const char *results);
+invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage);
+invar_status inv_stages_run(inv_stages *s);
+/*
+ * Gives up the stage that failed, so that the next call continues after it. The caller adds
+ * no stage that reads its output.
+ */
+void inv_stages_give_up(inv_stages *s);
+/*
+ * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
+ * list: a stage depends on those before it.
+ */
+invar_status inv_stages_pending(inv_stages *s, const char *name, int *pending);
+/* Did this stage run, rather than being skipped? */
+int inv_stages_ran(const inv_stages *s, const char *name);
+void inv_stages_close(inv_stages *s); /* accepts NULL */
+
+#endif

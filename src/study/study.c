@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* study.c - from the tree of a recipe to a study: the top keys, their defaults, the rest.
+ */
+#include "study/study.h"
+#include "base/status.h"
+#include "base/words.h"
+#include "study/option_sets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ELSEWHERE "augment|weights|encoder"
+
+static const inv_recipe_key keys[] = {
+	{.name = "name", .about = "title of tables and page; default: the recipe's file name"},
+	{.name = "output",
+     .about = "folder of the study; default: the recipe's file name without .yaml"},
+	{.name = "data",
+     .about = "images: a DATASET as in 'invar encode', or a list of items",
+     .command = "encode",
+     .items = "name|data",
+     .without = ELSEWHERE,
+     .shorthand = "data"},
+	{.name = "encode",
+     .about = "options of 'invar encode' for all banks",
+     .command = "encode",
+     .without = ELSEWHERE},
+	{.name = "encoders",
+     .about = "an encoder or a list: file of weights, or pixels",
+     .command = "encode",
+     .items = "name",
+     .without = "augment",
+     .shorthand = "weights"},
+	{.name = "augmentations",
+     .about = "an augmentation or a list: SPEC as in 'invar augment'",
+     .initial = "rotation",
+     .command = "encode",
+     .items = "name",
+     .without = "weights|encoder",
+     .shorthand = "augment"},
+	{.name = "bank",
+     .about = "instead of data, encode, encoders and augmentations: existing banks",
+     .items = "name|bank",
+     .shorthand = "bank"},
+	{.name = "diagnose",
+     .about = "true, false, or options of 'invar diagnose'",
+     .initial = "true",
+     .command = "diagnose"},
+	{.name = "adapters",
+     .about = "an adapter or a list: preset of 'invar train'; a list as the value of an "
+              "option makes one adapter per value",
+     .initial = "keep",
+     .command = "train",
+     .items = "name",
+     .shorthand = "preset"},
+	{.name = "seeds",
+     .about = "a number or a list; each trains every adapter once",
+     .initial = "0"},
+	{.name = "eval",
+     .about = "options of 'invar eval'; seed is the seed of the run unless it is set",
+     .command = "eval"},
+	{.name = "report", .about = "true or false: write the page", .initial = "true"},
+	{.name = "published", .about = "file with published figures, shown beside ours"},
+	{0},
+};
+
+const inv_recipe_key *inv_recipe_key_at(size_t i)
+{
+	return i < sizeof keys / sizeof *keys - 1 ? &keys[i] : NULL;
+}
+
+const inv_recipe_key *inv_recipe_key_find(const char *name)
+{
+	for (const inv_recipe_key *k = keys; k->name; k++)
+		if (strcmp(k->name, name) == 0)
+			return k;
+	return NULL;
+}
+
+const char *inv_recipe_short_for(const char *section, const char *text)
+{
+	const inv_recipe_key *k = inv_recipe_key_find(section);
+
+	if (k && strcmp(section, "encoders") == 0 && strcmp(text, "pixels") == 0)
+		return "encoder";
+	return k ? k->shorthand : NULL;
+}
+
+/* ---- Freeing
+ * ----------------------------------------------------------------------------- */
+
+static void free_bank(inv_study_bank *b)
+{
+	free(b->title);
+	free(b->data);
+	free(b->encoder);
+	free(b->augment);
+	free(b->folder);
+	free(b->path);
+	free(b->dataset);
+	inv_settings_clear(&b->encode);
+}
+
+static void free_adapter(inv_study_adapter *a)
+{
+	free(a->title);
+	free(a->folder);
+	inv_settings_clear(&a->train);
+	for (size_t i = 0; i < a->relatives; i++)
+		free(a->relative[i].name);
+	free(a->relative);
+}
+
+void inv_study_free(inv_study *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->bank && i < s->banks; i++)
+		free_bank(&s->bank[i]);
+	for (size_t i = 0; s->adapter && i < s->adapters; i++)
+		free_adapter(&s->adapter[i]);
+	inv_settings_clear(&s->diagnose);
+	inv_settings_clear(&s->eval);
+	free(s->bank);
+	free(s->adapter);
+	free(s->seed);
+	free(s->name);
+	free(s->folder);
+	free(s->published);
+	inv_node_free(s->tree);
+	free(s);
+}
+
+/* ---- Keys
+ * ---------------------------------------------------------------------------------- */
+
+static invar_status check_keys(const inv_node *tree, char message[INV_MESSAGE])
+{
+	char names[512] = "", nearest[64];
+	size_t used = 0;
+
+	for (const inv_recipe_key *k = keys; k->name; k++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "|" : "",
+		                         k->name);
+	for (size_t i = 0; i < tree->count; i++) {
+		if (inv_recipe_key_find(tree->child[i]->key))
+			continue;
+		inv_nearest_word(tree->child[i]->key, names, nearest);
+		return inv_node_key_fault(tree->child[i], message,
+		                          "unknown key '%.60s'%s%s%s; 'invar run --print-defaults' "
+		                          "shows all keys",
+		                          tree->child[i]->key, *nearest ? ", did you mean " : "",
+		                          nearest, *nearest ? "?" : "");
+	}
+	return INVAR_OK;
+}
+
+/* Puts the default of a key where the recipe has none. */
+static invar_status set_default(inv_node *tree, const char *key, char message[INV_MESSAGE])
+{
+	inv_node *value;
+
+	if (!inv_node_is_null(inv_node_find(tree, key)))
+		return INVAR_OK;
+	value = inv_node_new(INV_NODE_TEXT, NULL, tree->where);
+	if (!value || !(value->text = strdup(inv_recipe_key_find(key)->initial))) {
+		inv_node_free(value);
+		return inv_study_no_memory(message);
+	}
+	return inv_node_set(tree, key, value, inv_recipe_short_for, message);
+}
+
+static invar_status set_defaults(inv_node *tree, char message[INV_MESSAGE])
+{
+	static const char *const names[] = {"diagnose", "adapters", "seeds", "report"};
+	invar_status st = inv_node_is_null(inv_node_find(tree, "bank"))
+	                      ? set_default(tree, "augmentations", message)
+	                      : INVAR_OK;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names && st == INVAR_OK; i++)
+		st = set_default(tree, names[i], message);
+	return st;
+}
+
+/* ---- Simple values
+ * ------------------------------------------------------------------------- */
+
+/* A text of a top key; NULL if it is not given. */
+static invar_status read_text(const inv_node *tree, const char *key, const char **out,
+                              char message[INV_MESSAGE])
+{
+	const inv_node *n = inv_node_find(tree, key);
+
+	*out = NULL;
+	if (inv_node_is_null(n))
+		return INVAR_OK;
+	if (n->kind != INV_NODE_TEXT)
+		return inv_node_fault(n, message, "%s takes a single value", key);
+	*out = n->text;
+	return INVAR_OK;
+}
+
+static bool is_bool(const inv_node *n, bool *out)
+{
+	if (n->kind != INV_NODE_TEXT)
+		return false;
+	*out = strcmp(n->text, "true") == 0;
+	return *out || strcmp(n->text, "false") == 0;
+}
+
+static invar_status read_bool(const inv_node *tree, const char *key, bool *out,
+                              char message[INV_MESSAGE])
+{
+	const inv_node *n = inv_node_find(tree, key);
+
+	return is_bool(n, out) ? INVAR_OK
+	                       : inv_node_fault(n, message, "%s is true or false", key);
+}
+
+static invar_status read_seed(const inv_node *n, uint64_t *out, char message[INV_MESSAGE])
+{
+	char *end = NULL;
+
+	errno = 0;
+	if (n->kind == INV_NODE_TEXT && *n->text >= '0' && *n->text <= '9')
+		*out = strtoull(n->text, &end, 10);
+	if (!end || *end || errno || *out > (1ull << 53))
+		return inv_node_fault(n, message, "a seed is a whole number from 0 to 2^53");
+	return INVAR_OK;
+}
+
+static invar_status read_seeds(inv_study *s, char message[INV_MESSAGE])
+{
+	const inv_node *n = inv_node_find(s->tree, "seeds");
+	size_t count = n->kind == INV_NODE_LIST ? n->count : 1;
+	invar_status st = INVAR_OK;
+
+	if (!count)
+		return inv_node_fault(n, message, "the list seeds is empty");
+	if (!(s->seed = calloc(count, sizeof *s->seed)))
+		return inv_study_no_memory(message);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[i] : n;
+
+		st = read_seed(one, &s->seed[i], message);
+		for (size_t k = 0; k < i && st == INVAR_OK; k++)
+			if (s->seed[k] == s->seed[i])
+				st = inv_node_fault(one, message, "the seed %s appears twice", one->text);
+		s->seeds++;
+	}
+	return st;
+}
+
+/* ---- Options of diagnose and eval
+ * ------------------------------------------------------------ */
+
+static invar_status read_command(const inv_study *s, const char *key, const char *beside,
+                                 inv_settings *out, char message[INV_MESSAGE])
+{
+	const inv_section section = {key, NULL, NULL, beside};
+	char sentence[INV_MESSAGE];
+	invar_options *o;
+	invar_status st =
+		inv_section_read(&section, inv_node_find(s->tree, key), false, out, message);
+
+	if (st != INVAR_OK || (st = inv_settings_options(out, key, &o, message)) != INVAR_OK)
+		return st;
+	if ((st = inv_options_check(o)) != INVAR_OK) {
+		inv_last_error_spelled("", sentence, sizeof sentence);
+		inv_node_fault(inv_node_find(s->tree, key), message, "%s", sentence);
+	}
+	invar_options_free(o);
+	return st;
+}
+
+static invar_status read_diagnose(inv_study *s, const char *beside,
+                                  char message[INV_MESSAGE])
+{
+	const inv_node *n = inv_node_find(s->tree, "diagnose");
+
+	if (is_bool(n, &s->diagnoses))
+		return INVAR_OK;
+	if (n->kind != INV_NODE_MAP)
+		return inv_node_fault(n, message,
+		                      "diagnose is true, false, or options of 'invar "
+		                      "diagnose'");
+	s->diagnoses = true;
+	return read_command(s, "diagnose", beside, &s->diagnose, message);
+}
+
+/* ---- The whole
+ * -------------------------------------------------------------------------------- */
+
+/* "" for a file of the current folder. Gives. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
+}
+
+static invar_status name_study(inv_study *s, const char *path, const char *output,
+                               const char *beside, char message[INV_MESSAGE])
+{
+	const char *name, *folder, *published;
+	invar_status st = read_text(s->tree, "name", &name, message);
+
+	if (st == INVAR_OK)
+		st = read_text(s->tree, "output", &folder, message);
+	if (st == INVAR_OK)
+		st = read_text(s->tree, "published", &published, message);
+	if (st != INVAR_OK)
+		return st;
+	if (output)
+		folder = output;
+	s->name = name ? strdup(name) : inv_file_title(path);
+	s->folder = folder ? strdup(folder) : inv_file_title(path);
+	s->published = published ? inv_beside(beside, published) : NULL;
+	return s->name && s->folder && (!published || s->published)
+	           ? INVAR_OK
+	           : inv_study_no_memory(message);
+}
+
+static invar_status read_study(inv_study *s, const char *path, const char *output,
+                               const char *beside, char message[INV_MESSAGE])
+{
+	invar_status st = check_keys(s->tree, message);
+
+	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
+	if (st == INVAR_OK)
+		st = set_defaults(s->tree, message);
+	if (st == INVAR_OK)
+		st = name_study(s, path, output, beside, message);
+	if (st == INVAR_OK)
+		st = inv_study_read_banks(s, beside, message);
+	if (st == INVAR_OK)
+		st = inv_study_read_adapters(s, message);
+	if (st == INVAR_OK)
+		st = read_seeds(s, message);
+	if (st == INVAR_OK)
+		st = read_diagnose(s, beside, message);
+	if (st == INVAR_OK)
+		st = read_command(s, "eval", beside, &s->eval, message);
+	return st == INVAR_OK ? read_bool(s->tree, "report", &s->reports, message) : st;
+}
+
+invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
+                           inv_study **out, char message[INV_MESSAGE])
+{
+	inv_study *s = calloc(1, sizeof *s);
+	char *beside = folder_of(path);
+	invar_status st;
+
+	*out = NULL;
+	if (!s || !beside) {
+		free(s);
+		free(beside);
+		inv_node_free(tree);
+		return inv_study_no_memory(message);
+	}
+	s->tree = tree;
+	st = read_study(s, path, output, beside, message);
+	free(beside);
+	if (st == INVAR_OK)
+		*out = s;
+	else
+		inv_study_free(s);
+	return st;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* yaml_tree.c - libyaml's events become nodes; everything unusual is refused. */
+#include "study/yaml_tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+typedef struct reader {
+	yaml_parser_t parser;
+	const char *where;
+	bool places;
+	char *message;
+	inv_node *open[INV_NODE_DEPTH]; /* lists and mappings that have not ended */
+	size_t depth, nodes;
+	inv_node *top;
+	inv_node *key; /* of the entry to come, as a text; NULL: none */
+} reader;
+
+bool inv_can_read_yaml(void)
+{
+	return true;
+}
+
+static invar_status complain(const reader *r, yaml_mark_t at, const char *sentence)
+{
+	if (r->places)
+		snprintf(r->message, INV_MESSAGE, "%.400s:%zu:%zu: %.400s", r->where, at.line + 1,
+		         at.column + 1, sentence);
+	else
+		snprintf(r->message, INV_MESSAGE, "%.400s: %.400s", r->where, sentence);
+	return INVAR_E_FORMAT;
+}
+
+static invar_status no_memory(const reader *r)
+{
+	snprintf(r->message, INV_MESSAGE, "%.400s: not enough memory", r->where);
+	return INVAR_E_NOMEM;
+}
+
+/* ---- Nodes --------------------------------------------------------------------------- */
+
+static inv_node *innermost(const reader *r)
+{
+	return r->depth ? r->open[r->depth - 1] : NULL;
+}
+
+static bool expects_key(const reader *r)
+{
+	const inv_node *n = innermost(r);
+
+	return n && n->kind == INV_NODE_MAP && !r->key;
+}
+
+static inv_node *make_node(reader *r, inv_node_kind kind, yaml_mark_t at)
+{
+	inv_node *n = inv_node_new(kind, r->top, r->where);
+
+	if (n && r->places) {
+		n->line = (unsigned)at.line + 1;
+		n->column = (unsigned)at.column + 1;
+	}
+	return n;
+}
+
+/* Puts a node where it belongs: below the innermost one, with the key that came before. */
+static invar_status place_node(reader *r, inv_node *n)
+{
+	inv_node *parent = innermost(r);
+
+	if (!n)
+		return no_memory(r);
+	if (!parent) {
+		r->top = n;
+		return INVAR_OK;
+	}
+	if (r->key) {
+		n->key = r->key->text;
+		n->key_line = r->key->line;
+		n->key_column = r->key->column;
+		r->key->text = NULL;
+		inv_node_free(r->key);
+		r->key = NULL;
+	}
+	return inv_node_append(parent, n) ? INVAR_OK : no_memory(r);
+}
+
+static invar_status take_key(reader *r, inv_node *n, yaml_mark_t at)
+{
+	char sentence[200];
+
+	if (inv_node_find(innermost(r), n->text)) {
+		snprintf(sentence, sizeof sentence, "the key '%.100s' appears twice", n->text);
+		inv_node_free(n);
+		return complain(r, at, sentence);
+	}
+	r->key = n;
+	return INVAR_OK;
+}
+
+/* ---- Events ---------------------------------------------------------------------------
+ */
+
+static invar_status check_common(const reader *r, const yaml_event_t *e,
+                                 const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+	if (anchor)
+		return complain(r, e->start_mark,
+		                "anchors (&) are not supported; write the value again");
+	if (tag)
+		return complain(r, e->start_mark, "tags (!) are not supported; remove it");
+	if (r->nodes >= INV_NODE_MAX)
+		return complain(r, e->start_mark, "the file has too many values");
+	return INVAR_OK;
+}
+
+static invar_status take_text(reader *r, const yaml_event_t *e)
+{
+	const char *text = (const char *)e->data.scalar.value;
+	size_t length = e->data.scalar.length;
+	inv_node *n;
+
+	if (strlen(text) != length)
+		return complain(r, e->start_mark, "a text must not contain a zero byte");
+	if (!(n = make_node(r, INV_NODE_TEXT, e->start_mark)))
+		return no_memory(r);
+	n->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+	if (!(n->text = strdup(text))) {
+		inv_node_free(n);
+		return no_memory(r);
+	}
+	return expects_key(r) ? take_key(r, n, e->start_mark) : place_node(r, n);
+}
+
+static invar_status take_start(reader *r, const yaml_event_t *e, inv_node_kind kind)
+{
+	inv_node *n;
+	invar_status st;
+
+	if (expects_key(r))
+		return complain(r, e->start_mark, "a key must be a text");
+	if (r->depth == INV_NODE_DEPTH)
+		return complain(r, e->start_mark, "nested deeper than 16 levels");
+	n = make_node(r, kind, e->start_mark);
+	if ((st = place_node(r, n)) == INVAR_OK)
+		r->open[r->depth++] = n;
+	return st;
+}
+
+/* INVAR_OK; *ended at the end of the stream. */
+static invar_status take_event(reader *r, const yaml_event_t *e, bool *ended)
+{
+	invar_status st = INVAR_OK;
+
+	switch (e->type) {
+	case YAML_DOCUMENT_START_EVENT:
+		return r->top ? complain(r, e->start_mark,
+		                         "only one document is allowed; remove "
+		                         "what follows")
+		              : INVAR_OK;
+	case YAML_ALIAS_EVENT:
+		return complain(r, e->start_mark,
+		                "aliases (*) are not supported; put a value that begins with * "
+		                "in quotes");
+	case YAML_SCALAR_EVENT:
+		st = check_common(r, e, e->data.scalar.anchor, e->data.scalar.tag);
+		r->nodes++;
+		return st == INVAR_OK ? take_text(r, e) : st;
+	case YAML_SEQUENCE_START_EVENT:
+		st = check_common(r, e, e->data.sequence_start.anchor, e->data.sequence_start.tag);
+		r->nodes++;
+		return st == INVAR_OK ? take_start(r, e, INV_NODE_LIST) : st;
+	case YAML_MAPPING_START_EVENT:
+		st = check_common(r, e, e->data.mapping_start.anchor, e->data.mapping_start.tag);
+		r->nodes++;
+		return st == INVAR_OK ? take_start(r, e, INV_NODE_MAP) : st;
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		r->depth--;
+		return INVAR_OK;
+	default:
+		*ended = e->type == YAML_STREAM_END_EVENT;
+		return INVAR_OK;
+	}
+}
+
+static invar_status parser_fault(const reader *r)
+{
+	const yaml_parser_t *p = &r->parser;
+	yaml_mark_t at = p->problem_mark;
+	char sentence[300];
+
+	if (p->error == YAML_MEMORY_ERROR)
+		return no_memory(r);
+	if (p->error == YAML_READER_ERROR) {
+		snprintf(sentence, sizeof sentence, "is not UTF-8 text: %s at byte %zu",
+		         p->problem ? p->problem : "unreadable", p->problem_offset);
+		at = p->mark;
+	} else
+		snprintf(sentence, sizeof sentence, "is not valid YAML: %s%s%s",
+		         p->problem ? p->problem : "unreadable", p->context ? ", " : "",
+		         p->context ? p->context : "");
+	return complain(r, at, sentence);
+}
+
+/* ---- The whole ----------------------------------------------------------------------- */
+
+static invar_status read_events(reader *r)
+{
+	invar_status st = INVAR_OK;
+	bool ended = false;
+
+	while (st == INVAR_OK && !ended) {
+		yaml_event_t event;
+
+		if (!yaml_parser_parse(&r->parser, &event))
+			return parser_fault(r);
+		st = take_event(r, &event, &ended);
+		yaml_event_delete(&event);
+	}
+	if (st == INVAR_OK && !r->top)
+		st =
+			(r->top = inv_node_new(INV_NODE_MAP, NULL, r->where)) ? INVAR_OK : no_memory(r);
+	return st;
+}
+
+invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
+                           inv_node **out, char message[INV_MESSAGE])
+{
+	static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, which some editors write */
+	reader r = {.where = where, .places = places, .message = message};
+	invar_status st;
+
+	*out = NULL;
+	if (bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
+		text += sizeof mark - 1;
+		bytes -= sizeof mark - 1;
+	}
+	if (bytes > INV_RECIPE_MAX) {
+		snprintf(message, INV_MESSAGE,
+		         "%.400s: is larger than 1 MB, too large for a recipe", where);
+		return INVAR_E_FORMAT;
+	}
+	if (!yaml_parser_initialize(&r.parser))
+		return no_memory(&r);
+	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, bytes);
+	st = read_events(&r);
+	yaml_parser_delete(&r.parser);
+	inv_node_free(r.key);
+	if (st == INVAR_OK)
+		*out = r.top;
+	else
+		inv_node_free(r.top);
+	return st;
+}
