@@ -22,7 +22,6 @@ static void check_folder(const char *folder)
 
 static void check_study(const inv_study *s)
 {
-	char message[INV_MESSAGE] = "";
 	invar_options *o;
 
 	require(s->banks && s->adapters && s->seeds);
@@ -34,31 +33,29 @@ static void check_study(const inv_study *s)
 		for (size_t k = 0; k < i && i < 20; k++)
 			require(strcmp(s->adapter[i].folder, s->adapter[k].folder) != 0);
 	}
-	if (inv_study_train_options(&s->adapter[0], 64, s->seed[0], &o, message) == INVAR_OK)
+	if (inv_study_train_options(&s->adapter[0], 64, s->seed[0], &o) == INVAR_OK)
 		invar_options_free(o);
 	else
-		require(*message);
+		require(*invar_last_error());
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char message[INV_MESSAGE] = "";
 	inv_node *tree;
 	inv_study *study;
 
-	if (inv_yaml_read((const char *)data, size, "recipe.yaml", true, &tree, message) !=
-	    INVAR_OK) {
-		require(!tree && *message);
+	if (inv_yaml_read((const char *)data, size, "recipe.yaml", true, &tree) != INVAR_OK) {
+		require(!tree && *invar_last_error());
 		return 0;
 	}
 	if (tree->kind != INV_NODE_MAP) {
 		inv_node_free(tree);
 		return 0;
 	}
-	if (inv_study_new(tree, "folder/recipe.yaml", NULL, &study, message) == INVAR_OK)
+	if (inv_study_new(tree, "folder/recipe.yaml", NULL, &study) == INVAR_OK)
 		check_study(study);
 	else
-		require(!study && (*message || *invar_last_error()));
+		require(!study && *invar_last_error());
 	inv_study_free(study);
 	return 0;
 }

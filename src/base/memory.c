@@ -124,3 +124,8 @@ void inv_arena_free(inv_arena *a)
 	inv_free(a->base);
 	*a = (inv_arena){0};
 }
+
+invar_status inv_no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "not enough memory");
+}

@@ -21,6 +21,9 @@ void *inv_calloc(size_t count, size_t bytes);
 char *inv_strdup(const char *text);
 void inv_free(void *memory);
 
+/* Fails with "not enough memory". */
+invar_status inv_no_memory(void);
+
 /* Whether the system would allocate this many bytes; for libraries that do not check. */
 bool inv_can_map(size_t bytes);
 

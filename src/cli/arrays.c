@@ -37,7 +37,7 @@ void inv_array_drop(inv_given_array *g)
 }
 
 /* Names the first NaN or Inf by its place, "[3, 0, 7]". */
-static invar_status check_finite(inv_session *s, const inv_given_array *g, uint64_t count)
+static invar_status check_finite(const inv_given_array *g, uint64_t count)
 {
 	const uint64_t *shape = g->array->h.shape;
 	unsigned rank = g->array->h.rank;
@@ -54,11 +54,11 @@ static invar_status check_finite(inv_session *s, const inv_given_array *g, uint6
 		fill += (size_t)snprintf(place + fill, sizeof place - fill, "%s%llu", i ? ", " : "",
 		                         (unsigned long long)(at / stride % shape[i]));
 	}
-	return inv_fault(s, INVAR_E_NUMERIC, "%s: its element [%s] is %s", g->path, place,
-	                 isnan(g->data[at]) ? "NaN" : "infinite");
+	return inv_fail(INVAR_E_NUMERIC, "%s: its element [%s] is %s", g->path, place,
+	                isnan(g->data[at]) ? "NaN" : "infinite");
 }
 
-invar_status inv_array_take(inv_session *s, inv_given_array *g)
+invar_status inv_array_take(inv_given_array *g)
 {
 	uint64_t count;
 	invar_status st;
@@ -68,7 +68,7 @@ invar_status inv_array_take(inv_session *s, inv_given_array *g)
 	count = g->array->h.cells;
 	if (count > SIZE_MAX / sizeof *g->data ||
 	    !(g->data = malloc(count ? (size_t)count * sizeof *g->data : 1)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	st = invar_array_read(g->array, 0, count, g->data);
-	return st == INVAR_OK ? check_finite(s, g, count) : st;
+	return st == INVAR_OK ? check_finite(g, count) : st;
 }

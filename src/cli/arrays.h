@@ -17,7 +17,7 @@ typedef struct inv_given_array {
 /* Opens the file and spells its shape; a path of NULL is fine and leaves it empty. */
 invar_status inv_array_look(inv_session *s, const char *path, inv_given_array *out);
 /* Reads it; NaN and Inf are errors that name the element. */
-invar_status inv_array_take(inv_session *s, inv_given_array *a);
+invar_status inv_array_take(inv_given_array *a);
 void inv_array_drop(inv_given_array *a);
 
 #endif

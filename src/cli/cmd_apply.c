@@ -96,12 +96,12 @@ static invar_status run_apply(inv_session *s)
 	invar_adapter *adapter = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "output"),
-	                   "the output file is missing: -o OUT.npy")) != INVAR_OK)
+	if ((st = inv_need(inv_text(s, "output"), "the output file is missing: -o OUT.npy")) !=
+	    INVAR_OK)
 		return st;
 	if (s->common->json && strcmp(inv_text(s, "output"), "-") == 0)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--json and '-o -' both write to standard output; use only one");
+		return inv_fail(INVAR_E_USE,
+		                "--json and '-o -' both write to standard output; use only one");
 	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
@@ -110,11 +110,10 @@ static invar_status run_apply(inv_session *s)
 	if (st == INVAR_OK)
 		st = inv_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
-		                                 inv_name_json(inv_text(s, "output")), "dtype",
-		                                 inv_text(s, "dtype"), "input_dim",
-		                                 invar_adapter_input(adapter), "output_dim",
-		                                 invar_adapter_output(adapter)));
+		st = inv_print_json(json_pack(
+			"{s:o, s:s, s:i, s:i}", "output", inv_name_json(inv_text(s, "output")), "dtype",
+			inv_text(s, "dtype"), "input_dim", invar_adapter_input(adapter), "output_dim",
+			invar_adapter_output(adapter)));
 	invar_adapter_close(adapter);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

@@ -79,9 +79,9 @@ static invar_status run_tensors(inv_session *s, invar_augment *a)
 	invar_status st = INVAR_OK;
 
 	if (s->arguments > 2)
-		return inv_fault(s, INVAR_E_USE,
-		                 "unexpected argument '%s': only one NumPy file can be given",
-		                 s->argument[2]);
+		return inv_fail(INVAR_E_USE,
+		                "unexpected argument '%s': only one NumPy file can be given",
+		                s->argument[2]);
 	if (inv_options_is_set(s->options, "normalize"))
 		st = invar_augment_pixels(a, inv_text(s, "normalize"));
 	return st == INVAR_OK
@@ -101,12 +101,12 @@ typedef struct sheet {
 	size_t count, capacity;
 } sheet;
 
-static invar_status sheet_make(inv_session *s, sheet *h, size_t capacity)
+static invar_status sheet_make(sheet *h, size_t capacity)
 {
 	h->capacity = capacity;
 	h->cells = calloc(capacity, sizeof *h->cells);
 	h->text = calloc(capacity, sizeof *h->text);
-	return h->cells && h->text ? INVAR_OK : inv_no_memory(s);
+	return h->cells && h->text ? INVAR_OK : inv_no_memory();
 }
 
 static void sheet_free(sheet *h)
@@ -229,7 +229,7 @@ typedef struct tensors {
 	float *x, *out, *params;
 } tensors;
 
-static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t)
+static invar_status make_room(const invar_augment *a, tensors *t)
 {
 	invar_status st = invar_augment_result(a, t->shape, t->result);
 
@@ -238,7 +238,7 @@ static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t
 	t->out = malloc(
 		t->result[0] * t->result[1] * t->result[2] * t->result[3] * sizeof *t->out + 1);
 	t->params = malloc(t->shape[0] * invar_augment_columns(a) * sizeof *t->params + 1);
-	return t->out && t->params ? INVAR_OK : inv_no_memory(s);
+	return t->out && t->params ? INVAR_OK : inv_no_memory();
 }
 
 /* Copy k of the image, so that a bank's copies look the same. */
@@ -264,7 +264,7 @@ static invar_status prepare(inv_session *s, const invar_augment *a, const uint8_
 	char *asked = strdup(inv_text(s, "size")), *end = asked, number[32];
 	uint64_t side = asked ? strtoull(asked, &end, 10) : 0;
 	uint64_t seen[4] = {1, 3, side, side}, needed[4];
-	invar_status st = asked ? INVAR_OK : inv_no_memory(s);
+	invar_status st = asked ? INVAR_OK : inv_no_memory();
 
 	if (st == INVAR_OK && side && !*end) {
 		if ((st = inv_augment_prepared(a, seen, needed)) == INVAR_OK) {
@@ -286,7 +286,7 @@ static invar_status add_original(inv_session *s, const invar_augment *a, sheet *
 	uint64_t clean[4];
 	float *seen = malloc(t->shape[1] * t->shape[2] * t->shape[3] * sizeof *seen);
 	invar_status st =
-		seen ? inv_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory(s);
+		seen ? inv_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory();
 
 	snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
 	snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1, name_of(path));
@@ -310,7 +310,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 		st = prepare(s, a, rgb, width, height, &t);
 	invar_free(rgb);
 	if (st == INVAR_OK)
-		st = make_room(s, a, &t);
+		st = make_room(a, &t);
 	if (st == INVAR_OK)
 		st = add_original(s, a, h, &t, path);
 	if (st == INVAR_OK)
@@ -350,7 +350,7 @@ static invar_status write_sheet(inv_session *s, const invar_augment *a, const sh
 	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu",
 	         inv_text(s, "size"), inv_text(s, "normalize"),
 	         (unsigned long long)inv_number(s, "seed"));
-	return inv_sheet_write(s->ctx, inv_text(s, "output"), &page, s->fault, sizeof s->fault);
+	return inv_sheet_write(s->ctx, inv_text(s, "output"), &page);
 }
 
 static invar_status run_sheet(inv_session *s, invar_augment *a)
@@ -360,9 +360,9 @@ static invar_status run_sheet(inv_session *s, invar_augment *a)
 	invar_status st = invar_augment_pixels(a, inv_text(s, "normalize"));
 
 	if (inv_text(s, "params") || inv_text(s, "params-out"))
-		return inv_fault(s, INVAR_E_USE, "--params and --params-out are for NumPy files");
+		return inv_fail(INVAR_E_USE, "--params and --params-out are for NumPy files");
 	if (st == INVAR_OK)
-		st = sheet_make(s, &h, images * ((size_t)inv_number(s, "copies") + 1));
+		st = sheet_make(&h, images * ((size_t)inv_number(s, "copies") + 1));
 	for (size_t i = 0; i < images && st == INVAR_OK; i++)
 		st = add_copies(s, a, &h, i);
 	if (st == INVAR_OK)
@@ -394,13 +394,13 @@ static invar_status check_outputs(inv_session *s, bool numpy)
 	invar_status st;
 
 	if (!numpy && is_numpy(output))
-		return inv_fault(s, INVAR_E_USE,
-		                 "%s: a contact sheet is SVG or PNG; the output is a NumPy file "
-		                 "only if the input is one",
-		                 output);
+		return inv_fail(INVAR_E_USE,
+		                "%s: a contact sheet is SVG or PNG; the output is a NumPy file "
+		                "only if the input is one",
+		                output);
 	if (params_out && strcmp(params_out, output) == 0)
-		return inv_fault(s, INVAR_E_USE, "-o and --params-out are both %s; use two files",
-		                 output);
+		return inv_fail(INVAR_E_USE, "-o and --params-out are both %s; use two files",
+		                output);
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the images");
 	inv_reads(s, inv_text(s, "params"), "the parameters");
@@ -415,9 +415,9 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
 		json_array_append_new(columns, json_string(inv_augment_column(a, i)));
-	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", inv_augment_spec(a),
-	                                   "columns", columns, "output",
-	                                   inv_name_json(inv_text(s, "output"))));
+	return inv_print_json(json_pack("{s:s, s:o, s:o}", "augment", inv_augment_spec(a),
+	                                "columns", columns, "output",
+	                                inv_name_json(inv_text(s, "output"))));
 }
 
 static invar_status run_augment(inv_session *s)
@@ -426,7 +426,7 @@ static invar_status run_augment(inv_session *s)
 	invar_augment *a = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "output"),
+	if ((st = inv_need(inv_text(s, "output"),
 	                   numpy ? "the output file is missing: -o OUT.npy"
 	                         : "the output file is missing: -o SHEET")) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||

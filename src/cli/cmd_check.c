@@ -57,11 +57,11 @@ static invar_status check_array(inv_session *s, const invar_adapter *e, invar_re
 	if (st == INVAR_OK) {
 		shape = a.array->h.shape;
 		if (a.array->h.rank != 2 || shape[1] != invar_adapter_input(e))
-			st = inv_fault(s, INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]",
-			               a.path, a.shape, invar_adapter_path(e), invar_adapter_input(e));
+			st = inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]",
+			              a.path, a.shape, invar_adapter_path(e), invar_adapter_input(e));
 	}
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &a);
+		st = inv_array_take(&a);
 	if (st == INVAR_OK)
 		st = invar_check_rows(e, a.data, shape[0], s->options, out);
 	inv_array_drop(&a);
@@ -81,7 +81,7 @@ static invar_status show_results(inv_session *s, const invar_results *r)
 	written = t && inv_table_write(t, "text", stdout);
 	inv_table_free(t);
 	if (!written)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	putchar('\n');
 	inv_print_line(stdout, "%s: %s", verdict, invar_results_about(r, "why"));
 	return INVAR_OK;

@@ -100,7 +100,7 @@ static invar_status look_into(inv_session *s, const contents *c, split *p)
 	p->labels = malloc(p->count * sizeof *p->labels + 1);
 	p->class_counts = calloc(c->classes + 1, sizeof *p->class_counts);
 	if (!p->labels || !p->class_counts)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if ((st = inv_dataset_labels(c->dataset, p->name, p->labels)) != INVAR_OK)
 		return st;
 	for (uint64_t i = 0; i < p->count; i++)
@@ -119,7 +119,7 @@ static invar_status look(inv_session *s, contents *c)
 	c->splits = inv_dataset_splits(c->dataset);
 	c->split = calloc(c->splits, sizeof *c->split);
 	if (!c->split)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (size_t i = 0; i < c->splits && st == INVAR_OK; i++) {
 		c->split[i].name = inv_dataset_split_name(c->dataset, i);
 		st = look_into(s, c, &c->split[i]);
@@ -257,10 +257,10 @@ static void print_others(const contents *c)
 		printf("\n\n");
 }
 
-static invar_status print_contents(inv_session *s, const contents *c)
+static invar_status print_contents(const contents *c)
 {
 	print_others(c);
-	return print_splits(c) && print_classes(c) ? INVAR_OK : inv_no_memory(s);
+	return print_splits(c) && print_classes(c) ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- For programs ----------------------------------------------------------------- */
@@ -346,7 +346,7 @@ static invar_status add_cell(inv_session *s, const contents *c, const split *p,
 	cell->rgb = inv_sheet_thumbnail(rgb, &cell->width, &cell->height);
 	invar_free(rgb);
 	if (!cell->rgb || asprintf(&detail, "%s %" PRIu64, p->name, row) < 0)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	cell->detail = detail;
 	if (p->labels[row] >= 0)
 		cell->caption = inv_dataset_class_title(c->dataset, (size_t)p->labels[row]);
@@ -358,7 +358,7 @@ static invar_status fill_by_class(inv_session *s, const contents *c, const split
                                   size_t classes, size_t each, gallery *g)
 {
 	size_t *added = calloc(classes, sizeof *added);
-	invar_status st = added ? INVAR_OK : inv_no_memory(s);
+	invar_status st = added ? INVAR_OK : inv_no_memory();
 
 	for (uint64_t row = 0; row < p->count && st == INVAR_OK; row++) {
 		int64_t k = p->labels[row];
@@ -398,7 +398,7 @@ static invar_status write_sheet(inv_session *s, const contents *c, const gallery
 	                         .count = g->count,
 	                         .columns = columns};
 
-	return inv_sheet_write(s->ctx, inv_text(s, "sheet"), &sheet, s->fault, sizeof s->fault);
+	return inv_sheet_write(s->ctx, inv_text(s, "sheet"), &sheet);
 }
 
 static invar_status draw_sheet(inv_session *s, const contents *c)
@@ -421,7 +421,7 @@ static invar_status draw_sheet(inv_session *s, const contents *c)
 		         classes < c->classes ? ", first ones shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	st = p->has_labels ? fill_by_class(s, c, p, classes, each, &g)
 	                   : fill_in_order(s, c, p, &g);
 	if (st == INVAR_OK)
@@ -456,7 +456,7 @@ static invar_status run_data(inv_session *s)
 		st = draw_sheet(s, &c);
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
-		st = s->common->json ? inv_print_json(s, contents_json(&c)) : print_contents(s, &c);
+		st = s->common->json ? inv_print_json(contents_json(&c)) : print_contents(&c);
 	free_contents(&c);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

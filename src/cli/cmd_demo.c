@@ -78,7 +78,7 @@ static invar_status run_stages(inv_session *s, const inv_study *study)
 		st = inv_study_execute(s, &j);
 	if (st == INVAR_OK) {
 		inv_term_clear(s->term);
-		st = s->common->json ? inv_study_print_file(s, study, "table.json")
+		st = s->common->json ? inv_study_print_file(study, "table.json")
 		                     : inv_demo_words(s, &j);
 	}
 	inv_study_job_clear(&j);

@@ -47,7 +47,7 @@ static invar_status print_json(inv_session *s, const invar_results *r, uint64_t 
 	json_object_set_new(document, "projections",
 	                    json_integer((json_int_t)inv_number(s, "projections")));
 	json_object_set_new(document, "p", json_real(inv_number(s, "p")));
-	return inv_print_json(s, document);
+	return inv_print_json(document);
 }
 
 static void print_floor(const invar_results *r, uint64_t pairings)
@@ -87,8 +87,7 @@ static void print_table(const inv_session *s, const invar_results *r, uint64_t r
 		print_floor(r, pairings);
 }
 
-static invar_status check_pair(inv_session *s, const inv_given_array *x,
-                               const inv_given_array *z)
+static invar_status check_pair(const inv_given_array *x, const inv_given_array *z)
 {
 	const inv_given_array *both[2] = {x, z};
 
@@ -96,12 +95,12 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 		const uint64_t *shape = both[i]->array->h.shape;
 
 		if (both[i]->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
-			return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-			                 both[i]->path, both[i]->shape);
+			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
+			                both[i]->path, both[i]->shape);
 	}
 	if (x->array->h.shape[0] != z->array->h.shape[0])
-		return inv_fault(
-			s, INVAR_E_MISMATCH,
+		return inv_fail(
+			INVAR_E_MISMATCH,
 			"%s has shape %s and %s has shape %s, but both need the same number of rows",
 			x->path, x->shape, z->path, z->shape);
 	return INVAR_OK;
@@ -132,9 +131,8 @@ static invar_status run_dependence(inv_session *s)
 
 	if (st == INVAR_OK && (st = inv_array_look(s, s->argument[0], &x)) == INVAR_OK &&
 	    (st = inv_array_look(s, s->argument[1], &z)) == INVAR_OK &&
-	    (st = check_pair(s, &x, &z)) == INVAR_OK &&
-	    (st = inv_array_take(s, &x)) == INVAR_OK &&
-	    (st = inv_array_take(s, &z)) == INVAR_OK)
+	    (st = check_pair(&x, &z)) == INVAR_OK && (st = inv_array_take(&x)) == INVAR_OK &&
+	    (st = inv_array_take(&z)) == INVAR_OK)
 		st = measure_dependence(s, &x, &z);
 	inv_array_drop(&x);
 	inv_array_drop(&z);

@@ -53,7 +53,7 @@ static invar_status run(inv_session *s)
 	    (st = diagnose(s, &r)) != INVAR_OK)
 		return st;
 	inv_term_close(s->term);
-	st = s->common->json ? inv_print_results(r) : inv_print_trial(s, r);
+	st = s->common->json ? inv_print_results(r) : inv_print_trial(r);
 	if (st == INVAR_OK && output)
 		st = inv_save_results(s, output, r);
 	invar_results_free(r);

@@ -28,7 +28,7 @@ static invar_status print_man(inv_session *s)
 	const inv_command *c = NULL;
 
 	if (s->arguments > 1 && !(c = inv_command_find(s->argument[1])))
-		return inv_help_unknown(s, s->argument[1]);
+		return inv_help_unknown(s->argument[1]);
 	inv_docs_man(c, stdout);
 	return INVAR_OK;
 }
@@ -37,16 +37,15 @@ static invar_status run_docs(inv_session *s)
 {
 	const inv_command *c;
 	const char *kind = s->argument[0];
-	invar_status st = inv_check_word(s, "KIND", s->command->words, kind);
+	invar_status st = inv_check_word("KIND", s->command->words, kind);
 
 	if (st != INVAR_OK)
 		return st;
 	if (strcmp(kind, "man") == 0)
 		return print_man(s);
 	if (s->arguments > 1)
-		return inv_fault(s, INVAR_E_USE,
-		                 "unexpected argument '%s': only man takes a COMMAND",
-		                 s->argument[1]);
+		return inv_fail(INVAR_E_USE, "unexpected argument '%s': only man takes a COMMAND",
+		                s->argument[1]);
 	if (strcmp(kind, "markdown") == 0)
 		inv_docs_markdown(stdout);
 	else if (strcmp(kind, "bash") == 0)
@@ -60,7 +59,7 @@ static invar_status run_docs(inv_session *s)
 	else if (strcmp(kind, "augmentations") == 0)
 		return inv_augmentations_markdown(s, stdout);
 	else if (strcmp(kind, "recipe-schema") == 0)
-		return inv_print_recipe_schema(s, stdout);
+		return inv_print_recipe_schema(stdout);
 	else
 		for (size_t k = 0; (c = inv_command_at(k)); k++)
 			puts(c->name);

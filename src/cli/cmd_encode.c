@@ -147,7 +147,7 @@ static invar_status forecast(inv_session *s, invar_encoder *e, const invar_datas
 	invar_figures_free(figures);
 	inv_term_clear(s->term);
 	if (s->common->json)
-		return inv_print_json(s, estimate_json(s, &found));
+		return inv_print_json(estimate_json(s, &found));
 	print_estimate(s, &found);
 	return INVAR_OK;
 }
@@ -235,10 +235,9 @@ static invar_status tell_result(inv_session *s, const char *output, const char *
 	invar_status st = inv_bank_open(s->ctx, output, &b);
 
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",
-		                                 inv_name_json(output), "encoder", name, "width",
-		                                 (json_int_t)invar_bank_dim(b), "splits",
-		                                 splits_json(b)));
+		st = inv_print_json(json_pack(
+			"{s:o, s:s, s:I, s:o}", "bank", inv_name_json(output), "encoder", name, "width",
+			(json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
 	if (st == INVAR_OK) {
 		tell_next(s, output, b);
 		inv_term_close(s->term);
@@ -260,15 +259,14 @@ static invar_status run_encode(inv_session *s)
 	char name[64];
 	invar_status st;
 
-	if ((st = inv_need(s, output, "the output folder is missing: -o BANK")) != INVAR_OK ||
+	if ((st = inv_need(output, "the output folder is missing: -o BANK")) != INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = encode(s, name, sizeof name);
 	if (st == INVAR_E_CANCELLED && !dry)
-		return inv_fault(
-			s, st,
-			"interrupted; finished work is kept in %s, and the same command resumes it",
+		return inv_fail(
+			st, "interrupted; finished work is kept in %s, and the same command resumes it",
 			output);
 	return st == INVAR_OK && !dry ? tell_result(s, output, name) : st;
 }

@@ -126,16 +126,16 @@ static char *title_of(const char *path)
 }
 
 /* Finds out before the work whether the adapter's file can be replaced. */
-static invar_status check_certify(inv_session *s, const invar_adapter *e)
+static invar_status check_certify(const invar_adapter *e)
 {
 	const char *path = invar_adapter_path(e);
 
 	if (access(path, W_OK) != 0)
-		return inv_fault(s, INVAR_E_IO,
-		                 "%s: is write-protected, so --certify cannot add "
-		                 "to it",
-		                 path);
-	return inv_check_writable(s, path);
+		return inv_fail(INVAR_E_IO,
+		                "%s: is write-protected, so --certify cannot add "
+		                "to it",
+		                path);
+	return inv_check_writable(path);
 }
 
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
@@ -145,8 +145,8 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 	if (st != INVAR_OK)
 		return st;
 	if (!(c->title[i] = title_of(path)))
-		return inv_no_memory(s);
-	if (inv_flag(s, "certify") && (st = check_certify(s, c->adapter[i])) != INVAR_OK)
+		return inv_no_memory();
+	if (inv_flag(s, "certify") && (st = check_certify(c->adapter[i])) != INVAR_OK)
 		return st;
 	c->is_run[i] = inv_path_is_folder(path);
 	/* Fails before the work if the file cannot be extended. */
@@ -184,7 +184,7 @@ static invar_status write_table(inv_session *s, const invar_results *r, FILE *ou
 	bool written = t && inv_table_write(t, inv_text(s, "format"), out);
 
 	inv_table_free(t);
-	return written ? INVAR_OK : inv_no_memory(s);
+	return written ? INVAR_OK : inv_no_memory();
 }
 
 /* Is the file a table, rather than the document? */
@@ -198,10 +198,10 @@ static invar_status save_table(inv_session *s, const invar_results *r, const cha
 	char *text = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);
-	invar_status st = f ? write_table(s, r, f) : inv_no_memory(s);
+	invar_status st = f ? write_table(s, r, f) : inv_no_memory();
 
 	if (f && fclose(f) != 0 && st == INVAR_OK)
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(s->ctx, path, text, bytes);
 	free(text);
@@ -224,7 +224,7 @@ static invar_status show_results(inv_session *s, const invar_results *r)
 static invar_status draw_results(inv_session *s, const invar_results *r)
 {
 	inv_figures all = {0};
-	invar_status st = inv_figures_add(s, &all, r);
+	invar_status st = inv_figures_add(&all, r);
 
 	if (st == INVAR_OK)
 		st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
@@ -311,7 +311,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 {
 	invar_results *results = NULL;
 	invar_status st = check_output(s);
-	char sentence[sizeof s->fault];
+	char sentence[1024];
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
@@ -323,7 +323,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 	if (st == INVAR_OK)
 		st = conclude(s, c, results);
 	else if (conclude(s, c, results) == INVAR_OK)
-		inv_fault(s, st, "%s", sentence); /* as it was before anything else was done */
+		inv_fail(st, "%s", sentence); /* as it was before anything else was done */
 	invar_results_free(results);
 	return st;
 }
@@ -335,7 +335,7 @@ static invar_status run_eval(inv_session *s)
 
 	if (st != INVAR_OK)
 		return st;
-	st = allocate_columns(&c, s->arguments - 1) ? evaluate(s, &c) : inv_no_memory(s);
+	st = allocate_columns(&c, s->arguments - 1) ? evaluate(s, &c) : inv_no_memory();
 	free_columns(&c);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

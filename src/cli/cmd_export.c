@@ -54,9 +54,9 @@ static invar_status check_encoder(inv_session *s)
 
 	if (!option || inv_text(s, "with-encoder"))
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE,
-	                 "--%s is about the encoder of --with-encoder, which is missing",
-	                 option);
+	return inv_fail(INVAR_E_USE,
+	                "--%s is about the encoder of --with-encoder, which is missing",
+	                option);
 }
 
 static invar_status check_output(inv_session *s)
@@ -73,8 +73,8 @@ static invar_status take_card(inv_session *s)
 	if (!inv_flag(s, "card"))
 		return INVAR_OK;
 	if (inv_options_is_set(s->options, "format") && !is_card(s))
-		return inv_fault(s, INVAR_E_USE, "--card and --format %s differ; use only one",
-		                 inv_text(s, "format"));
+		return inv_fail(INVAR_E_USE, "--card and --format %s differ; use only one",
+		                inv_text(s, "format"));
 	return invar_options_set(s->options, "format", "card");
 }
 
@@ -86,9 +86,9 @@ static invar_status report(inv_session *s, const invar_adapter *e)
 
 	if (s->common->json)
 		return inv_print_json(
-			s, json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_name_json(path),
-		                 "format", inv_text(s, "format"), "bytes", bytes, "input_dim",
-		                 invar_adapter_input(e), "output_dim", invar_adapter_output(e)));
+			json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_name_json(path), "format",
+		              inv_text(s, "format"), "bytes", bytes, "input_dim",
+		              invar_adapter_input(e), "output_dim", invar_adapter_output(e)));
 	inv_term_say(s->term, "%s is written: %s, %lld bytes", path, inv_text(s, "format"),
 	             (long long)bytes);
 	return INVAR_OK;
@@ -102,7 +102,7 @@ static invar_status run_export(inv_session *s)
 	invar_adapter *e = NULL;
 	invar_status st;
 
-	INV_TRY(inv_need(s, inv_text(s, "output"), "the output file is missing: -o FILE"));
+	INV_TRY(inv_need(inv_text(s, "output"), "the output file is missing: -o FILE"));
 	INV_TRY(take_card(s));
 	INV_TRY(check_encoder(s));
 	INV_TRY(check_output(s));

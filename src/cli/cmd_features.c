@@ -46,7 +46,6 @@ static invar_status tell_result(inv_session *s, invar_encoder *e, const uint64_t
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s,
 			json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
 		              invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
 		              (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
@@ -82,11 +81,11 @@ static invar_status run_features(inv_session *s)
 	uint64_t shape[4];
 	invar_status st;
 
-	if ((st = inv_need(s, output, "the output file is missing: -o OUT.npy")) != INVAR_OK)
+	if ((st = inv_need(output, "the output file is missing: -o OUT.npy")) != INVAR_OK)
 		return st;
 	if (s->common->json && strcmp(output, "-") == 0)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--json and '-o -' both write to standard output; use only one");
+		return inv_fail(INVAR_E_USE,
+		                "--json and '-o -' both write to standard output; use only one");
 	if ((st = check_output(s, output)) == INVAR_OK)
 		st = inv_session_start(s);
 	if (st == INVAR_OK)

@@ -28,12 +28,12 @@ static invar_status run_help(inv_session *s)
 	}
 	c = inv_command_find(s->argument[0]);
 	if (!c)
-		return inv_help_unknown(s, s->argument[0]);
+		return inv_help_unknown(s->argument[0]);
 	if (s->arguments > 1 && !c->words)
-		return inv_fault(s, INVAR_E_USE, "%s has no actions; use invar help %s", c->name,
-		                 c->name);
+		return inv_fail(INVAR_E_USE, "%s has no actions; use invar help %s", c->name,
+		                c->name);
 	if (s->arguments > 1 &&
-	    (st = inv_check_word(s, "ACTION", c->words, s->argument[1])) != INVAR_OK)
+	    (st = inv_check_word("ACTION", c->words, s->argument[1])) != INVAR_OK)
 		return st;
 	inv_help_command(c, stdout, inv_term_columns());
 	return INVAR_OK;

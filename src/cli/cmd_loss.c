@@ -163,7 +163,7 @@ static invar_status take_list(inv_session *s, const char *name, const char *cons
 	if (!count)
 		return INVAR_OK;
 	if (!(list = calloc(count + 1, sizeof *list)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (size_t i = 0; i < count; i++)
 		list[i] = inv_options_text(s->options, name, i);
 	*out = list;
@@ -263,13 +263,13 @@ static invar_status check_option(inv_session *s, const char *name, const char *k
 
 	for (size_t i = 0; i < sizeof only / sizeof *only; i++)
 		if (strcmp(only[i].option, name) == 0 && strcmp(only[i].kind, kind) != 0)
-			return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", name,
-			                 only[i].kind, kind);
+			return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name,
+			                only[i].kind, kind);
 	if (is_sw && !is_of_sw(name))
-		return inv_fault(s, INVAR_E_USE, "--%s is not an option of sw", name);
+		return inv_fail(INVAR_E_USE, "--%s is not an option of sw", name);
 	if (!is_sw && other_kinds(s, name, kind, list))
-		return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", name, list,
-		                 kind);
+		return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name, list,
+		                kind);
 	return INVAR_OK;
 }
 
@@ -295,7 +295,7 @@ static invar_status check_weights(inv_session *s, const loss_values *v)
 
 	if (!name || v->decoder)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "--%s needs --decoder", name);
+	return inv_fail(INVAR_E_USE, "--%s needs --decoder", name);
 }
 
 /* ---- Losses ---------------------------------------------------------------- */
@@ -319,7 +319,7 @@ static void close_inputs(loss_inputs *in)
 	inv_draws_free(&in->draws);
 }
 
-static invar_status check_clean(inv_session *s, const loss_inputs *in)
+static invar_status check_clean(const loss_inputs *in)
 {
 	uint32_t d = invar_adapter_input(in->adapter);
 	const inv_given_array *clean = &in->clean;
@@ -327,16 +327,16 @@ static invar_status check_clean(inv_session *s, const loss_inputs *in)
 	if (!clean->array)
 		return INVAR_OK;
 	if (clean->array->h.rank != 2)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
-		                 clean->path, clean->shape, d);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
+		                clean->path, clean->shape, d);
 	if (clean->array->h.shape[1] != d)
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but the adapter %s takes features of width %u",
-		                 clean->path, clean->shape, invar_adapter_path(in->adapter), d);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but the adapter %s takes features of width %u",
+		                clean->path, clean->shape, invar_adapter_path(in->adapter), d);
 	return INVAR_OK;
 }
 
-static invar_status check_views(inv_session *s, const loss_inputs *in)
+static invar_status check_views(const loss_inputs *in)
 {
 	const uint64_t *shape, *clean;
 	const inv_given_array *views = &in->views;
@@ -346,33 +346,32 @@ static invar_status check_views(inv_session *s, const loss_inputs *in)
 	shape = views->array->h.shape;
 	if (views->array->h.rank != 2 || shape[0] % 2 ||
 	    shape[1] != invar_adapter_input(in->adapter))
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
-		                 "pair",
-		                 views->path, views->shape, invar_adapter_input(in->adapter));
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
+		                "pair",
+		                views->path, views->shape, invar_adapter_input(in->adapter));
 	clean = in->clean.array ? in->clean.array->h.shape : NULL;
 	if (clean && 2 * clean[0] != shape[0])
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but with %s of shape %s it must have %llu rows",
-		                 views->path, views->shape, in->clean.path, in->clean.shape,
-		                 2 * (unsigned long long)clean[0]);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but with %s of shape %s it must have %llu rows",
+		                views->path, views->shape, in->clean.path, in->clean.shape,
+		                2 * (unsigned long long)clean[0]);
 	return INVAR_OK;
 }
 
 /* Vicinal rows have the shape of the clean ones, the origin that of one row. */
-static invar_status check_keep(inv_session *s, const loss_inputs *in)
+static invar_status check_keep(const loss_inputs *in)
 {
 	const uint64_t *clean = in->clean.array->h.shape;
 	const inv_given_array *v = &in->vicinal, *m = &in->origin;
 
 	if (v->array &&
 	    (v->array->h.rank != 2 || memcmp(v->array->h.shape, clean, 2 * sizeof *clean) != 0))
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but must have that of %s, %s", v->path, v->shape,
-		                 in->clean.path, in->clean.shape);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must have that of %s, %s",
+		                v->path, v->shape, in->clean.path, in->clean.shape);
 	if (m->array && (m->array->h.rank != 1 || m->array->h.shape[0] != clean[1]))
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]",
-		                 m->path, m->shape, (unsigned long long)clean[1]);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]", m->path,
+		                m->shape, (unsigned long long)clean[1]);
 	return INVAR_OK;
 }
 
@@ -383,10 +382,10 @@ static invar_status load_keep(inv_session *s, const loss_values *v, loss_inputs 
 	if (st == INVAR_OK)
 		st = inv_array_look(s, v->origin, &in->origin);
 	if (st == INVAR_OK && in->clean.array)
-		st = check_keep(s, in);
+		st = check_keep(in);
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &in->vicinal);
-	return st == INVAR_OK ? inv_array_take(s, &in->origin) : st;
+		st = inv_array_take(&in->vicinal);
+	return st == INVAR_OK ? inv_array_take(&in->origin) : st;
 }
 
 static invar_status load_arrays(inv_session *s, const loss_values *v, loss_inputs *in)
@@ -396,16 +395,16 @@ static invar_status load_arrays(inv_session *s, const loss_values *v, loss_input
 	if (st == INVAR_OK)
 		st = inv_array_look(s, v->views, &in->views);
 	if (st == INVAR_OK)
-		st = check_clean(s, in);
+		st = check_clean(in);
 	if (st == INVAR_OK)
-		st = check_views(s, in);
+		st = check_views(in);
 	if (st == INVAR_OK && in->clean.array)
 		st = inv_augs_load(s, v->aug, &in->clean, &in->augs);
 	if (st == INVAR_OK)
 		st = load_keep(s, v, in);
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &in->clean);
-	return st == INVAR_OK ? inv_array_take(s, &in->views) : st;
+		st = inv_array_take(&in->clean);
+	return st == INVAR_OK ? inv_array_take(&in->views) : st;
 }
 
 /* Given directions determine the number of projections. */
@@ -456,14 +455,14 @@ end:
 
 static invar_status check_needs(inv_session *s, const loss_values *v)
 {
-	invar_status st = inv_need(s, v->adapter, "the adapter is missing: --adapter FILE");
+	invar_status st = inv_need(v->adapter, "the adapter is missing: --adapter FILE");
 
 	if (st == INVAR_OK && v->views && v->aug)
-		return inv_fault(s, INVAR_E_USE, "--views and --aug cannot be used together");
+		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
 	if (st == INVAR_OK && !v->views)
-		st = inv_need(s, v->clean, "the clean features are missing: --clean X.npy");
+		st = inv_need(v->clean, "the clean features are missing: --clean X.npy");
 	if (st == INVAR_OK && v->views && v->decoder)
-		st = inv_need(s, v->clean, "--decoder needs the clean features: --clean X.npy");
+		st = inv_need(v->clean, "--decoder needs the clean features: --clean X.npy");
 	return st == INVAR_OK ? check_weights(s, v) : st;
 }
 
@@ -491,7 +490,7 @@ static invar_status compute_loss(inv_session *s, const loss_values *v)
 /* ---- The command --------------------------------------------------------------------- */
 
 /* The kinds of the library, and sw; which of them is a matter of the argument. */
-static invar_status check_kind(inv_session *s, const char *kind)
+static invar_status check_kind(const char *kind)
 {
 	char kinds[KINDS];
 	size_t fill = 0;
@@ -500,7 +499,7 @@ static invar_status check_kind(inv_session *s, const char *kind)
 	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
 		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
 	snprintf(kinds + fill, sizeof kinds - fill, "sw");
-	return inv_check_word(s, "KIND", kinds, kind);
+	return inv_check_word("KIND", kinds, kind);
 }
 
 static void read_list(inv_session *s, const char *const *list)
@@ -551,7 +550,7 @@ static invar_status run_loss(inv_session *s)
 	loss_values v = {0};
 	invar_status st;
 
-	if ((st = check_kind(s, kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
+	if ((st = check_kind(kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
 		return st;
 	if ((st = take_values(s, &v)) == INVAR_OK)
 		st = compute_kind(s, &v, kind);

@@ -53,11 +53,11 @@ static const invar_option own[] = {
 
 static invar_status refuse_weights(inv_session *s, const char *why)
 {
-	return inv_fault(s, INVAR_E_USE,
-	                 "--weights %s %s: give a number above 0 for each of the %zu %s, "
-	                 "separated by commas",
-	                 inv_text(s, "weights"), why, s->arguments,
-	                 inv_noun(s->arguments, "adapter", "adapters"));
+	return inv_fail(INVAR_E_USE,
+	                "--weights %s %s: give a number above 0 for each of the %zu %s, "
+	                "separated by commas",
+	                inv_text(s, "weights"), why, s->arguments,
+	                inv_noun(s->arguments, "adapter", "adapters"));
 }
 
 /* Fills weight [s->arguments]. */
@@ -91,13 +91,12 @@ static invar_status check_output(inv_session *s)
 static invar_status report(inv_session *s, const invar_adapter *merged)
 {
 	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output",
-		                                   inv_name_json(inv_text(s, "output")),
-		                                   "input_dim", invar_adapter_input(merged),
-		                                   "hidden", invar_adapter_hidden(merged),
-		                                   "output_dim", invar_adapter_output(merged),
-		                                   "residual", invar_adapter_residual(merged),
-		                                   "unit", invar_adapter_unit(merged)));
+		return inv_print_json(
+			json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output",
+		              inv_name_json(inv_text(s, "output")), "input_dim",
+		              invar_adapter_input(merged), "hidden", invar_adapter_hidden(merged),
+		              "output_dim", invar_adapter_output(merged), "residual",
+		              invar_adapter_residual(merged), "unit", invar_adapter_unit(merged)));
 	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s%s", inv_text(s, "output"),
 	             invar_adapter_input(merged), invar_adapter_hidden(merged),
 	             invar_adapter_output(merged),
@@ -131,7 +130,7 @@ static invar_status run_merge(inv_session *s)
 	double *weight = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "output"),
+	if ((st = inv_need(inv_text(s, "output"),
 	                   "the file for the result is missing: -o OUT.safetensors")) !=
 	        INVAR_OK ||
 	    (st = check_output(s)) != INVAR_OK)
@@ -139,7 +138,7 @@ static invar_status run_merge(inv_session *s)
 	adapters = calloc(s->arguments, sizeof *adapters);
 	weight = calloc(s->arguments, sizeof *weight);
 	if (!adapters || !weight)
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK && inv_text(s, "weights"))
 		st = read_weights(s, weight);
 	if (st == INVAR_OK && (st = inv_session_start(s)) == INVAR_OK)

@@ -139,11 +139,10 @@ static invar_status convert(inv_session *s)
 		return st;
 	st = inv_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
-		st =
-			inv_print_json(s, json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
-		                                "format", inv_weights_format_name(w), "key",
-		                                inv_name_json(inv_weights_key(w)), "tensors",
-		                                (json_int_t)inv_weights_count(w)));
+		st = inv_print_json(json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
+		                              "format", inv_weights_format_name(w), "key",
+		                              inv_name_json(inv_weights_key(w)), "tensors",
+		                              (json_int_t)inv_weights_count(w)));
 	if (st == INVAR_OK)
 		inv_term_say(s->term, "%s has %zu %s from %s", to, inv_weights_count(w),
 		             inv_noun(inv_weights_count(w), "tensor", "tensors"), from);
@@ -193,16 +192,16 @@ static invar_status check_use(inv_session *s, size_t action)
 	static const char common[] = "json|quiet|verbose|threads|seed|help|version|";
 
 	if (s->arguments != actions[action].files + 1)
-		return inv_fault(s, INVAR_E_USE, "%s takes %s", actions[action].name,
-		                 actions[action].files ? actions[action].needs : "no arguments");
+		return inv_fail(INVAR_E_USE, "%s takes %s", actions[action].name,
+		                actions[action].files ? actions[action].needs : "no arguments");
 	for (size_t i = 0; i < invar_options_count(s->options); i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
 		if (inv_options_is_set(s->options, name) && !is_listed(common, name) &&
 		    !is_listed(actions[action].takes, name) &&
 		    !(actions[action].opens && !is_own(name)))
-			return inv_fault(s, INVAR_E_USE, "%s does not take --%s", actions[action].name,
-			                 name);
+			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name,
+			                name);
 	}
 	return INVAR_OK;
 }
@@ -211,7 +210,7 @@ static invar_status run_models(inv_session *s)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
-	invar_status st = inv_check_word(s, "ACTION", s->command->words, s->argument[0]);
+	invar_status st = inv_check_word("ACTION", s->command->words, s->argument[0]);
 
 	if (st != INVAR_OK)
 		return st;

@@ -82,8 +82,8 @@ static invar_status check_split(inv_session *s, const invar_bank *bank, const ch
 {
 	if (inv_bank_has_split(bank, split))
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "--%s %s: %s has no such split", option, split,
-	                 s->argument[0]);
+	return inv_fail(INVAR_E_USE, "--%s %s: %s has no such split", option, split,
+	                s->argument[0]);
 }
 
 static invar_status check_bank(inv_session *s, const invar_bank *bank)
@@ -99,9 +99,9 @@ static invar_status check_bank(inv_session *s, const invar_bank *bank)
 		return st;
 	copies = invar_bank_copies(bank, split);
 	if (copy >= copies)
-		return inv_fault(s, INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0",
-		                 copy, split, s->argument[0], (unsigned)copies,
-		                 copies == 1 ? "copy" : "copies");
+		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0",
+		                copy, split, s->argument[0], (unsigned)copies,
+		                copies == 1 ? "copy" : "copies");
 	return INVAR_OK;
 }
 
@@ -112,11 +112,11 @@ static invar_status check_adapter(inv_session *s, const invar_adapter *adapter,
 
 	if (invar_adapter_input(adapter) == dim && invar_adapter_output(adapter) == dim)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_MISMATCH,
-	                 "%s maps %u features to %u, but an index of the bank's %u features "
-	                 "needs codes of the same width",
-	                 s->argument[1], invar_adapter_input(adapter),
-	                 invar_adapter_output(adapter), dim);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s maps %u features to %u, but an index of the bank's %u features "
+	                "needs codes of the same width",
+	                s->argument[1], invar_adapter_input(adapter),
+	                invar_adapter_output(adapter), dim);
 }
 
 typedef struct opened {
@@ -180,10 +180,10 @@ static void close_all(opened *all)
 static invar_status check_output(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
-	invar_status st = inv_need(s, output, "the file for the sheet is missing: -o FILE");
+	invar_status st = inv_need(output, "the file for the sheet is missing: -o FILE");
 
 	if (st == INVAR_OK)
-		st = inv_need(s, inv_text(s, "data"), "the images are missing: --data DATASET");
+		st = inv_need(inv_text(s, "data"), "the images are missing: --data DATASET");
 	if (st != INVAR_OK)
 		return st;
 	inv_reads_all(s, s->argument[0], "the features");

@@ -51,17 +51,17 @@ typedef struct documents {
 } documents;
 
 /* Takes r. */
-static invar_status add_document(inv_session *s, documents *d, invar_results *r)
+static invar_status add_document(documents *d, invar_results *r)
 {
 	invar_results **grown = realloc(d->one, (d->count + 1) * sizeof *grown);
 
 	if (!grown) {
 		invar_results_free(r);
-		return inv_no_memory(s);
+		return inv_no_memory();
 	}
 	d->one = grown;
 	d->one[d->count++] = r;
-	return inv_figures_add(s, &d->figures, r);
+	return inv_figures_add(&d->figures, r);
 }
 
 static invar_status read_run(inv_session *s, documents *d, const char *run)
@@ -72,7 +72,7 @@ static invar_status read_run(inv_session *s, documents *d, const char *run)
 
 		if (st != INVAR_OK || !r)
 			return st;
-		if ((st = add_document(s, d, r)) != INVAR_OK)
+		if ((st = add_document(d, r)) != INVAR_OK)
 			return st;
 	}
 }
@@ -82,7 +82,7 @@ static invar_status read_file(inv_session *s, documents *d, const char *path)
 	invar_results *r = NULL;
 	invar_status st = invar_results_open(s->ctx, path, &r);
 
-	return st == INVAR_OK ? add_document(s, d, r) : st;
+	return st == INVAR_OK ? add_document(d, r) : st;
 }
 
 static invar_status read_documents(inv_session *s, documents *d)
@@ -95,8 +95,7 @@ static invar_status read_documents(inv_session *s, documents *d)
 		                                        : read_file(s, d, s->argument[i]);
 	}
 	if (st == INVAR_OK && !d->figures.count)
-		st =
-			inv_fault(s, INVAR_E_USE, "%s has nothing to draw; 'invar eval' measures a run",
+		st = inv_fail(INVAR_E_USE, "%s has nothing to draw; 'invar eval' measures a run",
 		              s->argument[0]);
 	return st;
 }
@@ -144,8 +143,8 @@ static invar_status choose(inv_session *s, inv_figures *all)
 	if (!wanted)
 		return INVAR_OK;
 	if (!(names = list_names(all)))
-		return inv_no_memory(s);
-	st = inv_check_word(s, "--figure", names, wanted);
+		return inv_no_memory();
+	st = inv_check_word("--figure", names, wanted);
 	free(names);
 	return st;
 }
@@ -165,9 +164,8 @@ static invar_status print_json(inv_session *s, const inv_figures *all)
 	for (size_t i = 0; i < all->count; i++)
 		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
 		                                      "title", all->one[i].figure.title));
-	return inv_print_json(s, json_pack("{s:o*, s:o}", "output",
-	                                   output ? inv_name_json(output) : NULL, "figures",
-	                                   list));
+	return inv_print_json(json_pack(
+		"{s:o*, s:o}", "output", output ? inv_name_json(output) : NULL, "figures", list));
 }
 
 static void print_names(const inv_figures *all)
@@ -185,8 +183,8 @@ static invar_status draw(inv_session *s, const inv_figures *all)
 	if (!is_picture_name(output))
 		return inv_figures_save(s, all, output, force, dark);
 	if (all->count > 1)
-		return inv_fault(
-			s, INVAR_E_USE,
+		return inv_fail(
+			INVAR_E_USE,
 			"there are %zu figures for one file; choose one with --figure, or give "
 			"a folder to -o (without -o their names are listed)",
 			all->count);

@@ -70,9 +70,9 @@ static invar_status check_runs(inv_session *s)
 {
 	for (size_t i = 0; i < s->arguments; i++)
 		if (!inv_path_is_folder(s->argument[i]))
-			return inv_fault(s, INVAR_E_USE,
-			                 "%s is not a run; give a folder that 'invar train' has filled",
-			                 s->argument[i]);
+			return inv_fail(INVAR_E_USE,
+			                "%s is not a run; give a folder that 'invar train' has filled",
+			                s->argument[i]);
 	return INVAR_OK;
 }
 
@@ -116,7 +116,7 @@ static invar_status run_report(inv_session *s)
 		return st;
 	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
 	                               : inv_path(s->argument[0], INV_RUN_REPORT);
-	st = output ? write_report(s, output) : inv_no_memory(s);
+	st = output ? write_report(s, output) : inv_no_memory();
 	free(output);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

@@ -76,20 +76,19 @@ static const invar_option own[] = {
 
 static invar_status read_recipe(inv_session *s, inv_study **out)
 {
-	char message[INV_MESSAGE] = "";
 	const char *text;
 	inv_node *tree;
-	invar_status st = inv_yaml_load(s->argument[0], &tree, message);
+	invar_status st = inv_yaml_load(s->argument[0], &tree);
 
 	if (st != INVAR_OK)
-		return inv_study_fault(s, st, message);
+		return inv_study_spelled(st);
 	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
-		if ((st = inv_recipe_set(s, tree, text)) != INVAR_OK) {
+		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
 			inv_node_free(tree);
 			return st;
 		}
-	st = inv_study_new(tree, s->argument[0], inv_text(s, "output"), out, message);
-	return inv_study_fault(s, st, message);
+	st = inv_study_new(tree, s->argument[0], inv_text(s, "output"), out);
+	return inv_study_spelled(st);
 }
 
 /* ---- Running ----------------------------------------------------------------------------
@@ -102,8 +101,7 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 
 	inv_term_clear(s->term);
 	if (j->tables)
-		st =
-			inv_study_print_file(s, j->study, s->common->json ? "table.json" : "table.txt");
+		st = inv_study_print_file(j->study, s->common->json ? "table.json" : "table.txt");
 	if (st != INVAR_OK)
 		return st;
 	if (!j->ran && !j->failures)
@@ -115,7 +113,7 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 	else if (j->study->reports && j->tables)
 		inv_term_say(s->term, "%s: has no page, as no adapter was trained",
 		             j->study->folder);
-	return inv_study_tell_failures(s, j);
+	return inv_study_tell_failures(j);
 }
 
 static invar_status run_study(inv_session *s, const inv_study *study)
@@ -149,9 +147,9 @@ static invar_status run_recipe(inv_session *s)
 	if (inv_flag(s, "print-defaults"))
 		return inv_print_recipe(s, stdout);
 	if (!s->arguments)
-		return inv_fault(s, INVAR_E_USE,
-		                 "the recipe is missing: invar run RECIPE.yaml; --print-defaults "
-		                 "prints one to start from");
+		return inv_fail(INVAR_E_USE,
+		                "the recipe is missing: invar run RECIPE.yaml; --print-defaults "
+		                "prints one to start from");
 	if (!inv_flag(s, "dry-run") &&
 	    (st = inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks"))) != INVAR_OK)
 		return st;

@@ -82,7 +82,7 @@ static invar_status print_json(inv_session *s, const invar_bank *b, const subset
 		                                      "distance", c->distance[i]));
 	}
 	return inv_print_json(
-		s, json_pack("{s:s, s:o}", "split", inv_text(s, "split"), "classes", list));
+		json_pack("{s:s, s:o}", "split", inv_text(s, "split"), "classes", list));
 }
 
 static invar_status choose(inv_session *s, const invar_bank *b, subset *c)
@@ -92,7 +92,7 @@ static invar_status choose(inv_session *s, const invar_bank *b, subset *c)
 	c->label = calloc(c->count, sizeof *c->label);
 	c->distance = calloc(c->count, sizeof *c->distance);
 	if (!c->label || !c->distance)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	st = inv_subset(b, inv_text(s, "split"), c->count, c->label, c->distance);
 	if (st != INVAR_OK)
 		return st;

@@ -82,11 +82,11 @@ static invar_status explain_interrupt(inv_session *s)
 	char source[WORD], word[WORD];
 
 	if (!inv_run_is_begun(output, inv_flag(s, "force")))
-		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
+		return inv_fail(INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
-	return inv_fault(s, INVAR_E_CANCELLED,
-	                 "interrupted; 'invar train %s -o %s --resume' resumes it", source,
-	                 inv_shell_word(output, word, sizeof word));
+	return inv_fail(INVAR_E_CANCELLED,
+	                "interrupted; 'invar train %s -o %s --resume' resumes it", source,
+	                inv_shell_word(output, word, sizeof word));
 }
 
 /* What run.json says of the trial; NULL if there was none. Gives. */
@@ -105,8 +105,7 @@ static json_t *trial_of(const char *run)
  * The last line of the log, with the number of epochs for the index of the last one, and
  * the trial.
  */
-static invar_status print_summary(inv_session *s, const char *run, const char *adapter,
-                                  const char *log)
+static invar_status print_summary(const char *run, const char *adapter, const char *log)
 {
 	json_t *trial = trial_of(run);
 	json_t *last = inv_last_json_line(log);
@@ -123,7 +122,7 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 	if (trial && document)
 		json_object_set(document, "trial", trial);
 	json_decref(trial);
-	return inv_print_json(s, document);
+	return inv_print_json(document);
 }
 
 static invar_status tell_result(inv_session *s, const char *bank, const char *run)
@@ -135,9 +134,9 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	char from[WORD], to[WORD], list[WORD];
 
 	if (!adapter || !log)
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	else if (s->common->json)
-		st = print_summary(s, run, adapter, log);
+		st = print_summary(run, adapter, log);
 	if (st == INVAR_OK) {
 		inv_term_say(s->term, "%s is finished; next: invar eval %s %s%s%s", adapter,
 		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
@@ -159,15 +158,15 @@ static invar_status try_first(inv_session *s, const invar_bank *bank)
 	if (!inv_flag(s, "trial") || inv_flag(s, "resume"))
 		return INVAR_OK;
 	if (s->arguments > 1)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--trial is measured on the copies of one bank, not of %zu",
-		                 s->arguments);
+		return inv_fail(INVAR_E_USE,
+		                "--trial is measured on the copies of one bank, not of %zu",
+		                s->arguments);
 	st = invar_run_check_new(inv_text(s, "output"), inv_flag(s, "force"));
 	if (st == INVAR_OK)
 		st = invar_trial(bank, s->options, &r);
 	if (st == INVAR_OK && !s->common->json && !s->common->quiet) {
 		inv_term_clear(s->term);
-		st = inv_print_trial(s, r);
+		st = inv_print_trial(r);
 	}
 	if (st == INVAR_OK)
 		st = invar_trial_settle(r, s->options);
@@ -178,7 +177,7 @@ static invar_status try_first(inv_session *s, const invar_bank *bank)
 static invar_status train_on_banks(inv_session *s)
 {
 	invar_bank **bank = calloc(s->arguments, sizeof *bank);
-	invar_status st = bank ? INVAR_OK : inv_no_memory(s);
+	invar_status st = bank ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
 		st = invar_bank_open(s->ctx, s->argument[i], s->options, &bank[i]);
@@ -217,11 +216,11 @@ static invar_status check_source(inv_session *s)
 	const char *images = inv_text(s, "images");
 
 	if (images && s->arguments)
-		return inv_fault(s, INVAR_E_USE,
-		                 "give a bank or --images, not both: %s and --images %s",
-		                 s->argument[0], images);
+		return inv_fail(INVAR_E_USE,
+		                "give a bank or --images, not both: %s and --images %s",
+		                s->argument[0], images);
 	if (!images && !s->arguments)
-		return inv_fault(s, INVAR_E_USE, "BANK is missing, or --images DATASET instead");
+		return inv_fail(INVAR_E_USE, "BANK is missing, or --images DATASET instead");
 	return INVAR_OK;
 }
 
@@ -242,7 +241,7 @@ static invar_status run_train(inv_session *s)
 	invar_status st;
 
 	if ((st = check_source(s)) != INVAR_OK ||
-	    (st = inv_need(s, output, "the output folder is missing: -o RUN")) != INVAR_OK ||
+	    (st = inv_need(output, "the output folder is missing: -o RUN")) != INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;

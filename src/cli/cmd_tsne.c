@@ -98,18 +98,17 @@ static invar_status look_at_array(inv_session *s, tsne_call *c, size_t i)
 		return st;
 	shape = a->array->h.shape;
 	if (a->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-		                 a->path, a->shape);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
+		                a->path, a->shape);
 	if (i && shape[1] != c->dim)
-		return inv_fault(
-			s, INVAR_E_MISMATCH,
-			"%s has shape %s and %s has shape %s, but arrays that are embedded "
-			"together need the same width",
-			c->in[0].path, c->in[0].shape, a->path, a->shape);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s and %s has shape %s, but arrays that are embedded "
+		                "together need the same width",
+		                c->in[0].path, c->in[0].shape, a->path, a->shape);
 	c->dim = (uint32_t)shape[1];
 	c->rows[i] = shape[0];
 	c->total += shape[0];
-	return (c->titles[i] = title_of(a->path)) ? INVAR_OK : inv_no_memory(s);
+	return (c->titles[i] = title_of(a->path)) ? INVAR_OK : inv_no_memory();
 }
 
 /* Several arrays are copied one behind the other; one alone stays where it is. */
@@ -119,12 +118,12 @@ static invar_status take_arrays(inv_session *s, tsne_call *c)
 	invar_status st;
 
 	if (s->arguments == 1)
-		return inv_array_take(s, &c->in[0]);
+		return inv_array_take(&c->in[0]);
 	if (c->total > SIZE_MAX / sizeof(float) / c->dim ||
 	    !(c->joined = malloc((size_t)c->total * c->dim * sizeof *c->joined)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (size_t i = 0; i < s->arguments; i++) {
-		if ((st = inv_array_take(s, &c->in[i])) != INVAR_OK)
+		if ((st = inv_array_take(&c->in[i])) != INVAR_OK)
 			return st;
 		memcpy(c->joined + at * c->dim, c->in[i].data,
 		       (size_t)c->rows[i] * c->dim * sizeof *c->joined);
@@ -142,9 +141,9 @@ static invar_status read_labels_of(inv_session *s, const char *path, const char 
 	invar_status st = inv_array_look(s, path, &a);
 
 	if (st == INVAR_OK && (a.array->h.rank != 1 || a.array->h.shape[0] != rows))
-		st = inv_fault(s, INVAR_E_MISMATCH,
-		               "--labels %s has shape %s, but must be [%llu] to label %s", path,
-		               a.shape, (unsigned long long)rows, array);
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "--labels %s has shape %s, but must be [%llu] to label %s", path,
+		              a.shape, (unsigned long long)rows, array);
 	if (st == INVAR_OK)
 		st = inv_npy_read_int(a.array, 0, rows, out);
 	inv_array_drop(&a);
@@ -169,13 +168,12 @@ static invar_status read_labels(inv_session *s, tsne_call *c)
 	if (!files)
 		return INVAR_OK;
 	if (files != 1 && files != s->arguments)
-		return inv_fault(
-			s, INVAR_E_USE,
-			"--labels was given %zu times for %zu arrays; give it once for all "
-			"or once for each",
-			files, s->arguments);
+		return inv_fail(INVAR_E_USE,
+		                "--labels was given %zu times for %zu arrays; give it once for all "
+		                "or once for each",
+		                files, s->arguments);
 	if (!(c->labels = malloc((size_t)c->total * sizeof *c->labels)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++) {
 		const char *path = inv_options_text(s->options, "labels", files == 1 ? 0 : i);
 
@@ -195,7 +193,7 @@ static invar_status read_class_names(inv_session *s, tsne_call *c)
 	bool enough = true;
 
 	if (!f)
-		return path ? inv_fault(s, INVAR_E_IO, "%s: cannot open: %s", path, strerror(errno))
+		return path ? inv_fail(INVAR_E_IO, "%s: cannot open: %s", path, strerror(errno))
 		            : INVAR_OK;
 	while (enough && (length = getline(&line, &size, f)) >= 0) {
 		char **more = realloc(c->classes, (count + 2) * sizeof *more);
@@ -208,7 +206,7 @@ static invar_status read_class_names(inv_session *s, tsne_call *c)
 	}
 	free(line);
 	fclose(f);
-	return enough ? INVAR_OK : inv_no_memory(s);
+	return enough ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- Outputs --------------------------------------------------------------------------
@@ -233,10 +231,10 @@ static invar_status check_output(inv_session *s, const char *path)
 	if (is_picture(path))
 		return inv_figure_check(s, path, force);
 	if (!points && !ends_in(path, ".json"))
-		return inv_fault(s, INVAR_E_USE,
-		                 "-o %s must end in .npy (points), .json (results), .png or .svg "
-		                 "(a plot)",
-		                 path);
+		return inv_fail(INVAR_E_USE,
+		                "-o %s must end in .npy (points), .json (results), .png or .svg "
+		                "(a plot)",
+		                path);
 	return inv_check_output(
 		s, &(inv_output){.option = "-o",
 	                     .path = path,
@@ -247,7 +245,7 @@ static invar_status check_output(inv_session *s, const char *path)
 static invar_status check_outputs(inv_session *s)
 {
 	const char *path;
-	invar_status st = inv_need(s, inv_options_text(s->options, "output", 0),
+	invar_status st = inv_need(inv_options_text(s->options, "output", 0),
 	                           "the file for the result is missing: -o OUT.npy");
 
 	for (size_t i = 0; i < s->arguments; i++)
@@ -264,7 +262,7 @@ static invar_status check_outputs(inv_session *s)
 static invar_status draw_points(inv_session *s, const invar_results *r, const char *path)
 {
 	inv_figures figures = {0};
-	invar_status st = inv_figures_add(s, &figures, r);
+	invar_status st = inv_figures_add(&figures, r);
 
 	if (st == INVAR_OK)
 		st = inv_figure_save(s, &figures.one[0], path, false);
@@ -315,11 +313,10 @@ static invar_status print_json(inv_session *s, const tsne_call *c, const invar_r
 		                                "rows", (json_int_t)c->rows[i]));
 	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++)
 		json_array_append_new(outputs, inv_name_json(path));
-	return inv_print_json(s, json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl",
-	                                   number(r, "tsne.kl"), "iterations",
-	                                   (json_int_t)number(r, "tsne.iterations"), "rows",
-	                                   (json_int_t)c->total, "dim", (json_int_t)c->dim,
-	                                   "inputs", inputs, "outputs", outputs));
+	return inv_print_json(json_pack(
+		"{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", number(r, "tsne.kl"), "iterations",
+		(json_int_t)number(r, "tsne.iterations"), "rows", (json_int_t)c->total, "dim",
+		(json_int_t)c->dim, "inputs", inputs, "outputs", outputs));
 }
 
 static void print_text(const inv_session *s, const tsne_call *c, const invar_results *r)
@@ -352,7 +349,7 @@ static invar_status embed(inv_session *s, tsne_call *c)
 	invar_status st;
 
 	if (!(c->points = malloc((size_t)c->total * 2 * sizeof *c->points)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if ((st = invar_tsne(s->ctx, &in, s->options, c->points, &r)) != INVAR_OK)
 		return st;
 	st = write_outputs(s, c, r);
@@ -392,7 +389,7 @@ static invar_status run_tsne(inv_session *s)
 	c.rows = calloc(s->arguments, sizeof *c.rows);
 	c.titles = calloc(s->arguments, sizeof *c.titles);
 	if (!c.in || !c.rows || !c.titles)
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
 		st = look_at_array(s, &c, i);
 	if (st == INVAR_OK && (st = read_labels(s, &c)) == INVAR_OK &&

@@ -28,17 +28,16 @@ bool inv_path_is_folder(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-invar_status inv_folder_make(inv_session *s, const char *path)
+invar_status inv_folder_make(const char *path)
 {
 	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_path_is_folder(path)))
 		return INVAR_OK;
 	if (errno == EEXIST)
-		return inv_fault(s, INVAR_E_IO, "%s: is a file, expected a folder", path);
-	return inv_fault(s, INVAR_E_IO, "%s: cannot create the folder: %s", path,
-	                 strerror(errno));
+		return inv_fail(INVAR_E_IO, "%s: is a file, expected a folder", path);
+	return inv_fail(INVAR_E_IO, "%s: cannot create the folder: %s", path, strerror(errno));
 }
 
-invar_status inv_check_writable(inv_session *s, const char *path)
+invar_status inv_check_writable(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder =
@@ -46,13 +45,13 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	invar_status st = INVAR_OK;
 
 	if (!folder)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if (inv_path_is_folder(path))
-		st = inv_fault(s, INVAR_E_IO, "%s: is a folder, expected a file", path);
+		st = inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", path);
 	else if (access(folder, F_OK) == 0 && !inv_path_is_folder(folder))
-		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s is not a folder", path, folder);
+		st = inv_fail(INVAR_E_IO, "%s: cannot write: %s is not a folder", path, folder);
 	else if (access(folder, W_OK | X_OK) != 0)
-		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
+		st = inv_fail(INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
 	free(folder);
 	return st;
 }

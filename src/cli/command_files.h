@@ -11,11 +11,10 @@
 /* "folder/name"; gives, free() it. NULL if there is no memory. */
 char *inv_path(const char *folder, const char *name);
 bool inv_path_is_folder(const char *path);
-invar_status inv_folder_make(inv_session *s,
-                             const char *path); /* not an error if it exists */
+invar_status inv_folder_make(const char *path); /* not an error if it exists */
 
 /* Finds out before the work, not after it, that a result could not be written. */
-invar_status inv_check_writable(inv_session *s, const char *path);
+invar_status inv_check_writable(const char *path);
 
 /* Results as a JSON document, in a file and on standard output. */
 invar_status inv_save_results(inv_session *s, const char *path, const invar_results *r);

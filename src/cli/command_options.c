@@ -229,8 +229,7 @@ static bool is_choice(const char *choices, const char *word)
 	return false;
 }
 
-invar_status inv_check_word(inv_session *s, const char *what, const char *choices,
-                            const char *text)
+invar_status inv_check_word(const char *what, const char *choices, const char *text)
 {
 	char spelled[SOME], near[64];
 
@@ -238,8 +237,8 @@ invar_status inv_check_word(inv_session *s, const char *what, const char *choice
 		return INVAR_OK;
 	spell_choices(choices, spelled, sizeof spelled);
 	inv_nearest_word(text, choices, near);
-	return inv_fault(s, INVAR_E_USE, "%s must be %s, not '%s'%s%s%s", what, spelled, text,
-	                 *near ? "; did you mean " : "", near, *near ? "?" : "");
+	return inv_fail(INVAR_E_USE, "%s must be %s, not '%s'%s%s%s", what, spelled, text,
+	                *near ? "; did you mean " : "", near, *near ? "?" : "");
 }
 
 typedef struct inv_parser {
@@ -272,11 +271,11 @@ static invar_status take_next(inv_parser *p, const invar_option *row, const char
 
 	spell_name(row, name, sizeof name);
 	if (p->at + 1 >= p->words)
-		return inv_fault(p->s, INVAR_E_USE, "%s needs a value: %s %s", name, name, meta);
+		return inv_fail(INVAR_E_USE, "%s needs a value: %s %s", name, name, meta);
 	*value = p->word[p->at + 1];
 	if (looks_like_option(*value))
-		return inv_fault(
-			p->s, INVAR_E_USE,
+		return inv_fail(
+			INVAR_E_USE,
 			"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
 			*value, row->name, *value);
 	p->at++;
@@ -308,11 +307,11 @@ static invar_status refuse_option(inv_parser *p, const char *name)
 			                         row->name);
 	inv_nearest_word(name, names, near);
 	if (*near)
-		return inv_fault(p->s, INVAR_E_USE, "there is no option --%s; did you mean --%s?",
-		                 name, near);
-	return inv_fault(p->s, INVAR_E_USE,
-	                 "there is no option --%s; 'invar %s --help' lists the options", name,
-	                 p->s->command->name);
+		return inv_fail(INVAR_E_USE, "there is no option --%s; did you mean --%s?", name,
+		                near);
+	return inv_fail(INVAR_E_USE,
+	                "there is no option --%s; 'invar %s --help' lists the options", name,
+	                p->s->command->name);
 }
 
 static invar_status read_long(inv_parser *p, const char *text)
@@ -323,11 +322,10 @@ static invar_status read_long(inv_parser *p, const char *text)
 	invar_status st;
 
 	if (!name)
-		return inv_no_memory(p->s);
+		return inv_no_memory();
 	if (row && inv_is_argument(p->s->command, name))
-		st = inv_fault(p->s, INVAR_E_USE,
-		               "%s is an argument, not an option; usage: invar %s %s", name,
-		               p->s->command->name, p->s->command->usage);
+		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
+		              name, p->s->command->name, p->s->command->usage);
 	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
 	else
@@ -346,9 +344,9 @@ static invar_status read_short(inv_parser *p, const char *letter)
 		const invar_option *row = name ? inv_options_find(p->s->options, name) : NULL;
 
 		if (!row)
-			return inv_fault(p->s, INVAR_E_USE,
-			                 "there is no option -%c; 'invar %s --help' lists the options",
-			                 *letter, p->s->command->name);
+			return inv_fail(INVAR_E_USE,
+			                "there is no option -%c; 'invar %s --help' lists the options",
+			                *letter, p->s->command->name);
 		if (row->type != INVAR_OPTION_FLAG)
 			return set_option(p, row, letter[1] ? letter + 1 : NULL);
 		st = set_option(p, row, NULL);
@@ -364,7 +362,7 @@ invar_status inv_parse(inv_session *s, char **word, size_t words)
 
 	s->argument = calloc(words + 1, sizeof *s->argument);
 	if (!s->argument)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (; p.at < words && st == INVAR_OK; p.at++) {
 		char *w = word[p.at];
 
@@ -384,18 +382,18 @@ invar_status inv_check_arguments(inv_session *s)
 
 	for (const inv_argument *a = s->command->arguments; a && a->name; a++) {
 		if (left < a->min)
-			return inv_fault(s, INVAR_E_USE, "%s is missing; usage: invar %s %s", a->name,
-			                 s->command->name, s->command->usage);
+			return inv_fail(INVAR_E_USE, "%s is missing; usage: invar %s %s", a->name,
+			                s->command->name, s->command->usage);
 		left -= left < a->max ? left : a->max;
 	}
 	if (left)
-		return inv_fault(s, INVAR_E_USE, "unexpected argument '%s'; usage: invar %s %s",
-		                 s->argument[s->arguments - left], s->command->name,
-		                 s->command->usage);
+		return inv_fail(INVAR_E_USE, "unexpected argument '%s'; usage: invar %s %s",
+		                s->argument[s->arguments - left], s->command->name,
+		                s->command->usage);
 	return INVAR_OK;
 }
 
-invar_status inv_need(inv_session *s, const char *value, const char *sentence)
+invar_status inv_need(const char *value, const char *sentence)
 {
-	return value ? INVAR_OK : inv_fault(s, INVAR_E_USE, "%s", sentence);
+	return value ? INVAR_OK : inv_fail(INVAR_E_USE, "%s", sentence);
 }

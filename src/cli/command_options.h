@@ -43,10 +43,9 @@ const char *inv_second_option(const inv_session *s);
 invar_status inv_check_arguments(inv_session *s);
 
 /* Fails if a required option is missing. */
-invar_status inv_need(inv_session *s, const char *value, const char *sentence);
+invar_status inv_need(const char *value, const char *sentence);
 
 /* Fails if a word is not one of "a|b|c", suggesting the closest one. */
-invar_status inv_check_word(inv_session *s, const char *what, const char *choices,
-                            const char *text);
+invar_status inv_check_word(const char *what, const char *choices, const char *text);
 
 #endif

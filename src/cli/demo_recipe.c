@@ -53,7 +53,7 @@ static char *beside_program(const char *place, const char *name)
 	return plain;
 }
 
-static invar_status find_shared(inv_session *s, const char *name, char **out)
+static invar_status find_shared(const char *name, char **out)
 {
 	char *installed;
 
@@ -65,10 +65,10 @@ static invar_status find_shared(inv_session *s, const char *name, char **out)
 		free(installed);
 	}
 	return *out ? INVAR_OK
-	            : inv_fault(s, INVAR_E_IO,
-	                        "share/invar/%s was not found beside the program; install "
-	                        "invar again",
-	                        name);
+	            : inv_fail(INVAR_E_IO,
+	                       "share/invar/%s was not found beside the program; install "
+	                       "invar again",
+	                       name);
 }
 
 /* ---- Images -------------------------------------------------------------------------- */
@@ -113,16 +113,16 @@ static bool offers(const invar_dataset *d, const char *split)
 }
 
 /* Measured is what was not trained on: "test", "val" as in Tiny ImageNet, or a share. */
-static invar_status set_split(inv_session *s, inv_node *tree, const invar_dataset *d)
+static invar_status set_split(inv_node *tree, const invar_dataset *d)
 {
 	invar_status st;
 
 	if (offers(d, "test"))
 		return INVAR_OK;
 	if (!offers(d, "val"))
-		return inv_recipe_set_text(s, tree, "encode.holdout", HOLDOUT);
-	st = inv_recipe_set(s, tree, "encode.copies=[train=4, val=2]");
-	return st == INVAR_OK ? inv_recipe_set_text(s, tree, "eval.split", "val") : st;
+		return inv_recipe_set_text(tree, "encode.holdout", HOLDOUT);
+	st = inv_recipe_set(tree, "encode.copies=[train=4, val=2]");
+	return st == INVAR_OK ? inv_recipe_set_text(tree, "eval.split", "val") : st;
 }
 
 /*
@@ -145,7 +145,7 @@ static invar_status set_epochs(inv_session *s, inv_node *tree, const invar_datas
 	for (size_t i = 0; steps < many && i < sizeof trained / sizeof *trained; i++) {
 		snprintf(epochs, sizeof epochs, "%.0f", ceil(trained[i].steps / steps));
 		if (st == INVAR_OK)
-			st = inv_recipe_set_text(s, tree, trained[i].path, epochs);
+			st = inv_recipe_set_text(tree, trained[i].path, epochs);
 	}
 	return st;
 }
@@ -156,14 +156,14 @@ static invar_status set_images(inv_session *s, inv_node *tree)
 	char *dataset = name_dataset(inv_text(s, "data"));
 	invar_dataset *images = NULL;
 	invar_status st =
-		dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images) : inv_no_memory(s);
+		dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images) : inv_no_memory();
 
 	if (st == INVAR_E_IO && !inv_text(s, "data"))
-		st = inv_fault(s, st, "%s", no_images);
+		st = inv_fail(st, "%s", no_images);
 	if (st == INVAR_OK)
-		st = inv_recipe_set_text(s, tree, "data", dataset);
+		st = inv_recipe_set_text(tree, "data", dataset);
 	if (st == INVAR_OK)
-		st = set_split(s, tree, images);
+		st = set_split(tree, images);
 	if (st == INVAR_OK && inv_text(s, "data"))
 		st = set_epochs(s, tree, images);
 	invar_dataset_close(images);
@@ -178,15 +178,15 @@ static invar_status set_encoder(inv_session *s, inv_node *tree)
 	const char *own = inv_text(s, "weights"), *size = inv_text(s, "size"),
 			   *normalize = inv_text(s, "normalize");
 	char *path = NULL;
-	invar_status st = own ? INVAR_OK : find_shared(s, "demo.safetensors", &path);
+	invar_status st = own ? INVAR_OK : find_shared("demo.safetensors", &path);
 
 	if (st == INVAR_OK)
-		st = inv_recipe_set_text(s, tree, "encoders.weights", own ? own : path);
+		st = inv_recipe_set_text(tree, "encoders.weights", own ? own : path);
 	/* What suits the demo's encoder need not suit another one. */
 	if (st == INVAR_OK)
-		st = inv_recipe_set_text(s, tree, "encode.size", size ? size : own ? "" : NULL);
+		st = inv_recipe_set_text(tree, "encode.size", size ? size : own ? "" : NULL);
 	if (st == INVAR_OK)
-		st = inv_recipe_set_text(s, tree, "encode.normalize",
+		st = inv_recipe_set_text(tree, "encode.normalize",
 		                         normalize ? normalize
 		                         : own     ? ""
 		                                   : NULL);
@@ -199,34 +199,31 @@ static invar_status set_encoder(inv_session *s, inv_node *tree)
 /* --augment replaces the list of the recipe. */
 static invar_status set_augmentations(inv_session *s, inv_node *tree)
 {
-	char message[INV_MESSAGE] = "";
 	const char *text;
 	inv_node *list;
 
 	if (!inv_options_text(s->options, "augment", 0))
 		return INVAR_OK;
 	if (!(list = inv_node_new(INV_NODE_LIST, NULL, "--augment")))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	for (size_t i = 0; (text = inv_options_text(s->options, "augment", i)); i++) {
 		inv_node *item = inv_node_new(INV_NODE_TEXT, list, NULL);
 
 		if (!item || !(item->text = strdup(text)) || !inv_node_append(list, item)) {
 			inv_node_free(list);
-			return inv_no_memory(s);
+			return inv_no_memory();
 		}
 	}
-	return inv_study_fault(
-		s, inv_node_set(tree, "augmentations", list, inv_recipe_short_for, message),
-		message);
+	return inv_study_spelled(
+		inv_node_set(tree, "augmentations", list, inv_recipe_short_for));
 }
 
-static invar_status set_number(inv_session *s, inv_node *tree, const char *path,
-                               double value)
+static invar_status set_number(inv_node *tree, const char *path, double value)
 {
 	char text[40];
 
 	snprintf(text, sizeof text, "%.0f", value);
-	return inv_recipe_set_text(s, tree, path, text);
+	return inv_recipe_set_text(tree, path, text);
 }
 
 static invar_status fill_in(inv_session *s, inv_node *tree)
@@ -238,27 +235,26 @@ static invar_status fill_in(inv_session *s, inv_node *tree)
 	if (st == INVAR_OK)
 		st = set_augmentations(s, tree);
 	if (st == INVAR_OK)
-		st = set_number(s, tree, "encode.limit", inv_number(s, "limit"));
+		st = set_number(tree, "encode.limit", inv_number(s, "limit"));
 	if (st == INVAR_OK)
-		st = set_number(s, tree, "encode.seed", (double)s->common->seed);
-	return st == INVAR_OK ? set_number(s, tree, "seeds", (double)s->common->seed) : st;
+		st = set_number(tree, "encode.seed", (double)s->common->seed);
+	return st == INVAR_OK ? set_number(tree, "seeds", (double)s->common->seed) : st;
 }
 
 invar_status inv_demo_recipe(inv_session *s, inv_study **out)
 {
-	char message[INV_MESSAGE] = "", *path = NULL;
+	char *path = NULL;
 	inv_node *tree = NULL;
-	invar_status st = find_shared(s, "demo.yaml", &path);
+	invar_status st = find_shared("demo.yaml", &path);
 
 	*out = NULL;
 	if (st == INVAR_OK)
-		st = inv_study_fault(s, inv_yaml_load(path, &tree, message), message);
+		st = inv_study_spelled(inv_yaml_load(path, &tree));
 	free(path);
 	if (st == INVAR_OK && (st = fill_in(s, tree)) != INVAR_OK)
 		inv_node_free(tree);
 	if (st != INVAR_OK)
 		return st;
 	/* Paths of options are relative to the current folder, not to the recipe's. */
-	return inv_study_fault(
-		s, inv_study_new(tree, "demo.yaml", inv_text(s, "output"), out, message), message);
+	return inv_study_spelled(inv_study_new(tree, "demo.yaml", inv_text(s, "output"), out));
 }

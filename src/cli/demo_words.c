@@ -124,7 +124,7 @@ static invar_status print_table(const summary *m)
 	for (size_t i = 0; i < GOALS; i++)
 		columns += is_measured(m, &goals[i]);
 	if (!(t = inv_table_new(columns)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	inv_table_cell(t, "clean | %s", m->bank->augment);
 	if (is_measured(m, &new_classifier))
 		inv_table_cell(t, "%s", new_classifier.title);
@@ -138,7 +138,7 @@ static invar_status print_table(const summary *m)
 	putchar('\n');
 	written = inv_table_write(t, "text", stdout);
 	inv_table_free(t);
-	return written ? INVAR_OK : inv_no_memory(m->s);
+	return written ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- In words ------------------------------------------------------------------------ */
@@ -215,7 +215,7 @@ static invar_status open_summary(inv_session *s, const inv_study_job *j, size_t 
 {
 	char *path = inv_path(j->table_bank[i]->folder, "diagnose.json");
 	invar_status st =
-		path ? invar_results_open(s->ctx, j->table[i], &m->r) : inv_no_memory(s);
+		path ? invar_results_open(s->ctx, j->table[i], &m->r) : inv_no_memory();
 
 	m->s = s;
 	m->bank = j->table_bank[i];
@@ -255,7 +255,7 @@ static void explain_columns(const summary *m)
 invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
 {
 	summary *all = calloc(j->tables + 1, sizeof *all);
-	invar_status st = all ? INVAR_OK : inv_no_memory(s);
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
 		st = open_summary(s, j, i, &all[i]);

@@ -234,13 +234,13 @@ static invar_status refuse_large(transfer *t)
 	if (t->written)
 		remove_part(t);
 	if (t->free_bytes < f->max - t->from)
-		return inv_fault(
-			t->s, INVAR_E_IO,
+		return inv_fail(
+			INVAR_E_IO,
 			"%s: the download does not fit on the disk of %s, which has %" PRIu64
 			" MB free; free some space, or choose another place with -o",
 			f->url, f->path, t->free_bytes >> 20);
-	return inv_fault(t->s, INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url,
-	                 f->max, f->advice);
+	return inv_fail(INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url, f->max,
+	                f->advice);
 }
 
 static invar_status explain(transfer *t, CURLcode code, long answer)
@@ -250,32 +250,32 @@ static invar_status explain(transfer *t, CURLcode code, long answer)
 	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
 		return refuse_large(t);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
-		return inv_fault(t->s, INVAR_E_CANCELLED,
-		                 "interrupted; the part downloaded so far is in %s, and the same "
-		                 "command resumes it",
-		                 t->part);
+		return inv_fail(INVAR_E_CANCELLED,
+		                "interrupted; the part downloaded so far is in %s, and the same "
+		                "command resumes it",
+		                t->part);
 	if (t->write_error)
-		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
-		                 strerror(t->write_error));
+		return inv_fail(INVAR_E_IO, "%s: cannot write: %s", t->part,
+		                strerror(t->write_error));
 	if (code == CURLE_HTTP_RETURNED_ERROR)
-		return inv_fault(t->s, INVAR_E_IO, "%s: the server answered %ld%s", url, answer,
-		                 answer == 404   ? ": no such file"
-		                 : answer == 401 ? ": a password is required"
-		                 : answer == 403 ? ", it refuses"
-		                                 : "");
+		return inv_fail(INVAR_E_IO, "%s: the server answered %ld%s", url, answer,
+		                answer == 404   ? ": no such file"
+		                : answer == 401 ? ": a password is required"
+		                : answer == 403 ? ", it refuses"
+		                                : "");
 	if (code == CURLE_UNSUPPORTED_PROTOCOL)
-		return inv_fault(t->s, INVAR_E_USE,
-		                 "--url %s: must start with http://, https:// or file://, and can "
-		                 "only redirect to http or https",
-		                 url);
+		return inv_fail(INVAR_E_USE,
+		                "--url %s: must start with http://, https:// or file://, and can "
+		                "only redirect to http or https",
+		                url);
 	if (t->from + t->written)
-		return inv_fault(t->s, INVAR_E_IO,
-		                 "%s: interrupted after %" PRIu64
-		                 " bytes (%s); the same command resumes from %s",
-		                 url, t->from + t->written,
-		                 *t->reason ? t->reason : curl_easy_strerror(code), t->part);
-	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be downloaded: %s", url,
-	                 *t->reason ? t->reason : curl_easy_strerror(code));
+		return inv_fail(INVAR_E_IO,
+		                "%s: interrupted after %" PRIu64
+		                " bytes (%s); the same command resumes from %s",
+		                url, t->from + t->written,
+		                *t->reason ? t->reason : curl_easy_strerror(code), t->part);
+	return inv_fail(INVAR_E_IO, "%s: cannot be downloaded: %s", url,
+	                *t->reason ? t->reason : curl_easy_strerror(code));
 }
 
 /* If the file system does not report it, a failing write will. */
@@ -299,8 +299,7 @@ static invar_status start_over(transfer *t)
 		t->free_bytes = measure_free_bytes(t->fd);
 		return INVAR_OK;
 	}
-	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be emptied: %s", t->part,
-	                 strerror(errno));
+	return inv_fail(INVAR_E_IO, "%s: cannot be emptied: %s", t->part, strerror(errno));
 }
 
 static invar_status perform(transfer *t, bool *no_rest)
@@ -318,7 +317,7 @@ static invar_status perform(transfer *t, bool *no_rest)
 		snprintf(line, sizeof line, "If-Range: %s", t->version);
 		if (!(condition = curl_slist_append(NULL, line))) {
 			curl_easy_cleanup(c);
-			return inv_no_memory(t->s);
+			return inv_no_memory();
 		}
 	}
 	if (c && set_up(c, t, condition) == CURLE_OK) {
@@ -346,12 +345,11 @@ static invar_status check_part(transfer *t)
 	struct stat info;
 
 	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: another program is writing this file",
-		                 t->part);
+		return inv_fail(INVAR_E_IO, "%s: another program is writing this file", t->part);
 	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: is not a regular file", t->part);
+		return inv_fail(INVAR_E_IO, "%s: is not a regular file", t->part);
 	if (info.st_nlink != 1)
-		return inv_fault(t->s, INVAR_E_IO, "%s: is a hard link; remove it", t->part);
+		return inv_fail(INVAR_E_IO, "%s: is a hard link; remove it", t->part);
 	t->from = (uint64_t)info.st_size;
 	t->free_bytes = measure_free_bytes(t->fd);
 	return INVAR_OK;
@@ -363,8 +361,8 @@ static invar_status open_part(transfer *t)
 
 	t->fd = open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (t->fd < 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be opened: %s", t->part,
-		                 errno == ELOOP ? "it is a link; remove it" : strerror(errno));
+		return inv_fail(INVAR_E_IO, "%s: cannot be opened: %s", t->part,
+		                errno == ELOOP ? "it is a link; remove it" : strerror(errno));
 	if ((st = check_part(t)) != INVAR_OK) {
 		close(t->fd);
 		t->fd = -1; /* it is not ours to remove */
@@ -458,25 +456,24 @@ static invar_status finish(transfer *t)
 	invar_status st;
 
 	if (fsync(t->fd) != 0 || fstat(t->fd, &info) != 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
-		                 strerror(errno));
+		return inv_fail(INVAR_E_IO, "%s: cannot write: %s", t->part, strerror(errno));
 	f->bytes = (uint64_t)info.st_size;
 	if (f->bytes == 0) {
 		remove_part(t);
-		return inv_fault(t->s, INVAR_E_IO,
-		                 "%s: is empty, expected a weight file; check the URL", f->url);
+		return inv_fail(INVAR_E_IO, "%s: is empty, expected a weight file; check the URL",
+		                f->url);
 	}
 	if ((st = inv_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
 		return st;
 	if (!is_expected(f)) {
 		remove_part(t);
-		return inv_fault(t->s, INVAR_E_MISMATCH,
-		                 "%s: its SHA-256 is %s but should be %s; the download was deleted",
-		                 f->url, f->hex, f->sha256);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its SHA-256 is %s but should be %s; the download was deleted",
+		                f->url, f->hex, f->sha256);
 	}
 	if (name_whole(t) != 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part,
-		                 f->path, strerror(errno));
+		return inv_fail(INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part, f->path,
+		                strerror(errno));
 	unlink(t->version_file);
 	sync_folder(f->path);
 	return INVAR_OK;
@@ -516,15 +513,15 @@ invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 	invar_status st;
 
 	if (asprintf(&t.part, "%s.invar.part", f->path) < 0)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if (asprintf(&t.version_file, "%s.version", t.part) < 0) {
 		free(t.part);
-		return inv_no_memory(s);
+		return inv_no_memory();
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		free(t.part);
 		free(t.version_file);
-		return inv_fault(s, INVAR_E_NOMEM, "libcurl could not be started");
+		return inv_fail(INVAR_E_NOMEM, "libcurl could not be started");
 	}
 	if ((st = open_part(&t)) == INVAR_OK && (st = get_all(&t)) == INVAR_OK)
 		st = finish(&t);

@@ -259,7 +259,7 @@ static void list_names(bool dashes, char *out, size_t size)
 		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", fill ? "|" : "", c->name);
 }
 
-invar_status inv_help_unknown(inv_session *s, const char *name)
+invar_status inv_help_unknown(const char *name)
 {
 	const char *kind = name[0] == '-' ? "option" : "command";
 	char names[SOME], near[64];
@@ -267,8 +267,8 @@ invar_status inv_help_unknown(inv_session *s, const char *name)
 	list_names(name[0] == '-', names, sizeof names);
 	inv_nearest_word(name, names, near);
 	if (*near)
-		return inv_fault(s, INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind,
-		                 name, near);
-	return inv_fault(s, INVAR_E_USE, "there is no %s '%s'; 'invar help' lists the commands",
-	                 kind, name);
+		return inv_fail(INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind, name,
+		                near);
+	return inv_fail(INVAR_E_USE, "there is no %s '%s'; 'invar help' lists the commands",
+	                kind, name);
 }

@@ -40,7 +40,7 @@ inv_item inv_dataset_item;
 
 void inv_help_overview(FILE *out, size_t columns);
 void inv_help_command(const inv_command *c, FILE *out, size_t columns);
-invar_status inv_help_unknown(inv_session *s, const char *name);
+invar_status inv_help_unknown(const char *name);
 
 void inv_docs_markdown(FILE *out);
 void inv_docs_man(const inv_command *c, FILE *out); /* NULL: the page of invar itself */

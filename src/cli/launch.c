@@ -25,15 +25,14 @@ static char *read_words(size_t *bytes)
 	return text;
 }
 
-static invar_status start_launcher(inv_session *s, const char *ranks, char *text,
-                                   size_t bytes)
+static invar_status start_launcher(const char *ranks, char *text, size_t bytes)
 {
 	const char *launcher = getenv("SLURM_JOB_ID") ? "srun" : "mpirun";
 	char program[PATH_MAX] = "", **word = calloc(MAX_WORDS + 5, sizeof *word);
 	size_t words = 4, at;
 
 	if (!word || readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	word[0] = (char *)(uintptr_t)launcher;
 	word[1] = (char *)(uintptr_t) "-n";
 	word[2] = (char *)(uintptr_t)ranks;
@@ -46,9 +45,8 @@ static invar_status start_launcher(inv_session *s, const char *ranks, char *text
 	fflush(NULL);
 	execvp(launcher, word);
 	free(word);
-	return inv_fault(s, INVAR_E_IO,
-	                 "cannot start %s: %s; --ranks needs Open MPI (openmpi-bin)", launcher,
-	                 strerror(errno));
+	return inv_fail(INVAR_E_IO, "cannot start %s: %s; --ranks needs Open MPI (openmpi-bin)",
+	                launcher, strerror(errno));
 }
 
 invar_status inv_launch_ranks(inv_session *s, uint64_t ranks)
@@ -61,16 +59,16 @@ invar_status inv_launch_ranks(inv_session *s, uint64_t ranks)
 	if (ranks <= 1 || ranks == size)
 		return INVAR_OK;
 	if (s->processes)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--ranks %" PRIu64 ", but the launcher has started %u; leave "
-		                 "--ranks out, or run it without a launcher",
-		                 ranks, size);
+		return inv_fail(INVAR_E_USE,
+		                "--ranks %" PRIu64 ", but the launcher has started %u; leave "
+		                "--ranks out, or run it without a launcher",
+		                ranks, size);
 	snprintf(number, sizeof number, "%" PRIu64, ranks);
 	text = read_words(&bytes);
 	if (!text || !bytes || bytes == MAX_TEXT)
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	else
-		st = start_launcher(s, number, text, bytes);
+		st = start_launcher(number, text, bytes);
 	free(text);
 	return st;
 }

@@ -24,7 +24,7 @@ static invar_status check_gradient(inv_session *s, const inv_grad_folder *to,
 	                                                           .path = path,
 	                                                           .kind = INV_OUTPUT_NPY,
 	                                                           .force = to->force})
-	                       : inv_no_memory(s);
+	                       : inv_no_memory();
 
 	free(path);
 	return st;
@@ -36,7 +36,7 @@ static invar_status write_array(inv_session *s, const char *folder, const char *
 	char *path = gradient_path(folder, name);
 	invar_status st =
 		path ? invar_array_write(s->ctx, path, data, rank, shape, INVAR_FLOAT32)
-			 : inv_no_memory(s);
+			 : inv_no_memory();
 
 	free(path);
 	return st;
@@ -45,7 +45,7 @@ static invar_status write_array(inv_session *s, const char *folder, const char *
 invar_status inv_gradient_write(inv_session *s, const inv_grad_folder *to, const char *name,
                                 const float *data, unsigned rank, const uint64_t *shape)
 {
-	invar_status st = inv_folder_make(s, to->path);
+	invar_status st = inv_folder_make(to->path);
 
 	if (st == INVAR_OK)
 		st = check_gradient(s, to, name);
@@ -56,7 +56,7 @@ invar_status inv_gradient_write(inv_session *s, const inv_grad_folder *to, const
 invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to,
                             const inv_loss_result *r)
 {
-	INV_TRY(inv_folder_make(s, to->path));
+	INV_TRY(inv_folder_make(to->path));
 	for (size_t i = 0; i < r->grad_count; i++)
 		INV_TRY(check_gradient(s, to, r->grads[i].name));
 	for (size_t i = 0; i < r->grad_count; i++)
@@ -69,7 +69,7 @@ static invar_status print_value(inv_session *s, double value, json_t *terms)
 {
 	value += 0.0; /* no minus before a zero */
 	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:f, s:o}", "value", value, "terms", terms));
+		return inv_print_json(json_pack("{s:f, s:o}", "value", value, "terms", terms));
 	json_decref(terms);
 	printf("value  %.9g\n", value);
 	return INVAR_OK;

@@ -13,22 +13,22 @@ typedef struct sw_inputs {
 	inv_given_array a, b, directions;
 } sw_inputs;
 
-static invar_status check_sw(inv_session *s, const sw_inputs *in)
+static invar_status check_sw(const sw_inputs *in)
 {
 	const uint64_t *a = in->a.array->h.shape, *b = in->b.array->h.shape;
 	const uint64_t *d = in->directions.array ? in->directions.array->h.shape : NULL;
 
 	if (in->a.array->h.rank != 2 || !a[0] || !a[1] || a[1] > UINT32_MAX)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]",
-		                 in->a.path, in->a.shape);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]", in->a.path,
+		                in->a.shape);
 	if (in->b.array->h.rank != 2 || a[0] != b[0] || a[1] != b[1])
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but %s has %s; both must have the same shape",
-		                 in->b.path, in->b.shape, in->a.path, in->a.shape);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but %s has %s; both must have the same shape",
+		                in->b.path, in->b.shape, in->a.path, in->a.shape);
 	if (d && (in->directions.array->h.rank != 2 || !d[0] || d[1] != a[1]))
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
-		                 in->directions.path, in->directions.shape,
-		                 (unsigned long long)a[1]);
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
+		                in->directions.path, in->directions.shape,
+		                (unsigned long long)a[1]);
 	return INVAR_OK;
 }
 
@@ -56,7 +56,7 @@ static invar_status compute_sw(inv_session *s, const sw_inputs *in, const invar_
 	double value;
 
 	if (to->path && !(grad = calloc(in->a.array->h.cells, sizeof *grad)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	st = invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
 	                              (uint32_t)shape[1], in->directions.data, o, &value, grad);
 	if (st == INVAR_OK && to->path)
@@ -85,10 +85,10 @@ invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
                          const inv_grad_folder *grad)
 {
 	sw_inputs in = {0};
-	invar_status st = inv_need(s, files->a, "the first set is missing: --a A.npy");
+	invar_status st = inv_need(files->a, "the first set is missing: --a A.npy");
 
 	if (st == INVAR_OK)
-		st = inv_need(s, files->b, "the second set is missing: --b B.npy");
+		st = inv_need(files->b, "the second set is missing: --b B.npy");
 	if (st == INVAR_OK)
 		st = inv_session_start(s);
 	if (st == INVAR_OK)
@@ -98,13 +98,13 @@ invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
 	if (st == INVAR_OK)
 		st = inv_array_look(s, files->directions, &in.directions);
 	if (st == INVAR_OK)
-		st = check_sw(s, &in);
+		st = check_sw(&in);
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &in.a);
+		st = inv_array_take(&in.a);
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &in.b);
+		st = inv_array_take(&in.b);
 	if (st == INVAR_OK)
-		st = inv_array_take(s, &in.directions);
+		st = inv_array_take(&in.directions);
 	if (st == INVAR_OK)
 		st = measure_sw(s, &in, grad);
 	inv_array_drop(&in.a);

@@ -28,21 +28,6 @@
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
 
-invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(s->fault, sizeof s->fault, format, args);
-	va_end(args);
-	return code;
-}
-
-invar_status inv_no_memory(inv_session *s)
-{
-	return inv_fault(s, INVAR_E_NOMEM, "not enough memory");
-}
-
 invar_status inv_session_start(inv_session *s)
 {
 	invar_hooks hooks = inv_term_hooks(s->term);
@@ -54,14 +39,14 @@ invar_status inv_session_start(inv_session *s)
 	return st;
 }
 
-invar_status inv_print_json(inv_session *s, json_t *document)
+invar_status inv_print_json(json_t *document)
 {
 	int bad = !document || json_dumpf(document, stdout, INV_JSON_STYLE) != 0;
 
 	json_decref(document);
 	/* A failed write is found again, with its reason, when stdout is closed. */
 	if (bad && !ferror(stdout))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	putchar('\n');
 	return INVAR_OK;
 }
@@ -82,17 +67,15 @@ static const char *hint_for(const char *topic)
 
 static int exit_code(inv_session *s, invar_status st)
 {
-	char spelled[sizeof s->fault];
-	const char *hint;
-	const char *sentence =
-		*s->fault ? s->fault : inv_last_error_spelled("--", spelled, sizeof spelled);
+	char spelled[1024];
+	const char *sentence = inv_last_error_spelled("--", spelled, sizeof spelled);
+	const char *hint = hint_for(inv_last_error_topic());
 
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
 		return s->result;
 	if (inv_pipe_closed())
 		return EXIT_FAILED;
-	hint = *s->fault ? "" : hint_for(inv_last_error_topic());
 	if (st == INVAR_E_USE && s->command)
 		inv_print_line(stderr, "invar %s: %s%s", s->command->name, sentence, hint);
 	else
@@ -153,7 +136,7 @@ static invar_status find_and_run(inv_session *s, char **word, size_t words)
 
 	s->command = inv_command_find(word[0]);
 	if (!s->command)
-		return inv_help_unknown(s, word[0]);
+		return inv_help_unknown(word[0]);
 	st = run_command(s, word + 1, words - 1, &common);
 	s->common = NULL;
 	inv_reads_clear(s);
@@ -212,7 +195,7 @@ static int run_words(int argc, char **argv, inv_processes *processes)
 	invar_status st = INVAR_OK;
 
 	if (inv_interrupted())
-		st = inv_fault(&s, INVAR_E_CANCELLED, "interrupted before the command began");
+		st = inv_fail(INVAR_E_CANCELLED, "interrupted before the command began");
 	else if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		inv_help_overview(stdout, inv_term_columns());
 	else if (strcmp(argv[1], "--version") == 0)

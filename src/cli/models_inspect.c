@@ -287,9 +287,9 @@ static invar_status show(inv_session *s, contents *c)
 	add_up(c);
 	st = recognise(s, c);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, contents_json(c, inv_flag(s, "tensors")));
+		st = inv_print_json(contents_json(c, inv_flag(s, "tensors")));
 	else if (st == INVAR_OK && !print_contents(c, inv_flag(s, "tensors")))
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	return st;
 }
 

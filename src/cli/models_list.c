@@ -125,9 +125,9 @@ invar_status inv_models_list(inv_session *s)
 	json_t *all;
 
 	if (!s->common->json)
-		return print_list() ? INVAR_OK : inv_no_memory(s);
+		return print_list() ? INVAR_OK : inv_no_memory();
 	all = json_array();
 	for (size_t i = 0; i < inv_model_count(); i++)
 		json_array_append_new(all, model_json(inv_model_at(i)));
-	return inv_print_json(s, json_pack("{s:o}", "models", all));
+	return inv_print_json(json_pack("{s:o}", "models", all));
 }

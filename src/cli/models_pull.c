@@ -19,7 +19,7 @@
 
 static const double gigabyte = 1e9;
 
-static invar_status check_hash(inv_session *s, const char *hex)
+static invar_status check_hash(const char *hex)
 {
 	size_t digits = 0;
 
@@ -27,9 +27,8 @@ static invar_status check_hash(inv_session *s, const char *hex)
 		digits++;
 	if (!hex || (digits == INV_SHA256_DIGITS && !hex[digits]))
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE,
-	                 "--sha256 %s: must be %d hexadecimal digits, and has %zu", hex,
-	                 INV_SHA256_DIGITS, digits);
+	return inv_fail(INVAR_E_USE, "--sha256 %s: must be %d hexadecimal digits, and has %zu",
+	                hex, INV_SHA256_DIGITS, digits);
 }
 
 /* An existing file is checked later; a URL may refer to a local file. */
@@ -50,7 +49,7 @@ static invar_status choose_file(inv_session *s, inv_fetch *f)
 	const inv_known_model *m = inv_model_named(what);
 
 	if (m && !m->file)
-		return inv_fault(s, INVAR_E_USE, "%s has no weights to download", what);
+		return inv_fail(INVAR_E_USE, "%s has no weights to download", what);
 	f->path = inv_text(s, "output") ? inv_text(s, "output") : m ? m->file : what;
 	if (!m)
 		m = inv_model_of_file(what);
@@ -76,18 +75,18 @@ static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
 		return st;
 	if (f->sha256 && inv_hash_agrees(f->hex, f->sha256))
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_IO,
-	                 "%s: already exists%s; remove it or choose another file with -o",
-	                 f->path, f->sha256 ? ", with another SHA-256" : "");
+	return inv_fail(INVAR_E_IO,
+	                "%s: already exists%s; remove it or choose another file with -o",
+	                f->path, f->sha256 ? ", with another SHA-256" : "");
 }
 
 static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 {
 	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:o, s:s, s:b, s:b, s:I}", "file",
-		                                   inv_name_json(f->path), "sha256", f->hex,
-		                                   "checked", f->sha256 != NULL, "was_there", there,
-		                                   "resumed_from", (json_int_t)f->resumed_from));
+		return inv_print_json(json_pack("{s:o, s:s, s:b, s:b, s:I}", "file",
+		                                inv_name_json(f->path), "sha256", f->hex, "checked",
+		                                f->sha256 != NULL, "was_there", there,
+		                                "resumed_from", (json_int_t)f->resumed_from));
 	printf("%s  %s\n", f->hex, f->path);
 	if (there)
 		inv_term_say(s->term, "%s: already exists, with this SHA-256", f->path);
@@ -114,9 +113,8 @@ invar_status inv_models_pull(inv_session *s)
 	bool there;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "url"), "the URL is missing: --url URL")) !=
-	        INVAR_OK ||
-	    (st = check_hash(s, inv_text(s, "sha256"))) != INVAR_OK ||
+	if ((st = inv_need(inv_text(s, "url"), "the URL is missing: --url URL")) != INVAR_OK ||
+	    (st = check_hash(inv_text(s, "sha256"))) != INVAR_OK ||
 	    (st = choose_file(s, &f)) != INVAR_OK ||
 	    (st = look_at_old(s, &f, &there)) != INVAR_OK)
 		return st;

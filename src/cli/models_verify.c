@@ -50,13 +50,13 @@ static invar_status check_known(inv_session *s, finding *f)
 	if (!f->published || !differs(f))
 		return INVAR_OK;
 	if (f->model->bytes && f->model->bytes != f->bytes)
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s: has %" PRIu64 " bytes but the file of %s has %" PRIu64
-		                 "; download it again",
-		                 f->path, f->bytes, f->model->name, f->model->bytes);
-	return inv_fault(s, INVAR_E_MISMATCH,
-	                 "%s: its SHA-256 is %s but the file of %s has %s; download it again",
-	                 f->path, f->hex, f->model->name, f->model->sha256);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: has %" PRIu64 " bytes but the file of %s has %" PRIu64
+		                "; download it again",
+		                f->path, f->bytes, f->model->name, f->model->bytes);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its SHA-256 is %s but the file of %s has %s; download it again",
+	                f->path, f->hex, f->model->name, f->model->sha256);
 }
 
 static bool holds_floats(const inv_weight_about *t)
@@ -65,7 +65,7 @@ static bool holds_floats(const inv_weight_about *t)
 }
 
 /* The library reports values that are not finite. */
-static invar_status read_all(inv_session *s, const inv_weights *w)
+static invar_status read_all(const inv_weights *w)
 {
 	for (size_t i = 0; i < inv_weights_count(w); i++) {
 		const inv_weight_about *t = inv_weights_at(w, i);
@@ -75,7 +75,7 @@ static invar_status read_all(inv_session *s, const inv_weights *w)
 		if (!holds_floats(t) || strcmp(t->type, "BOOL") == 0)
 			continue;
 		if (!(values = calloc(t->cells + 1, sizeof *values)))
-			return inv_no_memory(s);
+			return inv_no_memory();
 		st = inv_weights_read(w, t, values);
 		free(values);
 		if (st != INVAR_OK)
@@ -98,7 +98,7 @@ static invar_status check_file(inv_session *s, finding *f)
 		f->bytes = (uint64_t)info.st_size;
 	if ((st = inv_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
 	    (st = check_known(s, f)) == INVAR_OK)
-		st = read_all(s, w);
+		st = read_all(w);
 	inv_weights_close(w);
 	f->path = s->argument[1];
 	return st;
@@ -120,7 +120,7 @@ static invar_status find_shape(invar_encoder *e, uint64_t side, uint64_t shape[4
 	return st;
 }
 
-static invar_status run_grey(inv_session *s, invar_encoder *e, finding *f)
+static invar_status run_grey(invar_encoder *e, finding *f)
 {
 	uint64_t shape[4];
 	float *image, *feature;
@@ -131,15 +131,15 @@ static invar_status run_grey(inv_session *s, invar_encoder *e, finding *f)
 		return st;
 	image = calloc(shape[1] * f->side * f->side, sizeof *image);
 	feature = calloc(f->width + 1, sizeof *feature);
-	st = image && feature ? invar_encoder_run(e, image, shape, feature) : inv_no_memory(s);
+	st = image && feature ? invar_encoder_run(e, image, shape, feature) : inv_no_memory();
 	for (uint64_t i = 0; st == INVAR_OK && i < f->width; i++)
 		f->norm += (double)feature[i] * feature[i];
 	f->norm = sqrt(f->norm);
 	free(image);
 	free(feature);
 	if (st == INVAR_OK && !isfinite(f->norm))
-		return inv_fault(s, INVAR_E_NUMERIC, "%s: computes a feature that is not finite",
-		                 f->path);
+		return inv_fail(INVAR_E_NUMERIC, "%s: computes a feature that is not finite",
+		                f->path);
 	return st;
 }
 
@@ -156,7 +156,7 @@ static invar_status check_network(inv_session *s, finding *f)
 		return st;
 	snprintf(f->name, sizeof f->name, "%s", invar_encoder_name(e));
 	snprintf(f->about, sizeof f->about, "%s", invar_encoder_about(e));
-	st = run_grey(s, e, f);
+	st = run_grey(e, f);
 	invar_encoder_close(e);
 	return st;
 }
@@ -208,7 +208,7 @@ invar_status inv_models_verify(inv_session *s)
 	if (st != INVAR_OK)
 		return st;
 	if (s->common->json)
-		return inv_print_json(s, finding_json(&f));
+		return inv_print_json(finding_json(&f));
 	print_finding(&f);
 	return INVAR_OK;
 }

@@ -52,7 +52,7 @@ static invar_status read_labels(search *m, const char *split, int64_t **out)
 	if (!invar_bank_has_labels(m->n->bank, split))
 		return INVAR_OK;
 	if (!(*out = malloc(rows * sizeof **out)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	return invar_bank_labels(m->n->bank, split, *out);
 }
 
@@ -155,7 +155,7 @@ static invar_status look_up(search *m)
 	uint64_t rows = invar_bank_rows(m->n->bank, m->n->gallery);
 	float *z = malloc(2 * m->out->queries * m->dim * sizeof *z), *e;
 	float *block = malloc((size_t)BLOCK * m->dim * sizeof *block);
-	invar_status st = z && block ? INVAR_OK : inv_no_memory(m->s);
+	invar_status st = z && block ? INVAR_OK : inv_no_memory();
 
 	e = z ? z + m->out->queries * m->dim : NULL;
 	if (st == INVAR_OK)
@@ -180,7 +180,7 @@ invar_status inv_search_run(inv_session *s, const inv_search *n, inv_answers *ou
 
 	*out = (inv_answers){.query = calloc(n->queries, sizeof *out->query)};
 	if (!out->query)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	st = choose_queries(&m);
 	return st == INVAR_OK ? look_up(&m) : st;
 }

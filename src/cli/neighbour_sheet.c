@@ -71,7 +71,7 @@ static invar_status add_picture(sheet_maker *m, const picture *p)
 		cell->rgb = framed(rgb, width, height, p->colour);
 		cell->width = width + 2 * FRAME;
 		cell->height = height + 2 * FRAME;
-		st = cell->rgb ? INVAR_OK : inv_no_memory(m->s);
+		st = cell->rgb ? INVAR_OK : inv_no_memory();
 	}
 	invar_free(rgb);
 	if (p->label >= 0 && (size_t)p->label < inv_dataset_classes(p->images))
@@ -137,7 +137,7 @@ static invar_status fill_sheet(sheet_maker *m)
 	m->across = 4 + 2 * n->nearest;
 	m->cell = calloc(n->queries * m->across, sizeof *m->cell);
 	if (st == INVAR_OK && !m->cell)
-		st = inv_no_memory(m->s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_pictures_open(m->s, m->n->bank_path, n->bank, n->split, n->copy,
 		                       &m->pictures);
@@ -173,7 +173,7 @@ invar_status inv_neighbours_write(inv_session *s, const inv_neighbours *n, const
 			.columns = m.across,
 		};
 
-		st = inv_sheet_write(s->ctx, path, &sheet, s->fault, sizeof s->fault);
+		st = inv_sheet_write(s->ctx, path, &sheet);
 	}
 	free_sheet(&m);
 	return st;

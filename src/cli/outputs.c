@@ -349,22 +349,21 @@ static bool fits_kind(const inv_output *o, const struct stat *file)
 
 /* ---- The rules -------------------------------------------------------------------- */
 
-static invar_status check_name(inv_session *s, const inv_output *o)
+static invar_status check_name(const inv_output *o)
 {
 	if (*o->path && strcmp(o->path, "-") != 0)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE,
-	                 "'%s' is not a file name, and the result cannot go to standard "
-	                 "output; give a file name",
-	                 o->path);
+	return inv_fail(INVAR_E_USE,
+	                "'%s' is not a file name, and the result cannot go to standard "
+	                "output; give a file name",
+	                o->path);
 }
 
-static invar_status refuse_input(inv_session *s, const inv_output *o,
-                                 const struct inv_input *in)
+static invar_status refuse_input(const inv_output *o, const struct inv_input *in)
 {
-	return inv_fault(s, INVAR_E_USE,
-	                 "%s%s%s would replace %s that this command reads; choose another file",
-	                 o->option ? o->option : "", o->option ? " " : "", o->path, in->what);
+	return inv_fail(INVAR_E_USE,
+	                "%s%s%s would replace %s that this command reads; choose another file",
+	                o->option ? o->option : "", o->option ? " " : "", o->path, in->what);
 }
 
 static invar_status check_inputs(inv_session *s, const inv_output *o,
@@ -372,7 +371,7 @@ static invar_status check_inputs(inv_session *s, const inv_output *o,
 {
 	for (size_t i = 0; i < s->input_count; i++)
 		if (is_of_input(file, &s->inputs[i], walk))
-			return refuse_input(s, o, &s->inputs[i]);
+			return refuse_input(o, &s->inputs[i]);
 	return INVAR_OK;
 }
 
@@ -393,24 +392,23 @@ static invar_status check_part(inv_session *s, const inv_output *o)
 	}
 	free(part);
 	free(real);
-	return part ? st : inv_no_memory(s);
+	return part ? st : inv_no_memory();
 }
 
-static invar_status check_regular(inv_session *s, const inv_output *o,
-                                  const struct stat *file)
+static invar_status check_regular(const inv_output *o, const struct stat *file)
 {
 	struct stat out;
 
 	if (S_ISDIR(file->st_mode))
-		return inv_fault(s, INVAR_E_IO, "%s: is a folder, expected a file", o->path);
+		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", o->path);
 	if (!S_ISREG(file->st_mode))
-		return inv_fault(s, INVAR_E_IO, "%s: is a pipe or a device, expected a file%s",
-		                 o->path, o->stream ? "; '-o -' is standard output" : "");
+		return inv_fail(INVAR_E_IO, "%s: is a pipe or a device, expected a file%s", o->path,
+		                o->stream ? "; '-o -' is standard output" : "");
 	if (fstat(STDOUT_FILENO, &out) == 0 && is_same(&out, file))
-		return inv_fault(s, INVAR_E_USE,
-		                 "%s%s%s is already standard output; choose another file%s",
-		                 o->option ? o->option : "", o->option ? " " : "", o->path,
-		                 o->stream ? ", or '-o -'" : "");
+		return inv_fail(INVAR_E_USE,
+		                "%s%s%s is already standard output; choose another file%s",
+		                o->option ? o->option : "", o->option ? " " : "", o->path,
+		                o->stream ? ", or '-o -'" : "");
 	return INVAR_OK;
 }
 
@@ -420,8 +418,8 @@ static invar_status check_place(inv_session *s, const inv_output *o)
 
 	if (!around || o->force)
 		return INVAR_OK;
-	return inv_fault(
-		s, INVAR_E_USE,
+	return inv_fail(
+		INVAR_E_USE,
 		"%s%s%s is inside %s, among %s that this command reads; choose another place%s",
 		o->option ? o->option : "", o->option ? " " : "", o->path, around->path,
 		around->what, o->kind == INV_OUTPUT_NEW ? "" : ", or give --force");
@@ -432,12 +430,12 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 	bool among = find_around(s, o->path, false);
 
 	if (!fits && (!o->force || among))
-		return inv_fault(s, INVAR_E_IO,
-		                 "%s: already exists and is not %s; choose another file%s", o->path,
-		                 kinds[o->kind].name, among ? "" : ", or replace it with --force");
+		return inv_fail(INVAR_E_IO,
+		                "%s: already exists and is not %s; choose another file%s", o->path,
+		                kinds[o->kind].name, among ? "" : ", or replace it with --force");
 	if (!o->force && access(o->path, W_OK) != 0 && errno == EACCES)
-		return inv_fault(
-			s, INVAR_E_IO,
+		return inv_fail(
+			INVAR_E_IO,
 			"%s: is write-protected; choose another file, or replace it with --force",
 			o->path);
 	return INVAR_OK;
@@ -453,7 +451,7 @@ static bool is_no_data(inv_output_kind kind)
 static invar_status check_existing(inv_session *s, const inv_output *o,
                                    const struct stat *file)
 {
-	invar_status st = check_regular(s, o, file);
+	invar_status st = check_regular(o, file);
 	bool fits = st == INVAR_OK && (o->kind == INV_OUTPUT_NEW || fits_kind(o, file));
 
 	if (st == INVAR_OK)
@@ -471,13 +469,13 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 	if (!o->path || (o->stream && strcmp(o->path, "-") == 0))
 		return INVAR_OK;
 	if (s->inputs_missing)
-		return inv_no_memory(s);
-	if ((st = check_name(s, o)) != INVAR_OK)
+		return inv_no_memory();
+	if ((st = check_name(o)) != INVAR_OK)
 		return st;
 	st = stat(o->path, &file) == 0 ? check_existing(s, o, &file) : check_place(s, o);
 	if (st == INVAR_OK)
 		st = check_part(s, o);
-	return st == INVAR_OK ? inv_check_writable(s, o->path) : st;
+	return st == INVAR_OK ? inv_check_writable(o->path) : st;
 }
 
 invar_status inv_check_output_option(inv_session *s, inv_output_kind kind)
@@ -495,17 +493,17 @@ invar_status inv_check_output_folder(inv_session *s, const char *option, const c
 	if (!path)
 		return INVAR_OK;
 	if (s->inputs_missing)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if (!*path || strcmp(path, "-") == 0)
-		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is not a folder name, and the result cannot go to standard "
-		                 "output; give a folder name",
-		                 path);
+		return inv_fail(INVAR_E_USE,
+		                "'%s' is not a folder name, and the result cannot go to standard "
+		                "output; give a folder name",
+		                path);
 	around = find_around(s, path, true);
 	if (!around)
 		return INVAR_OK;
-	return inv_fault(
-		s, INVAR_E_USE,
+	return inv_fail(
+		INVAR_E_USE,
 		"%s %s is inside %s, among %s that this command reads; choose another place",
 		option, path, around->path, around->what);
 }

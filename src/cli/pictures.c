@@ -46,7 +46,7 @@ static invar_status open_params(inv_pictures *m)
 
 	if (asprintf(&path, "%s/%s/aug/%03u.params.npy", m->bank_path, m->split,
 	             (unsigned)m->copy) < 0)
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	if (access(path, R_OK) == 0)
 		st = invar_array_open(m->s->ctx, path, &m->params);
 	free(path);
@@ -78,7 +78,7 @@ static invar_status prepare(inv_pictures *m)
 	char *path = inv_path(m->bank_path, "bank.json");
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
 	const json_t *preprocess = json_object_get(json, "preprocess");
-	invar_status st = path ? open_params(m) : inv_no_memory(m->s);
+	invar_status st = path ? open_params(m) : inv_no_memory();
 
 	m->seed = json_number_value(json_object_get(json, "seed"));
 	spell_normalize(preprocess, m->normalize);
@@ -170,8 +170,7 @@ static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_
 {
 	named *all = malloc((inv_dataset_count(x->images, x->split) + 1) * sizeof *all);
 	char **names = NULL;
-	invar_status st =
-		all ? invar_bank_names(m->bank, x->split, &names) : inv_no_memory(m->s);
+	invar_status st = all ? invar_bank_names(m->bank, x->split, &names) : inv_no_memory();
 
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = UINT64_MAX;
@@ -191,18 +190,18 @@ static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
 	uint64_t count = inv_dataset_count(x->images, x->split);
 
 	if (!(x->image = malloc((rows + 1) * sizeof *x->image)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	if (inv_bank_has_names(m->bank, x->split))
 		return index_by_name(m, x, rows);
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = i;
 	if (count == rows)
 		return INVAR_OK;
-	return inv_fault(m->s, INVAR_E_MISMATCH,
-	                 "%s has %llu rows of %s, but the data set has %llu images; give the "
-	                 "data set with the options of 'invar encode'",
-	                 m->bank_path, (unsigned long long)rows, x->split,
-	                 (unsigned long long)count);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s has %llu rows of %s, but the data set has %llu images; give the "
+	                "data set with the options of 'invar encode'",
+	                m->bank_path, (unsigned long long)rows, x->split,
+	                (unsigned long long)count);
 }
 
 static invar_status missing_image(inv_pictures *m, const char *split, uint64_t row)
@@ -211,11 +210,11 @@ static invar_status missing_image(inv_pictures *m, const char *split, uint64_t r
 	invar_status st = invar_bank_names(m->bank, split, &names);
 
 	if (st == INVAR_OK)
-		st = inv_fault(
-			m->s, INVAR_E_MISMATCH,
-			"the data set has no image '%s', which row %llu of %s was made from; "
-			"give the data set with the options of 'invar encode'",
-			names[row], (unsigned long long)inv_bank_file_row(m->bank, split, row), split);
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "the data set has no image '%s', which row %llu of %s was made from; "
+		              "give the data set with the options of 'invar encode'",
+		              names[row],
+		              (unsigned long long)inv_bank_file_row(m->bank, split, row), split);
 	invar_free(names);
 	return st;
 }
@@ -267,11 +266,11 @@ static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool au
 	                            : inv_augment_clean(a, x, shape, seen, NULL);
 
 	if (st == INVAR_OK && !(*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out)))
-		st = inv_no_memory(m->s);
+		st = inv_no_memory();
 	if (st == INVAR_OK && !augmented)
 		return inv_augment_clean(a, x, shape, seen, *out);
 	if (st == INVAR_OK && !(params = malloc((columns + 1) * sizeof *params)))
-		st = inv_no_memory(m->s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = invar_array_read(m->params, row * columns, columns, params);
 	if (st == INVAR_OK)

@@ -36,7 +36,7 @@ static void name_figure(const inv_figures *all, inv_named_figure *f)
 		snprintf(f->name, sizeof f->name, "%s-%u", plain, k);
 }
 
-invar_status inv_figures_add(inv_session *s, inv_figures *all, const invar_results *r)
+invar_status inv_figures_add(inv_figures *all, const invar_results *r)
 {
 	inv_figure figure;
 
@@ -44,7 +44,7 @@ invar_status inv_figures_add(inv_session *s, inv_figures *all, const invar_resul
 		inv_named_figure *grown = realloc(all->one, (all->count + 1) * sizeof *grown);
 
 		if (!grown)
-			return inv_no_memory(s);
+			return inv_no_memory();
 		all->one = grown;
 		grown[all->count] = (inv_named_figure){.results = r, .figure = figure};
 		name_figure(all, &grown[all->count]);
@@ -62,10 +62,10 @@ void inv_figures_free(inv_figures *all)
 invar_status inv_figure_check(inv_session *s, const char *path, bool force)
 {
 	if (inv_sheet_kind(path) == INV_OUTPUT_PNG && !inv_can_draw())
-		return inv_fault(s, INVAR_E_USE,
-		                 "%s: this program was built without librsvg and writes only SVG; "
-		                 "give a name that ends in .svg",
-		                 path);
+		return inv_fail(INVAR_E_USE,
+		                "%s: this program was built without librsvg and writes only SVG; "
+		                "give a name that ends in .svg",
+		                path);
 	return inv_check_output(
 		s, &(inv_output){.path = path, .kind = inv_sheet_kind(path), .force = force});
 }
@@ -77,9 +77,9 @@ invar_status inv_figure_save(inv_session *s, const inv_named_figure *f, const ch
 	invar_status st;
 
 	if (inv_figure_draw(f->results, &f->figure, dark ? INV_SVG_DARK : INV_SVG_LIGHT, &svg))
-		st = inv_svg_save(s->ctx, &svg, path, s->fault, sizeof s->fault);
+		st = inv_svg_save(s->ctx, &svg, path);
 	else
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	inv_svg_free(&svg);
 	return st;
 }
@@ -93,7 +93,7 @@ static invar_status save_in(inv_session *s, const inv_named_figure *f, const cha
 
 	snprintf(name, sizeof name, "%s.%s", f->name, inv_can_draw() ? "png" : "svg");
 	if (!(path = inv_path(folder, name)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if ((st = inv_figure_check(s, path, force)) == INVAR_OK)
 		st = inv_figure_save(s, f, path, dark);
 	if (st == INVAR_OK)
@@ -105,7 +105,7 @@ static invar_status save_in(inv_session *s, const inv_named_figure *f, const cha
 invar_status inv_figures_save(inv_session *s, const inv_figures *all, const char *folder,
                               bool force, bool dark)
 {
-	invar_status st = inv_folder_make(s, folder);
+	invar_status st = inv_folder_make(folder);
 
 	for (size_t i = 0; i < all->count && st == INVAR_OK; i++)
 		st = save_in(s, &all->one[i], folder, force, dark);

@@ -20,7 +20,7 @@ typedef struct inv_figures {
 } inv_figures;
 
 /* Adds all figures of r, which stays the caller's and must live as long. */
-invar_status inv_figures_add(inv_session *s, inv_figures *all, const invar_results *r);
+invar_status inv_figures_add(inv_figures *all, const invar_results *r);
 void inv_figures_free(inv_figures *all);
 
 /* Checks that a file may be written, before the work, and writes it. */

@@ -111,14 +111,14 @@ static void print_totals(const inv_plan *p)
 	puts(".\nTimes are estimates from short measurements; expect a factor of two.");
 }
 
-static invar_status print_text(inv_session *s, const inv_plan *p)
+static invar_status print_text(const inv_plan *p)
 {
 	inv_table *t = fill_table(p);
 	bool written = t && inv_table_write(t, "text", stdout);
 
 	inv_table_free(t);
 	if (!written)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	print_totals(p);
 	return INVAR_OK;
 }
@@ -128,7 +128,7 @@ static json_t *number_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static invar_status print_json(inv_session *s, const inv_study *study, const inv_plan *p)
+static invar_status print_json(const inv_study *study, const inv_plan *p)
 {
 	const totals all = add_up(p);
 	json_t *stages = json_array();
@@ -143,39 +143,36 @@ static invar_status print_json(inv_session *s, const inv_study *study, const inv
 		                                number_or_null(one->bytes), "unknown",
 		                                one->unknown ? inv_name_json(one->unknown) : NULL));
 	}
-	return inv_print_json(s, json_pack("{s:o, s:o, s:o, s:I, s:f, s:f, s:o}", "name",
-	                                   inv_name_json(study->name), "folder",
-	                                   inv_name_json(study->folder), "stages", stages,
-	                                   "pending", (json_int_t)all.pending, "seconds",
-	                                   all.seconds, "bytes", all.bytes, "free_bytes",
-	                                   number_or_null(p->free_bytes)));
+	return inv_print_json(
+		json_pack("{s:o, s:o, s:o, s:I, s:f, s:f, s:o}", "name", inv_name_json(study->name),
+	              "folder", inv_name_json(study->folder), "stages", stages, "pending",
+	              (json_int_t)all.pending, "seconds", all.seconds, "bytes", all.bytes,
+	              "free_bytes", number_or_null(p->free_bytes)));
 }
 
 /* What comes after the stages of banks. */
-static invar_status add_files(const inv_study *study, inv_plan *p,
-                              char message[INV_MESSAGE])
+static invar_status add_files(const inv_study *study, inv_plan *p)
 {
 	const char *name;
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; (name = inv_study_table_file(i)) && st == INVAR_OK; i++)
-		st = inv_plan_add_file(study, study->folder, name, p, message);
-	return st == INVAR_OK ? inv_study_plan_report(study, p, message) : st;
+		st = inv_plan_add_file(study, study->folder, name, p);
+	return st == INVAR_OK ? inv_study_plan_report(study, p) : st;
 }
 
 invar_status inv_print_plan(inv_session *s, const inv_study *study)
 {
-	char message[INV_MESSAGE] = "";
 	inv_plan plan;
-	invar_status st = inv_study_plan(study, s->ctx, &plan, message);
+	invar_status st = inv_study_plan(study, s->ctx, &plan);
 
 	if (st == INVAR_OK)
-		st = add_files(study, &plan, message);
+		st = add_files(study, &plan);
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
-		st = s->common->json ? print_json(s, study, &plan) : print_text(s, &plan);
-	else if (*message)
-		inv_fault(s, st, "%s", message);
+		st = s->common->json ? print_json(study, &plan) : print_text(&plan);
+	else
+		inv_study_spelled(st);
 	inv_plan_clear(&plan);
 	return st;
 }

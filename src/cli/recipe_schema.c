@@ -166,7 +166,7 @@ static json_t *key_schema(const inv_recipe_key *k, const json_t *definitions)
 	return schema;
 }
 
-invar_status inv_print_recipe_schema(inv_session *s, FILE *out)
+invar_status inv_print_recipe_schema(FILE *out)
 {
 	json_t *definitions = json_object(), *properties = json_object();
 	json_t *schema =
@@ -175,7 +175,7 @@ invar_status inv_print_recipe_schema(inv_session *s, FILE *out)
 	              "a recipe of invar run", "type", "object", "additionalProperties", 0,
 	              "properties", properties, "definitions", definitions);
 	const inv_recipe_key *k;
-	invar_status st = schema ? INVAR_OK : inv_no_memory(s);
+	invar_status st = schema ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < sizeof commands / sizeof *commands && st == INVAR_OK; i++)
 		st = add_definitions(definitions, commands[i]);

@@ -16,7 +16,7 @@ bool inv_words_have(const char *list, const char *word);
 /* A recipe with every key and option, its default and meaning, as comments. */
 invar_status inv_print_recipe(inv_session *s, FILE *out);
 /* The JSON Schema of recipes. */
-invar_status inv_print_recipe_schema(inv_session *s, FILE *out);
+invar_status inv_print_recipe_schema(FILE *out);
 /* What would run, how long and how large. */
 invar_status inv_print_plan(inv_session *s, const inv_study *study);
 

@@ -36,7 +36,7 @@ static int by_label(const void *a, const void *b)
 }
 
 /* Different labels of a split; negative ones mean none. */
-static invar_status count_classes(inv_session *s, const invar_bank *bank, const char *split,
+static invar_status count_classes(const invar_bank *bank, const char *split,
                                   uint64_t *classes)
 {
 	uint64_t rows = invar_bank_rows(bank, split);
@@ -47,7 +47,7 @@ static invar_status count_classes(inv_session *s, const invar_bank *bank, const 
 	if (!invar_bank_has_labels(bank, split))
 		return INVAR_OK;
 	if (!(label = malloc((rows + 1) * sizeof *label)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	if ((st = invar_bank_labels(bank, split, label)) == INVAR_OK) {
 		qsort(label, rows, sizeof *label, by_label);
 		for (uint64_t i = 0; i < rows; i++)
@@ -81,7 +81,7 @@ static invar_status find_sizes(estimate *e, const invar_bank *bank,
 		z->width = w > z->width ? w : z->width;
 		z->hidden = hidden > z->hidden ? hidden : z->hidden;
 	}
-	return count_classes(e->s, bank, train ? "train" : e->split, &z->classes);
+	return count_classes(bank, train ? "train" : e->split, &z->classes);
 }
 
 static invar_status find_seconds(const estimate *e, const char *metrics, double points,

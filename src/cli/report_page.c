@@ -107,7 +107,7 @@ static invar_status open_run(reporter *p, opened_run *run, const char *path)
 
 	run->path = path;
 	if (!(run->title = name_of(path)))
-		return inv_no_memory(p->s);
+		return inv_no_memory();
 	if ((st = invar_adapter_open(p->s->ctx, path, &run->adapter)) != INVAR_OK)
 		return st;
 	run->json = load_json(path);
@@ -195,7 +195,7 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 	char why[WORDS];
 
 	if (p->r->bank)
-		return (run->bank_path = strdup(p->r->bank)) ? INVAR_OK : inv_no_memory(p->s);
+		return (run->bank_path = strdup(p->r->bank)) ? INVAR_OK : inv_no_memory();
 	run->recorded = recorded;
 	if (recorded && (run->bank_path = find_bank(p, run, recorded, &exists)))
 		return INVAR_OK;
@@ -362,10 +362,10 @@ static invar_status check_writable(reporter *p, const group *g)
 {
 	for (size_t i = 0; i < g->count; i++)
 		if (access(p->run[g->run[i]].path, W_OK) != 0)
-			return inv_fault(p->s, INVAR_E_IO,
-			                 "%s is not writable, so what is measured could not be kept; "
-			                 "copy the run, or give --as-is",
-			                 p->run[g->run[i]].path);
+			return inv_fail(INVAR_E_IO,
+			                "%s is not writable, so what is measured could not be kept; "
+			                "copy the run, or give --as-is",
+			                p->run[g->run[i]].path);
 	return INVAR_OK;
 }
 
@@ -429,7 +429,7 @@ static invar_status measure_missing(reporter *p, size_t first, const invar_bank 
 {
 	group g = {0};
 	invar_status st = gather_group(p, first, &g) ? measure_group_missing(p, &g, first, bank)
-	                                             : inv_no_memory(p->s);
+	                                             : inv_no_memory();
 
 	free_group(&g);
 	return st;
@@ -454,8 +454,8 @@ static invar_status measure_banks(reporter *p)
 			continue;
 		st = inv_bank_open(p->s->ctx, p->run[i].bank_path, &bank);
 		if (st == INVAR_OK && !inv_bank_has_split(bank, p->r->split))
-			st = inv_fault(p->s, INVAR_E_USE, "%s has no split %s; choose one with --from",
-			               p->run[i].bank_path, p->r->split);
+			st = inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --from",
+			              p->run[i].bank_path, p->r->split);
 		if (st == INVAR_OK)
 			st = measure_missing(p, i, bank);
 		invar_bank_close(bank);
@@ -645,7 +645,7 @@ static invar_status write_page(reporter *p)
 		                        .residual = invar_adapter_residual(p->run[i].adapter),
 		                        .unit = invar_adapter_unit(p->run[i].adapter)};
 	if (!run || !(text = make_page(p, run, &size)))
-		st = inv_no_memory(p->s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(p->s->ctx, p->r->output, text, size);
 	if (st == INVAR_OK)
@@ -674,14 +674,14 @@ static void close_reporter(reporter *p)
 invar_status inv_report_write(inv_session *s, const inv_report *r)
 {
 	reporter *p = calloc(1, sizeof *p);
-	invar_status st = p ? INVAR_OK : inv_no_memory(s);
+	invar_status st = p ? INVAR_OK : inv_no_memory();
 
 	if (!p)
 		return st;
 	p->s = s;
 	p->r = r;
 	if (!(p->run = calloc(r->runs, sizeof *p->run)))
-		st = inv_no_memory(s);
+		st = inv_no_memory();
 	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
 		st = open_run(p, &p->run[i], r->run[i]);
 	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
@@ -734,7 +734,7 @@ invar_status inv_overview_write(inv_session *s, const char *title,
 		.title = title, .part = part, .document = document, .document_count = count};
 	size_t size = 0;
 	char *text = inv_page_text(&page, &size);
-	invar_status st = text ? inv_file_write(s->ctx, output, text, size) : inv_no_memory(s);
+	invar_status st = text ? inv_file_write(s->ctx, output, text, size) : inv_no_memory();
 
 	free(text);
 	return st;

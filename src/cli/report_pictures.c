@@ -74,8 +74,8 @@ static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t
 					area_mean(rgb, width, height, to_w, to_h, x, y, c);
 }
 
-static invar_status encode_picture(inv_session *s, const uint8_t *rgb, uint32_t width,
-                                   uint32_t height, inv_page_picture *out)
+static invar_status encode_picture(const uint8_t *rgb, uint32_t width, uint32_t height,
+                                   inv_page_picture *out)
 {
 	uint32_t longer = width > height ? width : height;
 	uint8_t *small;
@@ -84,7 +84,7 @@ static invar_status encode_picture(inv_session *s, const uint8_t *rgb, uint32_t 
 	out->width = longer > SIDE ? (width * SIDE + longer - 1) / longer : width;
 	out->height = longer > SIDE ? (height * SIDE + longer - 1) / longer : height;
 	if (!(small = malloc((size_t)out->width * out->height * 3)))
-		return inv_no_memory(s);
+		return inv_no_memory();
 	resize(rgb, width, height, out->width, out->height, small, out->width);
 	st = inv_jpeg_encode(small, out->width, out->height, QUALITY, &out->bytes, &out->size);
 	free(small);
@@ -101,7 +101,7 @@ static invar_status draw(maker *m, const char *split, uint64_t row, bool augment
 
 	out->right = -1;
 	if (st == INVAR_OK)
-		st = encode_picture(m->s, rgb, width, height, out);
+		st = encode_picture(rgb, width, height, out);
 	invar_free(rgb);
 	return st;
 }
@@ -137,7 +137,7 @@ static invar_status draw_sheet(maker *m)
 	copies = copies < SHEET_COPIES ? copies : SHEET_COPIES;
 	m->out->per_image = 1 + copies;
 	if (!(m->out->sheet = calloc(images * (1 + copies), sizeof *m->out->sheet)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	m->out->sheet_count = images * (1 + copies);
 	for (uint32_t copy = 0; copy < copies && st == INVAR_OK; copy++) {
 		st = inv_pictures_turn(&m->pictures, copy);
@@ -165,7 +165,7 @@ static invar_status draw_found(maker *m, const char *gallery, const inv_answers 
 	invar_status st = INVAR_OK;
 
 	if (!(*out = calloc(NEAREST, sizeof **out)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	for (size_t i = 0; i < f->count && st == INVAR_OK; i++) {
 		int64_t label = a->label ? a->label[f->row[i]] : -1;
 
@@ -201,7 +201,7 @@ static invar_status draw_answers(maker *m, const char *gallery, const inv_answer
 
 	out->query_title = strdup(m->q->title);
 	if (!(out->query = calloc(a->queries + 1, sizeof *out->query)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	for (size_t i = 0; i < a->queries && st == INVAR_OK; i++) {
 		out->query_count = i + 1;
 		st = draw_query(m, gallery, a, &a->query[i], &out->query[i]);
@@ -273,7 +273,7 @@ static invar_status draw_lists(maker *m)
 	m->out->row = calloc(MAX_ROWS, sizeof *m->out->row);
 	m->out->row_number = calloc(MAX_ROWS, sizeof *m->out->row_number);
 	if (st == INVAR_OK && (!m->out->row || !m->out->row_number))
-		st = inv_no_memory(m->s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		document = json_loads(text, 0, NULL);
 	json_object_foreach (json_object_get(document, "details"), measurement, details)
@@ -319,7 +319,7 @@ static invar_status list_rows(maker *m, const inv_points *p)
 	size_t kept = 0;
 
 	if (!(a->row = malloc((p->count + 1) * sizeof *a->row)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	memcpy(a->row, p->rows, p->count * sizeof *a->row);
 	qsort(a->row, p->count, sizeof *a->row, by_number);
 	for (size_t i = 0; i < p->count; i++)
@@ -343,7 +343,7 @@ static invar_status name_rows(maker *m)
 		for (size_t i = 0; i < a->count; i++)
 			a->name[i] = strndup(names[a->row[i]], 120);
 	invar_free(names);
-	return a->name ? INVAR_OK : inv_no_memory(m->s);
+	return a->name ? INVAR_OK : inv_no_memory();
 }
 
 /* All thumbnails as one picture [lines * side, across * side, 3]. */
@@ -356,7 +356,7 @@ static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
 	invar_status st;
 
 	if (!all)
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	for (size_t i = 0; i < a->count; i++)
 		resize(cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE, ATLAS_SIDE, side, side,
 		       all + (i / a->across * side * width + i % a->across * side) * 3, width);
@@ -400,7 +400,7 @@ static invar_status draw_atlas(maker *m)
 		return st;
 	a->across = 32;
 	if (!(cells = malloc((a->count + 1) * ATLAS_SIDE * ATLAS_SIDE * 3)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	st = draw_cells(m, cells);
 	for (uint32_t side = ATLAS_SIDE; st == INVAR_OK && side >= ATLAS_LEAST; side -= 8) {
 		st = encode_atlas(m, cells, side);
@@ -420,7 +420,7 @@ static invar_status read_labels(maker *m)
 	if (!invar_bank_has_labels(m->q->bank, m->q->split))
 		return INVAR_OK;
 	if (!(m->label = malloc((rows + 1) * sizeof *m->label)))
-		return inv_no_memory(m->s);
+		return inv_no_memory();
 	return invar_bank_labels(m->q->bank, m->q->split, m->label);
 }
 

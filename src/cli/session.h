@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - one call of the program: its words, its terminal, its fault.
+ * session.h - one call of the program: its words, its options, its terminal.
  */
 #ifndef INV_SESSION_H
 #define INV_SESSION_H
@@ -8,7 +8,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/memory.h"
 #include "base/processes.h"
+#include "base/status.h"
 #include "invar.h"
 
 struct inv_command;
@@ -26,14 +28,8 @@ typedef struct inv_session {
 	invar_context *ctx;
 	inv_processes *processes; /* NULL: this one alone */
 	struct inv_term *term;
-	int result;       /* exit code of a command that has not failed */
-	char fault[1024]; /* our own message; empty if the library has one */
+	int result; /* exit code of a command that has not failed */
 } inv_session;
-
-/* Keeps the message for main to print and returns the code. */
-invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-invar_status inv_no_memory(inv_session *s);
 
 /* Makes s->ctx, with the hooks that lead to the terminal. */
 invar_status inv_session_start(inv_session *s);
@@ -42,6 +38,6 @@ invar_status inv_session_start(inv_session *s);
 enum { INV_JSON_STYLE = JSON_INDENT(2) | JSON_REAL_PRECISION(15) };
 
 /* One document on standard output; takes `document`. */
-invar_status inv_print_json(inv_session *s, json_t *document);
+invar_status inv_print_json(json_t *document);
 
 #endif

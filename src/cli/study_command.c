@@ -19,58 +19,42 @@
 
 /* ---- The recipe ---------------------------------------------------------------------- */
 
-invar_status inv_study_fault(inv_session *s, invar_status st, const char *message)
-{
-	char sentence[INV_MESSAGE];
-
-	if (st == INVAR_OK)
-		return st;
-	if (!*message) {
-		inv_last_error_spelled("", sentence, sizeof sentence);
-		message = sentence;
-	}
-	return inv_fault(s, st, "%s", message);
-}
-
-invar_status inv_recipe_set(inv_session *s, inv_node *tree, const char *text)
+invar_status inv_recipe_set(inv_node *tree, const char *text)
 {
 	const char *equals = strchr(text, '=');
-	char message[INV_MESSAGE] = "", *path = NULL, *where = NULL;
+	char *path = NULL, *where = NULL;
 	inv_node *value;
 	invar_status st;
 
 	if (!equals || equals == text)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--set %.100s: expected KEY=VALUE, such as encode.size=64", text);
+		return inv_fail(INVAR_E_USE,
+		                "--set %.100s: expected KEY=VALUE, such as encode.size=64", text);
 	path = strndup(text, (size_t)(equals - text));
 	if (!path || asprintf(&where, "--set %s", path) < 0) {
 		free(path);
-		return inv_no_memory(s);
+		return inv_no_memory();
 	}
-	st = inv_yaml_read(equals + 1, strlen(equals + 1), where, false, &value, message);
+	st = inv_yaml_read(equals + 1, strlen(equals + 1), where, false, &value);
 	if (st == INVAR_OK)
-		st = inv_node_set(tree, path, value, inv_recipe_short_for, message);
+		st = inv_node_set(tree, path, value, inv_recipe_short_for);
 	else
 		st = INVAR_E_USE;
 	free(path);
 	free(where);
-	return inv_study_fault(s, st, message);
+	return inv_study_spelled(st);
 }
 
-invar_status inv_recipe_set_text(inv_session *s, inv_node *tree, const char *path,
-                                 const char *text)
+invar_status inv_recipe_set_text(inv_node *tree, const char *path, const char *text)
 {
-	char message[INV_MESSAGE] = "";
 	inv_node *value = text ? inv_node_new(INV_NODE_TEXT, NULL, path) : NULL;
 
 	if (!text)
 		return INVAR_OK;
 	if (!value || !(value->text = strdup(text))) {
 		inv_node_free(value);
-		return inv_no_memory(s);
+		return inv_no_memory();
 	}
-	return inv_study_fault(
-		s, inv_node_set(tree, path, value, inv_recipe_short_for, message), message);
+	return inv_study_spelled(inv_node_set(tree, path, value, inv_recipe_short_for));
 }
 
 static bool has_file(const char *folder, const char *name)
@@ -83,7 +67,7 @@ static bool has_file(const char *folder, const char *name)
 }
 
 /* A folder without a record of stages is no study, so its files are somebody else's. */
-static invar_status check_foreign(inv_session *s, const inv_study *study)
+static invar_status check_foreign(const inv_study *study)
 {
 	const char *name;
 
@@ -94,10 +78,10 @@ static invar_status check_foreign(inv_session *s, const inv_study *study)
 			break;
 	if (!name && study->reports && has_file(study->folder, INV_RUN_REPORT))
 		name = INV_RUN_REPORT;
-	return name ? inv_fault(s, INVAR_E_IO,
-	                        "%s/%s: already exists and is not from a study; choose another "
-	                        "folder with -o",
-	                        study->folder, name)
+	return name ? inv_fail(INVAR_E_IO,
+	                       "%s/%s: already exists and is not from a study; choose another "
+	                       "folder with -o",
+	                       study->folder, name)
 	            : INVAR_OK;
 }
 
@@ -117,13 +101,13 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 			inv_reads_all(s, b->path, "the features");
 	}
 	st = inv_check_output_folder(s, "-o", study->folder);
-	return st == INVAR_OK ? check_foreign(s, study) : st;
+	return st == INVAR_OK ? check_foreign(study) : st;
 }
 
 /* ---- Running --------------------------------------------------------------------------
  */
 
-invar_status inv_study_print_file(inv_session *s, const inv_study *study, const char *name)
+invar_status inv_study_print_file(const inv_study *study, const char *name)
 {
 	char *path = inv_path(study->folder, name), block[4096];
 	FILE *f = path ? fopen(path, "rb") : NULL;
@@ -131,23 +115,23 @@ invar_status inv_study_print_file(inv_session *s, const inv_study *study, const 
 
 	free(path);
 	if (!f)
-		return inv_fault(s, INVAR_E_IO, "%s/%s could not be read", study->folder, name);
+		return inv_fail(INVAR_E_IO, "%s/%s could not be read", study->folder, name);
 	while ((bytes = fread(block, 1, sizeof block, f)) > 0)
 		fwrite(block, 1, bytes, stdout);
 	fclose(f);
 	return INVAR_OK;
 }
 
-invar_status inv_study_tell_failures(inv_session *s, const inv_study_job *j)
+invar_status inv_study_tell_failures(const inv_study_job *j)
 {
 	if (!j->failures)
 		return INVAR_OK;
 	for (size_t i = 0; i < j->failures; i++)
 		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
 		               j->failure[i].message);
-	return inv_fault(s, INVAR_E_MISMATCH,
-	                 "%zu stage%s failed; what does not depend on %s is done", j->failures,
-	                 j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%zu stage%s failed; what does not depend on %s is done", j->failures,
+	                j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
 }
 
 static void say(void *user, const char *text)
@@ -164,7 +148,7 @@ invar_status inv_study_execute(inv_session *s, inv_study_job *j)
 	j->say = say;
 	j->user = s->term;
 	if ((st = inv_study_check(j)) == INVAR_OK)
-		st = inv_folder_make(s, study->folder);
+		st = inv_folder_make(study->folder);
 	if (st == INVAR_OK)
 		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));
 	if (st == INVAR_OK)
@@ -172,9 +156,8 @@ invar_status inv_study_execute(inv_session *s, inv_study_job *j)
 	if (st == INVAR_OK)
 		st = inv_study_report(s, j);
 	if (st == INVAR_E_CANCELLED)
-		return inv_fault(
-			s, st,
-			"interrupted; finished work is kept in %s, and the same command resumes it",
+		return inv_fail(
+			st, "interrupted; finished work is kept in %s, and the same command resumes it",
 			study->folder);
-	return st != INVAR_OK && !*s->fault ? inv_study_fault(s, st, j->message) : st;
+	return st;
 }

@@ -11,14 +11,10 @@
 #include "cli/session.h"
 #include "study/study_run.h"
 
-/* Keeps a message of src/study, or the library's if it is empty. */
-invar_status inv_study_fault(inv_session *s, invar_status st, const char *message);
-
 /* KEY=VALUE, where VALUE is YAML: a number, [0, 1], {epochs: 5}. */
-invar_status inv_recipe_set(inv_session *s, inv_node *tree, const char *text);
+invar_status inv_recipe_set(inv_node *tree, const char *text);
 /* A value that is not YAML: a path, a SPEC. NULL: nothing changes; "": the default. */
-invar_status inv_recipe_set_text(inv_session *s, inv_node *tree, const char *path,
-                                 const char *text);
+invar_status inv_recipe_set_text(inv_node *tree, const char *path, const char *text);
 
 /* No study is made in what it reads. `recipe` is its file. */
 invar_status inv_study_check_output(inv_session *s, const char *recipe,
@@ -30,8 +26,8 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
  */
 invar_status inv_study_execute(inv_session *s, inv_study_job *j);
 /* What could not be done with keep_going, as messages and a status. */
-invar_status inv_study_tell_failures(inv_session *s, const inv_study_job *j);
+invar_status inv_study_tell_failures(const inv_study_job *j);
 /* Prints STUDY/NAME. */
-invar_status inv_study_print_file(inv_session *s, const inv_study *study, const char *name);
+invar_status inv_study_print_file(const inv_study *study, const char *name);
 
 #endif

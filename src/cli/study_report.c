@@ -31,17 +31,15 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-invar_status inv_study_plan_report(const inv_study *study, inv_plan *p,
-                                   char message[INV_MESSAGE])
+invar_status inv_study_plan_report(const inv_study *study, inv_plan *p)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
 		if (st == INVAR_OK)
-			st =
-				inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p, message);
+			st = inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p);
 	return st == INVAR_OK && study->reports
-	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p, message)
+	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p)
 	           : st;
 }
 
@@ -95,7 +93,7 @@ static invar_status write_bank_page(void *user)
 	                .output = p->path};
 	const char **run = runs_of(p->job, b, &r.runs);
 	invar_options *data = NULL;
-	invar_status st = run ? choose_images(b, &data) : inv_no_memory(p->session);
+	invar_status st = run ? choose_images(b, &data) : inv_no_memory();
 
 	r.run = run;
 	r.data = data;
@@ -177,7 +175,7 @@ static invar_status open_part(const paging *p, overview *o, size_t i)
 	invar_status st;
 
 	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INV_RUN_REPORT)))
-		return inv_no_memory(p->session);
+		return inv_no_memory();
 	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
 	    INVAR_OK)
 		return st;
@@ -196,7 +194,7 @@ static invar_status write_overview(void *user)
 	              .href = calloc(j->tables, sizeof *o.href),
 	              .tables = j->tables};
 	invar_status st =
-		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory(p->session);
+		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
 		st = open_part(p, &o, i);
@@ -224,7 +222,7 @@ static invar_status add_page(paging *p, const char *folder, size_t first, size_t
 	p->path = inv_path(folder, INV_RUN_REPORT);
 	if (!inputs || !p->path) {
 		free((void *)(uintptr_t)inputs);
-		return inv_no_memory(p->session);
+		return inv_no_memory();
 	}
 	for (size_t i = 0; i < tables; i++)
 		inputs[i] = j->table[first + i];

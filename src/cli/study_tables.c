@@ -113,7 +113,7 @@ static invar_status put_table(const writing *w, FILE *f, size_t i)
 	written = t && inv_table_write(t, w->form->format, f);
 	inv_table_free(t);
 	invar_results_free(r);
-	return written ? INVAR_OK : inv_no_memory(s);
+	return written ? INVAR_OK : inv_no_memory();
 }
 
 static void put_title(const writing *w, FILE *f)
@@ -156,7 +156,7 @@ static invar_status put_json(const writing *w, FILE *f)
 	whole = whole && json_dumpf(all, f, INV_JSON_STYLE) == 0;
 	fputc('\n', f);
 	json_decref(all);
-	return whole ? INVAR_OK : inv_no_memory(w->session);
+	return whole ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- Stages
@@ -168,12 +168,12 @@ static invar_status write_form(void *user)
 	char *text = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);
-	invar_status st = f ? INVAR_OK : inv_no_memory(w->session);
+	invar_status st = f ? INVAR_OK : inv_no_memory();
 
 	if (st == INVAR_OK)
 		st = w->form->format ? put_tables(w, f) : put_json(w, f);
 	if (f && fclose(f) != 0 && st == INVAR_OK)
-		st = inv_no_memory(w->session);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(w->session->ctx, w->path, text, bytes);
 	free(text);
@@ -204,7 +204,7 @@ static invar_status add_form(inv_session *s, inv_study_job *j, const table_form 
 	                                                          .output = w.path,
 	                                                          .run = write_form},
 	                                         &done)
-	                         : inv_no_memory(s);
+	                         : inv_no_memory();
 
 	free(w.path);
 	return st;
@@ -213,7 +213,7 @@ static invar_status add_form(inv_session *s, inv_study_job *j, const table_form 
 invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 {
 	const char **inputs = table_paths(j);
-	invar_status st = inputs ? INVAR_OK : inv_no_memory(s);
+	invar_status st = inputs ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++)
 		st = add_form(s, j, &forms[i], inputs);

@@ -23,7 +23,7 @@ static void print_heading(const invar_results *r)
 	putchar('\n');
 }
 
-invar_status inv_print_trial(inv_session *s, const invar_results *r)
+invar_status inv_print_trial(const invar_results *r)
 {
 	bool measured = inv_results_about_number(r, "held_out") > 0, written = true;
 
@@ -36,7 +36,7 @@ invar_status inv_print_trial(inv_session *s, const invar_results *r)
 		putchar('\n');
 	}
 	if (!written)
-		return inv_no_memory(s);
+		return inv_no_memory();
 	printf("verdict: %s\n%s\n", invar_results_about(r, "verdict"),
 	       invar_results_about(r, "why"));
 	fflush(stdout);

@@ -6,6 +6,6 @@
 #include "cli/session.h"
 
 /* What was measured, F beside the adapters, and the verdict with its reason. */
-invar_status inv_print_trial(inv_session *s, const invar_results *r);
+invar_status inv_print_trial(const invar_results *r);
 
 #endif

@@ -255,18 +255,16 @@ static invar_status write_svg(const layout *l, inv_svg *svg)
 	return st;
 }
 
-invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t capacity)
+invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet)
 {
 	layout l = lay_out(sheet);
 	inv_svg svg = {0};
 	invar_status st = write_svg(&l, &svg);
 
-	*fault = '\0';
 	if (st == INVAR_E_NOMEM)
-		snprintf(fault, capacity, "%s: not enough memory for the sheet", path);
+		inv_fail(st, "%s: not enough memory for the sheet", path);
 	if (st == INVAR_OK)
-		st = inv_svg_save(ctx, &svg, path, fault, capacity);
+		st = inv_svg_save(ctx, &svg, path);
 	inv_svg_free(&svg);
 	return st;
 }

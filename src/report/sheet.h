@@ -25,14 +25,8 @@ typedef struct inv_sheet {
 	size_t columns; /* 0: as many as make the sheet about square */
 } inv_sheet;
 
-/*
- * Writes `path` atomically. On failure the message is in fault, which has `size` bytes, or
- * fault stays empty and invar_last_error() has it:
- *
- *     st = inv_sheet_write(s->ctx, path, &sheet, s->fault, sizeof s->fault);
- */
-invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t size);
+/* Writes `path` atomically. */
+invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet);
 
 /*
  * A copy with no more pixels than a sheet shows, to save memory; gives, free() it. NULL if

@@ -270,8 +270,7 @@ bool inv_is_svg_name(const char *path)
 	return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
 }
 
-static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *path,
-                             char *fault, size_t capacity)
+static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *path)
 {
 	bool large = s->width > MAX_SIDE / SHARPNESS || s->height > MAX_SIDE / SHARPNESS;
 	uint32_t sharpness = large ? 1 : SHARPNESS;
@@ -283,13 +282,11 @@ static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *p
 	size_t bytes = 0;
 	invar_status st;
 
-	if (!rgb) {
-		snprintf(fault, capacity,
-		         "%s: cannot render the picture: %s; a file name ending in .svg needs no "
-		         "rendering",
-		         path, reason);
-		return INVAR_E_NOMEM;
-	}
+	if (!rgb)
+		return inv_fail(INVAR_E_NOMEM,
+		                "%s: cannot render the picture: %s; a file name ending in .svg "
+		                "needs no rendering",
+		                path, reason);
 	st = inv_png_encode(rgb, width, height, &png, &bytes);
 	if (st == INVAR_OK)
 		st = inv_file_write(ctx, path, png, bytes);
@@ -298,19 +295,14 @@ static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *p
 	return st;
 }
 
-invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path,
-                          char *fault, size_t capacity)
+invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path)
 {
-	*fault = '\0';
-	if (s->width > MAX_SIDE || s->height > MAX_SIDE) {
-		snprintf(
-			fault, capacity,
-			"%s: a picture of %.0f x %.0f pixels is too large, at most %d per side are "
-			"possible; show less in it",
-			path, s->width, s->height, MAX_SIDE);
-		return INVAR_E_USE;
-	}
+	if (s->width > MAX_SIDE || s->height > MAX_SIDE)
+		return inv_fail(INVAR_E_USE,
+		                "%s: a picture of %.0f x %.0f pixels is too large, at most %d per "
+		                "side are possible; show less in it",
+		                path, s->width, s->height, MAX_SIDE);
 	if (inv_is_svg_name(path))
 		return inv_file_write(ctx, path, s->text, s->size);
-	return save_png(ctx, s, path, fault, capacity);
+	return save_png(ctx, s, path);
 }

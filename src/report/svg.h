@@ -61,11 +61,8 @@ void inv_base64(FILE *out, const void *bytes, size_t size);
 bool inv_is_svg_name(const char *path);
 
 /*
- * Writes `path` atomically, as SVG where the name ends in .svg, else as PNG. On failure the
- * message is in fault, which has `capacity` bytes, or fault is empty and
- * invar_last_error() has it.
+ * Writes `path` atomically, as SVG where the name ends in .svg, else as PNG.
  */
-invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path,
-                          char *fault, size_t capacity);
+invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path);
 
 #endif

@@ -13,20 +13,17 @@ typedef struct merging {
 	const inv_comparison *of;
 	json_t *out;   /* the document that is made */
 	json_t ***doc; /* [adapters][files] */
-	char *message;
 } merging;
 
 static invar_status no_memory(const merging *m)
 {
-	snprintf(m->message, INV_MESSAGE, "%.400s: not enough memory for its table",
-	         m->of->title);
-	return INVAR_E_NOMEM;
+	return inv_fail(INVAR_E_NOMEM, "%.400s: not enough memory for its table", m->of->title);
 }
 
 /* ---- Files
  * ------------------------------------------------------------------------------- */
 
-static invar_status load_file(const merging *m, const char *path, json_t **out)
+static invar_status load_file(const char *path, json_t **out)
 {
 	json_error_t why;
 	const char *format;
@@ -35,9 +32,8 @@ static invar_status load_file(const merging *m, const char *path, json_t **out)
 	format = json_string_value(json_object_get(*out, "format"));
 	if (format && strcmp(format, "invar-results") == 0)
 		return INVAR_OK;
-	snprintf(m->message, INV_MESSAGE, "%.400s: is not a file of results%s%.200s", path,
-	         *out ? "" : ": ", *out ? "" : why.text);
-	return INVAR_E_FORMAT;
+	return inv_fail(INVAR_E_FORMAT, "%.400s: is not a file of results%s%.200s", path,
+	                *out ? "" : ": ", *out ? "" : why.text);
 }
 
 static void free_files(merging *m)
@@ -62,7 +58,7 @@ static invar_status load_files(merging *m)
 		if (!(m->doc[a] = calloc(one->files, sizeof **m->doc)))
 			return no_memory(m);
 		for (size_t i = 0; i < one->files && st == INVAR_OK; i++)
-			st = load_file(m, one->file[i], &m->doc[a][i]);
+			st = load_file(one->file[i], &m->doc[a][i]);
 	}
 	return st;
 }
@@ -399,9 +395,9 @@ static invar_status merge(merging *m)
 	return INVAR_OK;
 }
 
-invar_status inv_compare(const inv_comparison *c, json_t **out, char message[INV_MESSAGE])
+invar_status inv_compare(const inv_comparison *c, json_t **out)
 {
-	merging m = {.of = c, .message = message};
+	merging m = {.of = c};
 	invar_status st = load_files(&m);
 
 	if (st == INVAR_OK)

@@ -36,6 +36,6 @@ typedef struct inv_comparison {
 } inv_comparison;
 
 /* Gives a document as docs/RESULTS-FORMAT.md describes it. */
-invar_status inv_compare(const inv_comparison *c, json_t **out, char message[INV_MESSAGE]);
+invar_status inv_compare(const inv_comparison *c, json_t **out);
 
 #endif

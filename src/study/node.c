@@ -81,44 +81,41 @@ bool inv_node_is_null(const inv_node *n)
 /* ---- Messages ------------------------------------------------------------------------ */
 
 static invar_status point_to(const inv_node *n, unsigned line, unsigned column,
-                             char message[INV_MESSAGE], const char *format, va_list args)
+                             const char *format, va_list args)
 {
-	int used =
-		line ? snprintf(message, INV_MESSAGE, "%.400s:%u:%u: ", n->where, line, column)
-			 : snprintf(message, INV_MESSAGE, "%.400s: ", n->where);
+	char sentence[INV_MESSAGE];
 
-	vsnprintf(message + used, (size_t)(INV_MESSAGE - used), format, args);
-	return INVAR_E_USE;
+	vsnprintf(sentence, sizeof sentence, format, args);
+	return line
+	           ? inv_fail(INVAR_E_USE, "%.400s:%u:%u: %s", n->where, line, column, sentence)
+	           : inv_fail(INVAR_E_USE, "%.400s: %s", n->where, sentence);
 }
 
-invar_status inv_node_fault(const inv_node *n, char message[INV_MESSAGE],
-                            const char *format, ...)
+invar_status inv_node_fail(const inv_node *n, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	point_to(n, n->line, n->column, message, format, args);
+	point_to(n, n->line, n->column, format, args);
 	va_end(args);
 	return INVAR_E_USE;
 }
 
-invar_status inv_node_key_fault(const inv_node *n, char message[INV_MESSAGE],
-                                const char *format, ...)
+invar_status inv_node_key_fail(const inv_node *n, const char *format, ...)
 {
 	bool has_key = n->key && n->key_line;
 	va_list args;
 
 	va_start(args, format);
 	point_to(n, has_key ? n->key_line : n->line, has_key ? n->key_column : n->column,
-	         message, format, args);
+	         format, args);
 	va_end(args);
 	return INVAR_E_USE;
 }
 
-static invar_status no_memory(const char *path, char message[INV_MESSAGE])
+static invar_status no_memory(const char *path)
 {
-	snprintf(message, INV_MESSAGE, "--set %.400s: not enough memory", path);
-	return INVAR_E_NOMEM;
+	return inv_fail(INVAR_E_NOMEM, "--set %.400s: not enough memory", path);
 }
 
 /* ---- Changing ------------------------------------------------------------------------ */
@@ -143,7 +140,7 @@ static bool expand_text(inv_node *n, const char *key)
 
 /* A mapping is what a key needs: an empty value or a short text becomes one. */
 static invar_status become_map(inv_node *n, const char *section, const char *path,
-                               inv_short_for *short_for, char message[INV_MESSAGE])
+                               inv_short_for *short_for)
 {
 	const char *key;
 
@@ -157,11 +154,11 @@ static invar_status become_map(inv_node *n, const char *section, const char *pat
 	}
 	key = n->kind == INV_NODE_TEXT ? short_for(section, n->text) : NULL;
 	if (!key)
-		return inv_node_fault(n, message,
-		                      "--set %.200s goes through a %s here; name a position or a "
-		                      "key that exists",
-		                      path, n->kind == INV_NODE_LIST ? "list" : "single value");
-	return expand_text(n, key) ? INVAR_OK : no_memory(path, message);
+		return inv_node_fail(n,
+		                     "--set %.200s goes through a %s here; name a position or a "
+		                     "key that exists",
+		                     path, n->kind == INV_NODE_LIST ? "list" : "single value");
+	return expand_text(n, key) ? INVAR_OK : no_memory(path);
 }
 
 static inv_node **slot_of_list(inv_node *list, const char *word)
@@ -202,8 +199,7 @@ static void replace(inv_node **slot, inv_node *value)
 
 /* One word of a path: *slot is where n is, and then what the word names below n. */
 static invar_status step_down(inv_node *n, const char *section, const char *word,
-                              const char *path, inv_short_for *short_for, inv_node ***slot,
-                              char message[INV_MESSAGE])
+                              const char *path, inv_short_for *short_for, inv_node ***slot)
 {
 	bool is_item = n->key && strcmp(n->key, section) == 0 && short_for(section, "");
 	invar_status st;
@@ -214,30 +210,28 @@ static invar_status step_down(inv_node *n, const char *section, const char *word
 	if (n->kind == INV_NODE_LIST) {
 		if ((*slot = slot_of_list(n, word)))
 			return INVAR_OK;
-		snprintf(message, INV_MESSAGE,
-		         "--set %.200s: '%.60s' is not a position of this list, which has %zu, "
-		         "counted from 0",
-		         path, word, n->count);
-		return INVAR_E_USE;
+		return inv_fail(INVAR_E_USE,
+		                "--set %.200s: '%.60s' is not a position of this list, which has "
+		                "%zu, counted from 0",
+		                path, word, n->count);
 	}
-	if ((st = become_map(n, section, path, short_for, message)) != INVAR_OK)
+	if ((st = become_map(n, section, path, short_for)) != INVAR_OK)
 		return st;
-	return (*slot = slot_of_map(n, word)) ? INVAR_OK : no_memory(path, message);
+	return (*slot = slot_of_map(n, word)) ? INVAR_OK : no_memory(path);
 }
 
 invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
-                          inv_short_for *short_for, char message[INV_MESSAGE])
+                          inv_short_for *short_for)
 {
 	char *copy = strdup(path), *rest = copy, *word, *section = copy;
 	inv_node *at = root, **slot = NULL;
-	invar_status st = copy ? INVAR_OK : no_memory(path, message);
+	invar_status st = copy ? INVAR_OK : no_memory(path);
 
 	while (st == INVAR_OK && (word = strsep(&rest, "."))) {
-		if (!*word) {
-			snprintf(message, INV_MESSAGE, "--set %.200s: a key is empty", path);
-			st = INVAR_E_USE;
-		} else
-			st = step_down(at, section, word, path, short_for, &slot, message);
+		if (!*word)
+			st = inv_fail(INVAR_E_USE, "--set %.200s: a key is empty", path);
+		else
+			st = step_down(at, section, word, path, short_for, &slot);
 		if (st == INVAR_OK)
 			at = *slot;
 	}

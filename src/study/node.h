@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "invar.h"
+#include "base/status.h"
 
 enum {
 	INV_MESSAGE = 1024,       /* bytes of a buffer for messages */
@@ -52,11 +52,10 @@ bool inv_node_is_null(const inv_node *n);
  * Writes "FILE:LINE:COLUMN: …" to message and returns INVAR_E_USE. The second one points
  * to the key of an entry instead of its value.
  */
-invar_status inv_node_fault(const inv_node *n, char message[INV_MESSAGE],
-                            const char *format, ...) __attribute__((format(printf, 3, 4)));
-invar_status inv_node_key_fault(const inv_node *n, char message[INV_MESSAGE],
-                                const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+invar_status inv_node_fail(const inv_node *n, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+invar_status inv_node_key_fail(const inv_node *n, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
  * Puts `value` (takes it, also if it fails) at a path such as "encode.size" or
@@ -66,6 +65,6 @@ invar_status inv_node_key_fault(const inv_node *n, char message[INV_MESSAGE],
  */
 typedef const char *inv_short_for(const char *section, const char *text);
 invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
-                          inv_short_for *short_for, char message[INV_MESSAGE]);
+                          inv_short_for *short_for);
 
 #endif

@@ -7,6 +7,8 @@
  */
 #include "study/published.h"
 
+#include "base/status.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -42,8 +44,6 @@ typedef struct reader {
 	inv_published *p;
 	const char *path;
 	const char *table; /* label, or "" outside of tables */
-	char *why;
-	size_t size;
 } reader;
 
 static bool refuse(reader *r, const char *format, ...)
@@ -51,14 +51,14 @@ static bool refuse(reader *r, const char *format, ...)
 
 static bool refuse(reader *r, const char *format, ...)
 {
-	int begun =
-		snprintf(r->why, r->size, "%s: %s%s", r->path, r->table, *r->table ? ": " : "");
+	char sentence[512];
 	va_list args;
 
 	va_start(args, format);
-	if (begun >= 0 && (size_t)begun < r->size)
-		vsnprintf(r->why + begun, r->size - (size_t)begun, format, args);
+	vsnprintf(sentence, sizeof sentence, format, args);
 	va_end(args);
+	inv_fail(INVAR_E_FORMAT, "%s: %s%s%s", r->path, r->table, *r->table ? ": " : "",
+	         sentence);
 	return false;
 }
 
@@ -373,9 +373,9 @@ static bool read_document(reader *r)
 	return sort_figures(r);
 }
 
-inv_published *inv_published_open(const char *path, char *why, size_t size)
+inv_published *inv_published_open(const char *path)
 {
-	reader r = {.path = path, .table = "", .why = why, .size = size};
+	reader r = {.path = path, .table = ""};
 
 	if (!(r.p = calloc(1, sizeof *r.p))) {
 		refuse(&r, "no memory for its figures");

@@ -50,8 +50,8 @@ typedef struct inv_published_value {
 	const char *label; /* of the table in its source; views the file's text */
 } inv_published_value;
 
-/* NULL with a sentence in `why` that names the file. */
-inv_published *inv_published_open(const char *path, char *why, size_t size);
+/* NULL with an error message that names the file. */
+inv_published *inv_published_open(const char *path);
 void inv_published_close(inv_published *p);
 
 /* NULL if the paper does not have this figure, or the key lacks a name. Views. */

@@ -11,10 +11,19 @@
 
 enum { NAMES = 4096 };
 
-invar_status inv_study_no_memory(char message[INV_MESSAGE])
+invar_status inv_study_spelled(invar_status st)
 {
-	snprintf(message, INV_MESSAGE, "not enough memory for the recipe");
-	return INVAR_E_NOMEM;
+	char sentence[INV_MESSAGE];
+
+	if (st == INVAR_OK)
+		return st;
+	inv_last_error_spelled("", sentence, sizeof sentence);
+	return inv_fail(st, "%s", sentence);
+}
+
+invar_status inv_study_no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the recipe");
 }
 
 /* ---- Lists of settings --------------------------------------------------------------- */
@@ -80,26 +89,25 @@ bool inv_settings_copy(const inv_settings *from, inv_settings *to)
 	return true;
 }
 
-static invar_status set_option(invar_options *o, const inv_setting *s,
-                               char message[INV_MESSAGE])
+static invar_status set_option(invar_options *o, const inv_setting *s)
 {
 	invar_status st = invar_options_set(o, s->name, s->text);
 	char sentence[INV_MESSAGE];
 
 	if (st != INVAR_OK && s->node) {
 		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fault(s->node, message, "%s", sentence);
+		inv_node_fail(s->node, "%s", sentence);
 	}
 	return st;
 }
 
 invar_status inv_settings_options(const inv_settings *s, const char *command,
-                                  invar_options **out, char message[INV_MESSAGE])
+                                  invar_options **out)
 {
 	invar_status st = invar_options_new(command, out);
 
 	for (size_t i = 0; i < s->count && st == INVAR_OK; i++)
-		st = set_option(*out, &s->list[i], message);
+		st = set_option(*out, &s->list[i]);
 	if (st != INVAR_OK) {
 		invar_options_free(*out);
 		*out = NULL;
@@ -148,7 +156,7 @@ static bool offers(const inv_section *s, const invar_option *row)
 }
 
 static invar_status unknown_key(const inv_section *s, const invar_options *o,
-                                const inv_node *entry, char message[INV_MESSAGE])
+                                const inv_node *entry)
 {
 	char names[NAMES] = "", nearest[64];
 	size_t used = 0;
@@ -160,12 +168,12 @@ static invar_status unknown_key(const inv_section *s, const invar_options *o,
 			used += (size_t)snprintf(names + used, sizeof names - used, "|%s",
 			                         invar_options_at(o, i)->name);
 	inv_nearest_word(entry->key, names, nearest);
-	return inv_node_key_fault(entry, message,
-	                          "unknown key '%.60s'%s%s%s; the options of 'invar %s'%s%s "
-	                          "can stand here",
-	                          entry->key, *nearest ? ", did you mean " : "", nearest,
-	                          *nearest ? "?" : "", s->command, s->keys ? " and " : "",
-	                          s->keys ? s->keys : "");
+	return inv_node_key_fail(entry,
+	                         "unknown key '%.60s'%s%s%s; the options of 'invar %s'%s%s "
+	                         "can stand here",
+	                         entry->key, *nearest ? ", did you mean " : "", nearest,
+	                         *nearest ? "?" : "", s->command, s->keys ? " and " : "",
+	                         s->keys ? s->keys : "");
 }
 
 /* ---- Values ----------------------------------------------------------------------------
@@ -204,48 +212,45 @@ static char *join_list(const inv_node *list)
 }
 
 static invar_status read_value(const inv_section *s, const invar_option *row,
-                               const inv_node *entry, inv_settings *out,
-                               char message[INV_MESSAGE])
+                               const inv_node *entry, inv_settings *out)
 {
 	bool joins = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST;
 	char *joined = NULL, *text = NULL;
 	invar_status st = INVAR_OK;
 
 	if (entry->kind == INV_NODE_MAP || (entry->kind == INV_NODE_LIST && !joins))
-		return inv_node_fault(entry, message, "%s takes a single value, not a %s",
-		                      row->name, entry->kind == INV_NODE_MAP ? "mapping" : "list");
+		return inv_node_fail(entry, "%s takes a single value, not a %s", row->name,
+		                     entry->kind == INV_NODE_MAP ? "mapping" : "list");
 	if (entry->kind == INV_NODE_LIST && !(joined = join_list(entry)))
-		return inv_node_fault(entry, message, "%s takes single values, not lists of lists",
-		                      row->name);
+		return inv_node_fail(entry, "%s takes single values, not lists of lists",
+		                     row->name);
 	text = inv_section_text(s, row, joined ? joined : entry->text);
 	if (!text || inv_settings_add(out, row->name, text, entry) != INVAR_OK)
-		st = inv_study_no_memory(message);
+		st = inv_study_no_memory();
 	free(joined);
 	free(text);
 	return st;
 }
 
 static invar_status read_entry(const inv_section *s, const invar_options *o,
-                               const inv_node *entry, bool lists, inv_settings *out,
-                               char message[INV_MESSAGE])
+                               const inv_node *entry, bool lists, inv_settings *out)
 {
 	const invar_option *row = inv_options_find(o, entry->key);
 
 	if (has_word(s->keys, entry->key))
 		return INVAR_OK;
 	if (row && !offers(s, row))
-		return inv_node_key_fault(
-			entry, message, "%s cannot be set here; see docs/RECIPES.md for its place",
-			entry->key);
+		return inv_node_key_fail(
+			entry, "%s cannot be set here; see docs/RECIPES.md for its place", entry->key);
 	if (!row)
-		return unknown_key(s, o, entry, message);
+		return unknown_key(s, o, entry);
 	if (inv_node_is_null(entry) || (lists && entry->kind == INV_NODE_LIST))
 		return INVAR_OK;
-	return read_value(s, row, entry, out, message);
+	return read_value(s, row, entry, out);
 }
 
 invar_status inv_section_read(const inv_section *s, const inv_node *map, bool lists,
-                              inv_settings *out, char message[INV_MESSAGE])
+                              inv_settings *out)
 {
 	invar_options *o;
 	invar_status st;
@@ -253,12 +258,11 @@ invar_status inv_section_read(const inv_section *s, const inv_node *map, bool li
 	if (inv_node_is_null(map))
 		return INVAR_OK;
 	if (map->kind != INV_NODE_MAP)
-		return inv_node_fault(map, message,
-		                      "options of 'invar %s' are expected here, such as {seed: 1}",
-		                      s->command);
+		return inv_node_fail(
+			map, "options of 'invar %s' are expected here, such as {seed: 1}", s->command);
 	st = invar_options_new(s->command, &o);
 	for (size_t i = 0; st == INVAR_OK && i < map->count; i++)
-		st = read_entry(s, o, map->child[i], lists, out, message);
+		st = read_entry(s, o, map->child[i], lists, out);
 	invar_options_free(o);
 	return st;
 }

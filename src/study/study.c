@@ -136,7 +136,7 @@ void inv_study_free(inv_study *s)
 /* ---- Keys
  * ---------------------------------------------------------------------------------- */
 
-static invar_status check_keys(const inv_node *tree, char message[INV_MESSAGE])
+static invar_status check_keys(const inv_node *tree)
 {
 	char names[512] = "", nearest[64];
 	size_t used = 0;
@@ -148,17 +148,17 @@ static invar_status check_keys(const inv_node *tree, char message[INV_MESSAGE])
 		if (inv_recipe_key_find(tree->child[i]->key))
 			continue;
 		inv_nearest_word(tree->child[i]->key, names, nearest);
-		return inv_node_key_fault(tree->child[i], message,
-		                          "unknown key '%.60s'%s%s%s; 'invar run --print-defaults' "
-		                          "shows all keys",
-		                          tree->child[i]->key, *nearest ? ", did you mean " : "",
-		                          nearest, *nearest ? "?" : "");
+		return inv_node_key_fail(tree->child[i],
+		                         "unknown key '%.60s'%s%s%s; 'invar run --print-defaults' "
+		                         "shows all keys",
+		                         tree->child[i]->key, *nearest ? ", did you mean " : "",
+		                         nearest, *nearest ? "?" : "");
 	}
 	return INVAR_OK;
 }
 
 /* Puts the default of a key where the recipe has none. */
-static invar_status set_default(inv_node *tree, const char *key, char message[INV_MESSAGE])
+static invar_status set_default(inv_node *tree, const char *key)
 {
 	inv_node *value;
 
@@ -167,20 +167,20 @@ static invar_status set_default(inv_node *tree, const char *key, char message[IN
 	value = inv_node_new(INV_NODE_TEXT, NULL, tree->where);
 	if (!value || !(value->text = strdup(inv_recipe_key_find(key)->initial))) {
 		inv_node_free(value);
-		return inv_study_no_memory(message);
+		return inv_study_no_memory();
 	}
-	return inv_node_set(tree, key, value, inv_recipe_short_for, message);
+	return inv_node_set(tree, key, value, inv_recipe_short_for);
 }
 
-static invar_status set_defaults(inv_node *tree, char message[INV_MESSAGE])
+static invar_status set_defaults(inv_node *tree)
 {
 	static const char *const names[] = {"diagnose", "adapters", "seeds", "report"};
 	invar_status st = inv_node_is_null(inv_node_find(tree, "bank"))
-	                      ? set_default(tree, "augmentations", message)
+	                      ? set_default(tree, "augmentations")
 	                      : INVAR_OK;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names && st == INVAR_OK; i++)
-		st = set_default(tree, names[i], message);
+		st = set_default(tree, names[i]);
 	return st;
 }
 
@@ -188,8 +188,7 @@ static invar_status set_defaults(inv_node *tree, char message[INV_MESSAGE])
  * ------------------------------------------------------------------------- */
 
 /* A text of a top key; NULL if it is not given. */
-static invar_status read_text(const inv_node *tree, const char *key, const char **out,
-                              char message[INV_MESSAGE])
+static invar_status read_text(const inv_node *tree, const char *key, const char **out)
 {
 	const inv_node *n = inv_node_find(tree, key);
 
@@ -197,7 +196,7 @@ static invar_status read_text(const inv_node *tree, const char *key, const char 
 	if (inv_node_is_null(n))
 		return INVAR_OK;
 	if (n->kind != INV_NODE_TEXT)
-		return inv_node_fault(n, message, "%s takes a single value", key);
+		return inv_node_fail(n, "%s takes a single value", key);
 	*out = n->text;
 	return INVAR_OK;
 }
@@ -210,16 +209,14 @@ static bool is_bool(const inv_node *n, bool *out)
 	return *out || strcmp(n->text, "false") == 0;
 }
 
-static invar_status read_bool(const inv_node *tree, const char *key, bool *out,
-                              char message[INV_MESSAGE])
+static invar_status read_bool(const inv_node *tree, const char *key, bool *out)
 {
 	const inv_node *n = inv_node_find(tree, key);
 
-	return is_bool(n, out) ? INVAR_OK
-	                       : inv_node_fault(n, message, "%s is true or false", key);
+	return is_bool(n, out) ? INVAR_OK : inv_node_fail(n, "%s is true or false", key);
 }
 
-static invar_status read_seed(const inv_node *n, uint64_t *out, char message[INV_MESSAGE])
+static invar_status read_seed(const inv_node *n, uint64_t *out)
 {
 	char *end = NULL;
 
@@ -227,27 +224,27 @@ static invar_status read_seed(const inv_node *n, uint64_t *out, char message[INV
 	if (n->kind == INV_NODE_TEXT && *n->text >= '0' && *n->text <= '9')
 		*out = strtoull(n->text, &end, 10);
 	if (!end || *end || errno || *out > (1ull << 53))
-		return inv_node_fault(n, message, "a seed is a whole number from 0 to 2^53");
+		return inv_node_fail(n, "a seed is a whole number from 0 to 2^53");
 	return INVAR_OK;
 }
 
-static invar_status read_seeds(inv_study *s, char message[INV_MESSAGE])
+static invar_status read_seeds(inv_study *s)
 {
 	const inv_node *n = inv_node_find(s->tree, "seeds");
 	size_t count = n->kind == INV_NODE_LIST ? n->count : 1;
 	invar_status st = INVAR_OK;
 
 	if (!count)
-		return inv_node_fault(n, message, "the list seeds is empty");
+		return inv_node_fail(n, "the list seeds is empty");
 	if (!(s->seed = calloc(count, sizeof *s->seed)))
-		return inv_study_no_memory(message);
+		return inv_study_no_memory();
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
 		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[i] : n;
 
-		st = read_seed(one, &s->seed[i], message);
+		st = read_seed(one, &s->seed[i]);
 		for (size_t k = 0; k < i && st == INVAR_OK; k++)
 			if (s->seed[k] == s->seed[i])
-				st = inv_node_fault(one, message, "the seed %s appears twice", one->text);
+				st = inv_node_fail(one, "the seed %s appears twice", one->text);
 		s->seeds++;
 	}
 	return st;
@@ -257,37 +254,34 @@ static invar_status read_seeds(inv_study *s, char message[INV_MESSAGE])
  * ------------------------------------------------------------ */
 
 static invar_status read_command(const inv_study *s, const char *key, const char *beside,
-                                 inv_settings *out, char message[INV_MESSAGE])
+                                 inv_settings *out)
 {
 	const inv_section section = {key, NULL, NULL, beside};
 	char sentence[INV_MESSAGE];
 	invar_options *o;
-	invar_status st =
-		inv_section_read(&section, inv_node_find(s->tree, key), false, out, message);
+	invar_status st = inv_section_read(&section, inv_node_find(s->tree, key), false, out);
 
-	if (st != INVAR_OK || (st = inv_settings_options(out, key, &o, message)) != INVAR_OK)
+	if (st != INVAR_OK || (st = inv_settings_options(out, key, &o)) != INVAR_OK)
 		return st;
 	if ((st = inv_options_check(o)) != INVAR_OK) {
 		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fault(inv_node_find(s->tree, key), message, "%s", sentence);
+		inv_node_fail(inv_node_find(s->tree, key), "%s", sentence);
 	}
 	invar_options_free(o);
 	return st;
 }
 
-static invar_status read_diagnose(inv_study *s, const char *beside,
-                                  char message[INV_MESSAGE])
+static invar_status read_diagnose(inv_study *s, const char *beside)
 {
 	const inv_node *n = inv_node_find(s->tree, "diagnose");
 
 	if (is_bool(n, &s->diagnoses))
 		return INVAR_OK;
 	if (n->kind != INV_NODE_MAP)
-		return inv_node_fault(n, message,
-		                      "diagnose is true, false, or options of 'invar "
-		                      "diagnose'");
+		return inv_node_fail(n, "diagnose is true, false, or options of 'invar "
+		                        "diagnose'");
 	s->diagnoses = true;
-	return read_command(s, "diagnose", beside, &s->diagnose, message);
+	return read_command(s, "diagnose", beside, &s->diagnose);
 }
 
 /* ---- The whole
@@ -302,15 +296,15 @@ static char *folder_of(const char *path)
 }
 
 static invar_status name_study(inv_study *s, const char *path, const char *output,
-                               const char *beside, char message[INV_MESSAGE])
+                               const char *beside)
 {
 	const char *name, *folder, *published;
-	invar_status st = read_text(s->tree, "name", &name, message);
+	invar_status st = read_text(s->tree, "name", &name);
 
 	if (st == INVAR_OK)
-		st = read_text(s->tree, "output", &folder, message);
+		st = read_text(s->tree, "output", &folder);
 	if (st == INVAR_OK)
-		st = read_text(s->tree, "published", &published, message);
+		st = read_text(s->tree, "published", &published);
 	if (st != INVAR_OK)
 		return st;
 	if (output)
@@ -318,36 +312,35 @@ static invar_status name_study(inv_study *s, const char *path, const char *outpu
 	s->name = name ? strdup(name) : inv_file_title(path);
 	s->folder = folder ? strdup(folder) : inv_file_title(path);
 	s->published = published ? inv_beside(beside, published) : NULL;
-	return s->name && s->folder && (!published || s->published)
-	           ? INVAR_OK
-	           : inv_study_no_memory(message);
+	return s->name && s->folder && (!published || s->published) ? INVAR_OK
+	                                                            : inv_study_no_memory();
 }
 
 static invar_status read_study(inv_study *s, const char *path, const char *output,
-                               const char *beside, char message[INV_MESSAGE])
+                               const char *beside)
 {
-	invar_status st = check_keys(s->tree, message);
+	invar_status st = check_keys(s->tree);
 
 	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
 	if (st == INVAR_OK)
-		st = set_defaults(s->tree, message);
+		st = set_defaults(s->tree);
 	if (st == INVAR_OK)
-		st = name_study(s, path, output, beside, message);
+		st = name_study(s, path, output, beside);
 	if (st == INVAR_OK)
-		st = inv_study_read_banks(s, beside, message);
+		st = inv_study_read_banks(s, beside);
 	if (st == INVAR_OK)
-		st = inv_study_read_adapters(s, message);
+		st = inv_study_read_adapters(s);
 	if (st == INVAR_OK)
-		st = read_seeds(s, message);
+		st = read_seeds(s);
 	if (st == INVAR_OK)
-		st = read_diagnose(s, beside, message);
+		st = read_diagnose(s, beside);
 	if (st == INVAR_OK)
-		st = read_command(s, "eval", beside, &s->eval, message);
-	return st == INVAR_OK ? read_bool(s->tree, "report", &s->reports, message) : st;
+		st = read_command(s, "eval", beside, &s->eval);
+	return st == INVAR_OK ? read_bool(s->tree, "report", &s->reports) : st;
 }
 
 invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
-                           inv_study **out, char message[INV_MESSAGE])
+                           inv_study **out)
 {
 	inv_study *s = calloc(1, sizeof *s);
 	char *beside = folder_of(path);
@@ -358,10 +351,10 @@ invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
 		free(s);
 		free(beside);
 		inv_node_free(tree);
-		return inv_study_no_memory(message);
+		return inv_study_no_memory();
 	}
 	s->tree = tree;
-	st = read_study(s, path, output, beside, message);
+	st = read_study(s, path, output, beside);
 	free(beside);
 	if (st == INVAR_OK)
 		*out = s;

@@ -41,7 +41,7 @@ bool inv_settings_copy(const inv_settings *from, inv_settings *to);     /* appen
 const char *inv_settings_find(const inv_settings *s, const char *name); /* or NULL */
 /* Gives options of a command with these settings; a wrong value is reported at its node. */
 invar_status inv_settings_options(const inv_settings *s, const char *command,
-                                  invar_options **out, char message[INV_MESSAGE]);
+                                  invar_options **out);
 
 /* May the option stand in recipes as an option of this command? */
 bool inv_recipe_has_option(const char *command, const invar_option *row);
@@ -59,7 +59,7 @@ typedef struct inv_section {
  * for the caller to expand.
  */
 invar_status inv_section_read(const inv_section *s, const inv_node *map, bool lists,
-                              inv_settings *out, char message[INV_MESSAGE]);
+                              inv_settings *out);
 /* The text of a value of this option: a path is put below the folder. Gives, or NULL. */
 char *inv_section_text(const inv_section *s, const invar_option *row, const char *text);
 
@@ -131,14 +131,15 @@ typedef struct inv_study {
  * it. `output` overrides the folder; NULL: the recipe says, or its name does.
  */
 invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
-                           inv_study **out, char message[INV_MESSAGE]);
+                           inv_study **out);
 void inv_study_free(inv_study *s); /* accepts NULL */
 
 /* Parts of it, one file each. */
-invar_status inv_study_read_banks(inv_study *s, const char *beside,
-                                  char message[INV_MESSAGE]);
-invar_status inv_study_read_adapters(inv_study *s, char message[INV_MESSAGE]);
-invar_status inv_study_no_memory(char message[INV_MESSAGE]);
+invar_status inv_study_read_banks(inv_study *s, const char *beside);
+invar_status inv_study_read_adapters(inv_study *s);
+invar_status inv_study_no_memory(void);
+/* The thread's message with options as recipes spell them, without a prefix; gives st. */
+invar_status inv_study_spelled(invar_status st);
 
 /* The top keys, for messages, defaults and the schema. */
 typedef struct inv_recipe_key {
@@ -155,6 +156,6 @@ inv_short_for inv_recipe_short_for;
 
 /* Options of a training: those of the adapter, a width and a seed. Gives. */
 invar_status inv_study_train_options(const inv_study_adapter *a, uint32_t d, uint64_t seed,
-                                     invar_options **out, char message[INV_MESSAGE]);
+                                     invar_options **out);
 
 #endif

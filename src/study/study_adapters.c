@@ -20,7 +20,6 @@ typedef struct making {
 	inv_study *study;
 	invar_options *options; /* of train, for their rows */
 	inv_item_name *names;   /* [study->adapters] */
-	char *message;
 } making;
 
 /* ---- Counts in d -----------------------------------------------------------------------
@@ -71,11 +70,11 @@ static invar_status set_value(const making *m, inv_study_adapter *a, const char 
 	invar_status st;
 
 	if (value->kind != INV_NODE_TEXT)
-		return inv_node_fault(value, m->message, "%s takes single values", name);
+		return inv_node_fail(value, "%s takes single values", name);
 	st = row->type == INVAR_OPTION_COUNT && parse_relative(value->text, &times, &over)
 	         ? add_relative(a, name, times, over, value)
 	         : inv_settings_add(&a->train, name, value->text, value);
-	return st == INVAR_OK ? st : inv_study_no_memory(m->message);
+	return st == INVAR_OK ? st : inv_study_no_memory();
 }
 
 /* ---- Names ------------------------------------------------------------------------------
@@ -132,16 +131,16 @@ static char *make_title(const making *m, const inv_node *item, const size_t *pic
 /* ---- One adapter ------------------------------------------------------------------------
  */
 
-static invar_status check_adapter(const inv_study_adapter *a, char message[INV_MESSAGE])
+static invar_status check_adapter(const inv_study_adapter *a)
 {
 	invar_options *o;
 	char sentence[INV_MESSAGE];
 	/* A width that every count in d can be taken of. */
-	invar_status st = inv_study_train_options(a, 0, 0, &o, message);
+	invar_status st = inv_study_train_options(a, 0, 0, &o);
 
 	if (st == INVAR_OK && (st = inv_options_check(o)) != INVAR_OK) {
 		inv_last_error_spelled("", sentence, sizeof sentence);
-		st = inv_node_fault(a->node, message, "%s", sentence);
+		st = inv_node_fail(a->node, "%s", sentence);
 	}
 	invar_options_free(o);
 	return st;
@@ -154,10 +153,10 @@ static invar_status grow(making *m)
 	inv_item_name *names;
 
 	if (!more)
-		return inv_study_no_memory(m->message);
+		return inv_study_no_memory();
 	s->adapter = more;
 	if (!(names = realloc(m->names, (s->adapters + 1) * sizeof *names)))
-		return inv_study_no_memory(m->message);
+		return inv_study_no_memory();
 	m->names = names;
 	s->adapter[s->adapters] = (inv_study_adapter){0};
 	m->names[s->adapters] = (inv_item_name){0};
@@ -199,38 +198,36 @@ static invar_status make_adapter(making *m, const inv_node *item, const size_t *
 	if (st == INVAR_OK)
 		st = (a->title = item->kind == INV_NODE_TEXT ? strdup(item->text)
 		                                             : make_title(m, item, pick))
-		         ? inv_item_name_set(item, a->title, m->names, m->study->adapters - 1,
-		                             m->message)
-		         : inv_study_no_memory(m->message);
+		         ? inv_item_name_set(item, a->title, m->names, m->study->adapters - 1)
+		         : inv_study_no_memory();
 	if (st == INVAR_OK && !(a->folder = strdup(name->folder)))
-		st = inv_study_no_memory(m->message);
-	return st == INVAR_OK ? check_adapter(a, m->message) : st;
+		st = inv_study_no_memory();
+	return st == INVAR_OK ? check_adapter(a) : st;
 }
 
 /* ---- Items ------------------------------------------------------------------------------
  */
 
 /* Are the keys right, and every list one of texts? */
-static invar_status check_item(const making *m, const inv_node *item)
+static invar_status check_item(const inv_node *item)
 {
 	const inv_recipe_key *k = inv_recipe_key_find("adapters");
 	const inv_section section = {k->command, k->items, k->without, ""};
 	const inv_node *named = inv_node_find(item, "name");
 	inv_settings unused = {0};
-	invar_status st = inv_section_read(&section, item, true, &unused, m->message);
+	invar_status st = inv_section_read(&section, item, true, &unused);
 
 	inv_settings_clear(&unused);
 	if (st == INVAR_OK && named && named->kind != INV_NODE_TEXT)
-		st = inv_node_fault(named, m->message, "name takes a single value");
+		st = inv_node_fail(named, "name takes a single value");
 	for (size_t i = 0; i < item->count && st == INVAR_OK; i++) {
 		const inv_node *entry = item->child[i];
 
 		if (entry->kind == INV_NODE_LIST && !entry->count)
-			st = inv_node_fault(entry, m->message, "the list is empty");
+			st = inv_node_fail(entry, "the list is empty");
 		for (size_t j = 0; entry->kind == INV_NODE_LIST && j < entry->count; j++)
 			if (entry->child[j]->kind != INV_NODE_TEXT && st == INVAR_OK)
-				st = inv_node_fault(entry->child[j], m->message, "%s takes single values",
-				                    entry->key);
+				st = inv_node_fail(entry->child[j], "%s takes single values", entry->key);
 	}
 	return st;
 }
@@ -251,29 +248,28 @@ static bool advance(const inv_node *item, size_t *pick, size_t lists)
 static invar_status expand_item(making *m, const inv_node *item)
 {
 	size_t lists = 0, *pick;
-	invar_status st = check_item(m, item);
+	invar_status st = check_item(item);
 
 	if (st != INVAR_OK)
 		return st;
 	for (size_t i = 0; i < item->count; i++)
 		lists += item->child[i]->kind == INV_NODE_LIST;
 	if (!(pick = calloc(lists + 1, sizeof *pick)))
-		return inv_study_no_memory(m->message);
+		return inv_study_no_memory();
 	do {
 		st = make_adapter(m, item, pick);
 		if (st == INVAR_OK && m->study->adapters > MAX_ADAPTERS)
-			st = inv_node_fault(item, m->message, "these are more than %d adapters",
-			                    MAX_ADAPTERS);
+			st = inv_node_fail(item, "these are more than %d adapters", MAX_ADAPTERS);
 	} while (st == INVAR_OK && advance(item, pick, lists));
 	free(pick);
 	return st;
 }
 
-invar_status inv_study_read_adapters(inv_study *s, char message[INV_MESSAGE])
+invar_status inv_study_read_adapters(inv_study *s)
 {
-	making m = {.study = s, .message = message};
+	making m = {.study = s};
 	inv_items items;
-	invar_status st = inv_items_open(s->tree, "adapters", &items, message);
+	invar_status st = inv_items_open(s->tree, "adapters", &items);
 
 	if (st == INVAR_OK)
 		st = invar_options_new("train", &m.options);
@@ -291,31 +287,30 @@ invar_status inv_study_read_adapters(inv_study *s, char message[INV_MESSAGE])
 /* ---- Options of a training
  * ---------------------------------------------------------------- */
 
-static invar_status set_relative(const inv_relative_count *r, uint32_t d, invar_options *o,
-                                 char message[INV_MESSAGE])
+static invar_status set_relative(const inv_relative_count *r, uint32_t d, invar_options *o)
 {
 	unsigned long value = (unsigned long)d * r->times / r->over;
 	char text[32], sentence[INV_MESSAGE];
 	invar_status st;
 
 	if (d && !value)
-		return inv_node_fault(r->node, message, "%s is 0, as the features have %u numbers",
-		                      r->name, (unsigned)d);
+		return inv_node_fail(r->node, "%s is 0, as the features have %u numbers", r->name,
+		                     (unsigned)d);
 	snprintf(text, sizeof text, "%lu", d ? value : 1);
 	if ((st = invar_options_set(o, r->name, text)) != INVAR_OK) {
 		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fault(r->node, message, "%s", sentence);
+		inv_node_fail(r->node, "%s", sentence);
 	}
 	return st;
 }
 
 invar_status inv_study_train_options(const inv_study_adapter *a, uint32_t d, uint64_t seed,
-                                     invar_options **out, char message[INV_MESSAGE])
+                                     invar_options **out)
 {
-	invar_status st = inv_settings_options(&a->train, "train", out, message);
+	invar_status st = inv_settings_options(&a->train, "train", out);
 
 	for (size_t i = 0; i < a->relatives && st == INVAR_OK; i++)
-		st = set_relative(&a->relative[i], d, *out, message);
+		st = set_relative(&a->relative[i], d, *out);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(*out, "seed", (double)seed);
 	if (st != INVAR_OK) {

@@ -22,7 +22,6 @@ typedef struct matrix {
 	const char *beside;
 	inv_settings common; /* of the key encode */
 	axis data, encoders, augments;
-	char *message;
 } matrix;
 
 static void free_axis(axis *a)
@@ -38,14 +37,14 @@ static void free_axis(axis *a)
 
 static invar_status open_axis(const matrix *m, const char *key, axis *a)
 {
-	invar_status st = inv_items_open(m->study->tree, key, &a->items, m->message);
+	invar_status st = inv_items_open(m->study->tree, key, &a->items);
 
 	if (st != INVAR_OK || !a->items.count)
 		return st;
 	a->name = calloc(a->items.count, sizeof *a->name);
 	a->set = calloc(a->items.count, sizeof *a->set);
 	a->dataset = calloc(a->items.count, sizeof *a->dataset);
-	return a->name && a->set && a->dataset ? INVAR_OK : inv_study_no_memory(m->message);
+	return a->name && a->set && a->dataset ? INVAR_OK : inv_study_no_memory();
 }
 
 /* The options that an item sets besides its own keys. */
@@ -55,9 +54,8 @@ static invar_status read_options(const matrix *m, const char *key, const inv_nod
 	const inv_recipe_key *k = inv_recipe_key_find(key);
 	const inv_section section = {k->command, k->items, k->without, m->beside};
 
-	return item->kind == INV_NODE_TEXT
-	           ? INVAR_OK
-	           : inv_section_read(&section, item, false, out, m->message);
+	return item->kind == INV_NODE_TEXT ? INVAR_OK
+	                                   : inv_section_read(&section, item, false, out);
 }
 
 /* ---- The axes --------------------------------------------------------------------------
@@ -71,16 +69,15 @@ static invar_status read_data(matrix *m, size_t i)
 	invar_status st = read_options(m, "data", item, &a->set[i]);
 
 	if (st == INVAR_OK)
-		st = inv_item_text(item, "data", "data", &text, m->message);
+		st = inv_item_text(item, "data", "data", &text);
 	if (st != INVAR_OK)
 		return st;
 	if (!text)
-		return inv_node_fault(item, m->message,
-		                      "an item of data needs the key data, "
-		                      "such as {data: folder:images}");
+		return inv_node_fail(item, "an item of data needs the key data, "
+		                           "such as {data: folder:images}");
 	if (!(a->dataset[i] = inv_dataset_beside(m->beside, text)))
-		return inv_study_no_memory(m->message);
-	return inv_item_name_read(item, inv_dataset_title(text), a->name, i, m->message);
+		return inv_study_no_memory();
+	return inv_item_name_read(item, inv_dataset_title(text), a->name, i);
 }
 
 /* A plain text is a file of weights, or the one encoder that needs none. */
@@ -93,7 +90,7 @@ static invar_status read_plain_encoder(const matrix *m, const inv_node *item,
 	invar_status st = text ? inv_settings_add(out, key, text, item) : INVAR_E_NOMEM;
 
 	free(text);
-	return st == INVAR_OK ? st : inv_study_no_memory(m->message);
+	return st == INVAR_OK ? st : inv_study_no_memory();
 }
 
 static invar_status read_encoder(matrix *m, size_t i)
@@ -110,11 +107,10 @@ static invar_status read_encoder(matrix *m, size_t i)
 	weights = inv_settings_find(&a->set[i], "weights");
 	encoder = inv_settings_find(&a->set[i], "encoder");
 	if (!weights && !encoder)
-		return inv_node_fault(item, m->message,
-		                      "an encoder needs weights, a file, or is "
-		                      "pixels");
+		return inv_node_fail(item, "an encoder needs weights, a file, or is "
+		                           "pixels");
 	return inv_item_name_read(item, encoder ? strdup(encoder) : inv_file_title(weights),
-	                          a->name, i, m->message);
+	                          a->name, i);
 }
 
 static invar_status read_augment(matrix *m, size_t i)
@@ -126,14 +122,13 @@ static invar_status read_augment(matrix *m, size_t i)
 
 	if (st == INVAR_OK && item->kind == INV_NODE_TEXT &&
 	    inv_settings_add(&a->set[i], "augment", item->text, item) != INVAR_OK)
-		st = inv_study_no_memory(m->message);
+		st = inv_study_no_memory();
 	if (st != INVAR_OK)
 		return st;
 	if (!(spec = inv_settings_find(&a->set[i], "augment")))
-		return inv_node_fault(item, m->message,
-		                      "an augmentation needs the key augment, "
-		                      "such as {augment: rotation}");
-	return inv_item_name_read(item, strdup(spec), a->name, i, m->message);
+		return inv_node_fail(item, "an augmentation needs the key augment, "
+		                           "such as {augment: rotation}");
+	return inv_item_name_read(item, strdup(spec), a->name, i);
 }
 
 /* ---- The product -----------------------------------------------------------------------
@@ -164,18 +159,18 @@ static bool collect_settings(const matrix *m, size_t i, size_t j, size_t k,
 	       inv_settings_copy(&m->augments.set[k], out);
 }
 
-static invar_status check_options(const inv_study_bank *b, char message[INV_MESSAGE])
+static invar_status check_options(const inv_study_bank *b)
 {
 	const char *spec = inv_settings_find(&b->encode, "augment");
 	invar_context *ctx = NULL;
 	invar_augment *augment = NULL;
 	invar_options *o;
-	invar_status st = inv_settings_options(&b->encode, "encode", &o, message);
+	invar_status st = inv_settings_options(&b->encode, "encode", &o);
 
 	if (st == INVAR_OK)
 		st = invar_context_new(1, NULL, &ctx);
 	if (st == INVAR_OK && (st = invar_augment_parse(ctx, spec, &augment)) != INVAR_OK)
-		inv_node_fault(b->node, message, "%s", invar_last_error());
+		inv_node_fail(b->node, "%s", invar_last_error());
 	invar_augment_close(augment);
 	invar_context_free(ctx);
 	invar_options_free(o);
@@ -190,8 +185,8 @@ static invar_status fill_bank(const matrix *m, size_t i, size_t j, size_t k)
 	if (!name_bank(m, b, &m->data.name[i], &m->encoders.name[j], &m->augments.name[k]) ||
 	    !collect_settings(m, i, j, k, &b->encode) ||
 	    !(b->dataset = strdup(m->data.dataset[i])))
-		return inv_study_no_memory(m->message);
-	return check_options(b, m->message);
+		return inv_study_no_memory();
+	return check_options(b);
 }
 
 static invar_status multiply(const matrix *m)
@@ -201,10 +196,9 @@ static invar_status multiply(const matrix *m)
 	invar_status st = INVAR_OK;
 
 	if (I > MAX_BANKS || J > MAX_BANKS || K > MAX_BANKS || I * J * K > MAX_BANKS)
-		return inv_node_fault(m->study->tree, m->message, "these are more than %d banks",
-		                      MAX_BANKS);
+		return inv_node_fail(m->study->tree, "these are more than %d banks", MAX_BANKS);
 	if (!(m->study->bank = calloc(I * J * K, sizeof *m->study->bank)))
-		return inv_study_no_memory(m->message);
+		return inv_study_no_memory();
 	for (size_t i = 0; i < I; i++)
 		for (size_t j = 0; j < J; j++)
 			for (size_t k = 0; k < K && st == INVAR_OK; k++)
@@ -217,7 +211,7 @@ static invar_status read_axes(matrix *m)
 	const inv_recipe_key *k = inv_recipe_key_find("encode");
 	const inv_section common = {k->command, NULL, k->without, m->beside};
 	invar_status st = inv_section_read(&common, inv_node_find(m->study->tree, "encode"),
-	                                   false, &m->common, m->message);
+	                                   false, &m->common);
 
 	if (st == INVAR_OK)
 		st = open_axis(m, "data", &m->data);
@@ -226,9 +220,9 @@ static invar_status read_axes(matrix *m)
 	if (st == INVAR_OK)
 		st = open_axis(m, "augmentations", &m->augments);
 	if (st == INVAR_OK && (!m->data.items.count || !m->encoders.items.count))
-		st = inv_node_fault(m->study->tree, m->message,
-		                    "data and encoders are needed, or bank; 'invar run "
-		                    "--print-defaults' shows all keys");
+		st = inv_node_fail(m->study->tree,
+		                   "data and encoders are needed, or bank; 'invar run "
+		                   "--print-defaults' shows all keys");
 	for (size_t i = 0; i < m->data.items.count && st == INVAR_OK; i++)
 		st = read_data(m, i);
 	for (size_t i = 0; i < m->encoders.items.count && st == INVAR_OK; i++)
@@ -238,9 +232,9 @@ static invar_status read_axes(matrix *m)
 	return st;
 }
 
-static invar_status read_matrix(inv_study *s, const char *beside, char message[INV_MESSAGE])
+static invar_status read_matrix(inv_study *s, const char *beside)
 {
-	matrix m = {.study = s, .beside = beside, .message = message};
+	matrix m = {.study = s, .beside = beside};
 	invar_status st = read_axes(&m);
 
 	if (st == INVAR_OK)
@@ -256,24 +250,23 @@ static invar_status read_matrix(inv_study *s, const char *beside, char message[I
  */
 
 static invar_status read_existing(inv_study *s, const inv_node *item, const char *beside,
-                                  inv_item_name *names, char message[INV_MESSAGE])
+                                  inv_item_name *names)
 {
 	inv_study_bank *b = &s->bank[s->banks++];
 	const inv_item_name *name = &names[s->banks - 1];
 	const char *path;
-	invar_status st = inv_item_text(item, "bank", "bank", &path, message);
+	invar_status st = inv_item_text(item, "bank", "bank", &path);
 
 	for (size_t i = 0; item->kind == INV_NODE_MAP && i < item->count && st == INVAR_OK; i++)
 		if (strcmp(item->child[i]->key, "bank") != 0 &&
 		    strcmp(item->child[i]->key, "name") != 0)
-			st =
-				inv_node_key_fault(item->child[i], message,
+			st = inv_node_key_fail(item->child[i],
 			                       "unknown key '%.60s'; an item of bank has name and bank",
 			                       item->child[i]->key);
 	if (st == INVAR_OK && !path)
-		st = inv_node_fault(item, message, "an item of bank needs the key bank, a folder");
+		st = inv_node_fail(item, "an item of bank needs the key bank, a folder");
 	if (st == INVAR_OK)
-		st = inv_item_name_read(item, inv_file_title(path), names, s->banks - 1, message);
+		st = inv_item_name_read(item, inv_file_title(path), names, s->banks - 1);
 	if (st != INVAR_OK)
 		return st;
 	b->node = item;
@@ -281,45 +274,43 @@ static invar_status read_existing(inv_study *s, const inv_node *item, const char
 	b->path = inv_beside(beside, path);
 	if (asprintf(&b->folder, "%s/%s", s->folder, name->folder) < 0)
 		b->folder = NULL;
-	return b->title && b->path && b->folder ? INVAR_OK : inv_study_no_memory(message);
+	return b->title && b->path && b->folder ? INVAR_OK : inv_study_no_memory();
 }
 
-static invar_status read_list(inv_study *s, const inv_items *items, const char *beside,
-                              char message[INV_MESSAGE])
+static invar_status read_list(inv_study *s, const inv_items *items, const char *beside)
 {
 	inv_item_name *names = calloc(items->count, sizeof *names);
 	invar_status st = INVAR_OK;
 
 	s->bank = calloc(items->count, sizeof *s->bank);
 	if (!s->bank || !names)
-		st = inv_study_no_memory(message);
+		st = inv_study_no_memory();
 	for (size_t i = 0; i < items->count && st == INVAR_OK; i++)
-		st = read_existing(s, inv_items_at(items, i), beside, names, message);
+		st = read_existing(s, inv_items_at(items, i), beside, names);
 	inv_item_names_free(names, items->count);
 	return st;
 }
 
-invar_status inv_study_read_banks(inv_study *s, const char *beside,
-                                  char message[INV_MESSAGE])
+invar_status inv_study_read_banks(inv_study *s, const char *beside)
 {
 	/* Published figures are looked up by data set, encoder and augmentation. */
 	static const char *const others[] = {"data", "encode", "encoders", "augmentations",
 	                                     "published"};
 	inv_items existing;
-	invar_status st = inv_items_open(s->tree, "bank", &existing, message);
+	invar_status st = inv_items_open(s->tree, "bank", &existing);
 
 	if (st != INVAR_OK)
 		return st;
 	if (!existing.count)
-		return read_matrix(s, beside, message);
+		return read_matrix(s, beside);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const inv_node *other = inv_node_find(s->tree, others[i]);
 
 		if (other)
-			return inv_node_key_fault(other, message,
-			                          "bank is an existing bank, so %s cannot be given; "
-			                          "remove one of them",
-			                          others[i]);
+			return inv_node_key_fail(other,
+			                         "bank is an existing bank, so %s cannot be given; "
+			                         "remove one of them",
+			                         others[i]);
 	}
-	return read_list(s, &existing, beside, message);
+	return read_list(s, &existing, beside);
 }

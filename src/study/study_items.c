@@ -11,8 +11,7 @@ const inv_node *inv_items_at(const inv_items *all, size_t i)
 	return all->section->kind == INV_NODE_LIST ? all->section->child[i] : all->section;
 }
 
-invar_status inv_items_open(const inv_node *tree, const char *key, inv_items *out,
-                            char message[INV_MESSAGE])
+invar_status inv_items_open(const inv_node *tree, const char *key, inv_items *out)
 {
 	const inv_node *section = inv_node_find(tree, key);
 
@@ -22,19 +21,18 @@ invar_status inv_items_open(const inv_node *tree, const char *key, inv_items *ou
 	out->section = section;
 	out->count = section->kind == INV_NODE_LIST ? section->count : 1;
 	if (!out->count)
-		return inv_node_fault(section, message, "the list %s is empty", key);
+		return inv_node_fail(section, "the list %s is empty", key);
 	for (size_t i = 0; i < out->count; i++) {
 		const inv_node *item = inv_items_at(out, i);
 
 		if (item->kind == INV_NODE_LIST || inv_node_is_null(item))
-			return inv_node_fault(item, message, "an item of %s is a text or a mapping",
-			                      key);
+			return inv_node_fail(item, "an item of %s is a text or a mapping", key);
 	}
 	return INVAR_OK;
 }
 
 invar_status inv_item_text(const inv_node *item, const char *key, const char *main,
-                           const char **out, char message[INV_MESSAGE])
+                           const char **out)
 {
 	const inv_node *entry;
 
@@ -47,7 +45,7 @@ invar_status inv_item_text(const inv_node *item, const char *key, const char *ma
 	if (inv_node_is_null(entry))
 		return INVAR_OK;
 	if (entry->kind != INV_NODE_TEXT)
-		return inv_node_fault(entry, message, "%s takes a single value", key);
+		return inv_node_fail(entry, "%s takes a single value", key);
 	*out = entry->text;
 	return INVAR_OK;
 }
@@ -84,8 +82,7 @@ static bool is_reserved(const char *folder)
 }
 
 invar_status inv_item_name_set(const inv_node *item, const char *title,
-                               inv_item_name *names, size_t count,
-                               char message[INV_MESSAGE])
+                               inv_item_name *names, size_t count)
 {
 	inv_item_name *n = &names[count];
 
@@ -93,36 +90,36 @@ invar_status inv_item_name_set(const inv_node *item, const char *title,
 	n->title = strdup(title);
 	n->folder = inv_folder_name(title);
 	if (!n->title || !n->folder)
-		return inv_study_no_memory(message);
+		return inv_study_no_memory();
 	if (!*n->folder)
-		return inv_node_fault(place_of_name(item), message,
-		                      "the name '%.60s' has no letter or digit; a folder is named "
-		                      "after it",
-		                      title);
+		return inv_node_fail(place_of_name(item),
+		                     "the name '%.60s' has no letter or digit; a folder is named "
+		                     "after it",
+		                     title);
 	if (is_reserved(n->folder))
-		return inv_node_fault(place_of_name(item), message,
-		                      "the name '%.60s' is the name of a file of the study; choose "
-		                      "another name",
-		                      title);
+		return inv_node_fail(place_of_name(item),
+		                     "the name '%.60s' is the name of a file of the study; choose "
+		                     "another name",
+		                     title);
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(names[i].folder, n->folder) == 0)
-			return inv_node_fault(place_of_name(item), message,
-			                      "two items are named '%.60s'; give one of them another "
-			                      "name",
-			                      title);
+			return inv_node_fail(place_of_name(item),
+			                     "two items are named '%.60s'; give one of them another "
+			                     "name",
+			                     title);
 	return INVAR_OK;
 }
 
 invar_status inv_item_name_read(const inv_node *item, char *initial, inv_item_name *names,
-                                size_t count, char message[INV_MESSAGE])
+                                size_t count)
 {
 	const char *title;
-	invar_status st = inv_item_text(item, "name", "", &title, message);
+	invar_status st = inv_item_text(item, "name", "", &title);
 
 	if (st == INVAR_OK && !title && !initial)
-		st = inv_study_no_memory(message);
+		st = inv_study_no_memory();
 	if (st == INVAR_OK)
-		st = inv_item_name_set(item, title ? title : initial, names, count, message);
+		st = inv_item_name_set(item, title ? title : initial, names, count);
 	free(initial);
 	return st;
 }

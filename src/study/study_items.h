@@ -12,24 +12,22 @@ typedef struct inv_items {
 } inv_items;
 
 /* Checks that every item is a text or a mapping. */
-invar_status inv_items_open(const inv_node *tree, const char *key, inv_items *out,
-                            char message[INV_MESSAGE]);
+invar_status inv_items_open(const inv_node *tree, const char *key, inv_items *out);
 const inv_node *inv_items_at(const inv_items *all, size_t i);
 
 /* The text of an item for this key; NULL if it has none. A text is short for `main`. */
 invar_status inv_item_text(const inv_node *item, const char *key, const char *main,
-                           const char **out, char message[INV_MESSAGE]);
+                           const char **out);
 
 /*
  * Title and folder of an item: its `name`, else `initial`, which it takes (NULL: no
  * memory). The names before it, [count], must differ.
  */
 invar_status inv_item_name_read(const inv_node *item, char *initial, inv_item_name *names,
-                                size_t count, char message[INV_MESSAGE]);
+                                size_t count);
 /* The same without an item: a title that was put together. */
 invar_status inv_item_name_set(const inv_node *item, const char *title,
-                               inv_item_name *names, size_t count,
-                               char message[INV_MESSAGE]);
+                               inv_item_name *names, size_t count);
 void inv_item_names_free(inv_item_name *names, size_t count);
 
 #endif

@@ -28,13 +28,11 @@ typedef struct planning {
 	inv_stages *stages; /* NULL: there is no folder yet */
 	inv_plan *plan;
 	double speed; /* of matrix products */
-	char *message;
 } planning;
 
-static invar_status no_memory(const planning *p)
+static invar_status no_memory(void)
 {
-	snprintf(p->message, INV_MESSAGE, "not enough memory for the plan");
-	return INVAR_E_NOMEM;
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the plan");
 }
 
 /* Takes stage and unknown. */
@@ -47,7 +45,7 @@ static invar_status add_planned(const planning *p, char *stage, bool pending, in
 	if (!grown) {
 		free(stage);
 		free(unknown);
-		return no_memory(p);
+		return no_memory();
 	}
 	p->plan->list = grown;
 	p->plan->list[p->plan->count++] =
@@ -78,7 +76,7 @@ typedef struct prepared {
 
 static invar_status open_prepared(const planning *p, const inv_study_bank *b, prepared *e)
 {
-	invar_status st = inv_settings_options(&b->encode, "encode", &e->options, p->message);
+	invar_status st = inv_settings_options(&b->encode, "encode", &e->options);
 
 	if (st == INVAR_OK)
 		st = invar_dataset_open(p->ctx, b->dataset, e->options, &e->dataset);
@@ -191,17 +189,12 @@ static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows 
 	invar_bank_close(bank);
 }
 
-/* Why something is unknown: our message or the library's; gives. */
-static char *take_reason(const planning *p)
+/* Why something is unknown; gives. */
+static char *take_reason(void)
 {
 	char sentence[INV_MESSAGE];
 
-	if (!*p->message)
-		inv_last_error_spelled("", sentence, sizeof sentence);
-	else
-		snprintf(sentence, sizeof sentence, "%s", p->message);
-	*p->message = '\0';
-	return strdup(sentence);
+	return strdup(inv_last_error_spelled("", sentence, sizeof sentence));
 }
 
 static invar_status plan_encode(const planning *p, const inv_study_bank *b,
@@ -211,7 +204,7 @@ static invar_status plan_encode(const planning *p, const inv_study_bank *b,
 		 *why = NULL;
 	inv_cost cost = {0, 0};
 	prepared e = {0};
-	invar_status st = name ? open_prepared(p, b, &e) : no_memory(p);
+	invar_status st = name ? open_prepared(p, b, &e) : no_memory();
 	const invar_dataset *const sets[] = {e.dataset};
 	bool pending = true;
 
@@ -233,7 +226,7 @@ static invar_status plan_encode(const planning *p, const inv_study_bank *b,
 	}
 	if (st != INVAR_OK) {
 		cost = (inv_cost){NAN, NAN};
-		why = take_reason(p);
+		why = take_reason();
 	}
 	return add_planned(p, name, pending, cost, why);
 }
@@ -254,9 +247,9 @@ static invar_status plan_diagnose(const planning *p, const inv_study_bank *b,
 	char *name = inv_printed("diagnose %s", inv_study_below(p->study, b->folder));
 	char *path = inv_printed("%s/diagnose.json", b->folder);
 	invar_options *o = NULL;
-	invar_status st =
-		name && path ? inv_settings_options(&p->study->diagnose, "diagnose", &o, p->message)
-					 : no_memory(p);
+	invar_status st = name && path
+	                      ? inv_settings_options(&p->study->diagnose, "diagnose", &o)
+	                      : no_memory();
 	bool pending = true;
 
 	if (st == INVAR_OK && p->stages)
@@ -281,9 +274,8 @@ static invar_status plan_train(const planning *p, const inv_study_bank *b,
 	                         a->folder, seed);
 	char *run = inv_study_run_path(b, a, seed);
 	invar_options *o = NULL;
-	invar_status st = name && run
-	                      ? inv_study_train_options(a, rows->d, seed, &o, p->message)
-	                      : no_memory(p);
+	invar_status st =
+		name && run ? inv_study_train_options(a, rows->d, seed, &o) : no_memory();
 	bool pending = true;
 
 	if (st == INVAR_OK && p->stages)
@@ -306,9 +298,8 @@ static invar_status plan_eval(const planning *p, const inv_study_bank *b,
 	char *run = inv_study_run_path(b, a, seed), *path = inv_study_eval_path(b, a, seed);
 	const char *const runs[] = {run}, *const titles[] = {a->title};
 	invar_options *o = NULL;
-	invar_status st = name && run && path
-	                      ? inv_study_eval_options(p->study, seed, &o, p->message)
-	                      : no_memory(p);
+	invar_status st =
+		name && run && path ? inv_study_eval_options(p->study, seed, &o) : no_memory();
 	bool pending = true;
 
 	if (st == INVAR_OK && p->stages)
@@ -336,8 +327,8 @@ static adapter_costs cost_of(const planning *p, const inv_study_adapter *a,
 	adapter_costs cost = {unknown, unknown};
 	invar_options *train = NULL, *eval = NULL;
 
-	if (rows->d && inv_study_train_options(a, rows->d, 0, &train, p->message) == INVAR_OK &&
-	    inv_study_eval_options(p->study, 0, &eval, p->message) == INVAR_OK) {
+	if (rows->d && inv_study_train_options(a, rows->d, 0, &train) == INVAR_OK &&
+	    inv_study_eval_options(p->study, 0, &eval) == INVAR_OK) {
 		cost.train = inv_cost_train(p->ctx, rows, speed, train);
 		cost.eval = inv_cost_eval(p->ctx, rows, speed, eval, train, a != p->study->adapter);
 	}
@@ -368,7 +359,7 @@ static invar_status plan_existing(const planning *p, const inv_study_bank *b,
 
 	if (inv_bank_open(p->ctx, b->path, &bank) != INVAR_OK)
 		return add_planned(p, inv_printed("bank %s", b->path), true, unknown,
-		                   take_reason(p));
+		                   take_reason());
 	invar_bank_close(bank);
 	read_bank(p, b, rows);
 	return INVAR_OK;
@@ -421,9 +412,9 @@ static invar_status plan_table(const planning *p, const inv_study_bank *b, size_
 }
 
 invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
-                               inv_plan *out, char message[INV_MESSAGE])
+                               inv_plan *out)
 {
-	const planning p = {.study = s, .plan = out, .message = message};
+	const planning p = {.study = s, .plan = out};
 	char *path = inv_printed("%s/%s", folder, file);
 	invar_status st =
 		plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL, folder, file);
@@ -453,7 +444,7 @@ static invar_status check_published(const planning *p)
 
 	if (!p->study->published)
 		return INVAR_OK;
-	published = inv_published_open(p->study->published, p->message, INV_MESSAGE);
+	published = inv_published_open(p->study->published);
 	inv_published_close(published);
 	return published ? INVAR_OK : INVAR_E_FORMAT;
 }
@@ -486,10 +477,9 @@ void inv_plan_clear(inv_plan *p)
 	*p = (inv_plan){0};
 }
 
-invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out,
-                            char message[INV_MESSAGE])
+invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out)
 {
-	planning p = {.study = s, .ctx = ctx, .plan = out, .message = message};
+	planning p = {.study = s, .ctx = ctx, .plan = out};
 	struct stat info;
 	invar_status st = check_published(&p);
 

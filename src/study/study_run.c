@@ -18,10 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static invar_status no_memory(inv_study_job *j)
+static invar_status no_memory(void)
 {
-	snprintf(j->message, sizeof j->message, "not enough memory for the study");
-	return INVAR_E_NOMEM;
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the study");
 }
 
 /* ---- Names
@@ -60,18 +59,16 @@ char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
 }
 
 /* Creates the folders that lead to a file or folder. */
-static invar_status make_parents(inv_study_job *j, const char *path)
+static invar_status make_parents(const char *path)
 {
 	char *copy = strdup(path);
-	invar_status st = copy ? INVAR_OK : no_memory(j);
+	invar_status st = copy ? INVAR_OK : no_memory();
 
 	for (char *at = copy ? strchr(copy + 1, '/') : NULL; at && st == INVAR_OK;
 	     at = strchr(at + 1, '/')) {
 		*at = '\0';
-		if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-			snprintf(j->message, sizeof j->message, "%.400s: %s", copy, strerror(errno));
-			st = INVAR_E_IO;
-		}
+		if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+			st = inv_fail_errno(copy, "cannot create the folder");
 		*at = '/';
 	}
 	free(copy);
@@ -90,47 +87,33 @@ size_t inv_study_stages(const inv_study *s)
 /* ---- One stage
  * ------------------------------------------------------------------------------ */
 
-/* Our own message, or the library's with the names of options as recipes have them. */
-static void take_message(inv_study_job *j)
-{
-	if (!*j->message)
-		inv_last_error_spelled("", j->message, sizeof j->message);
-}
-
 static invar_status note_failure(inv_study_job *j, const char *stage)
 {
 	inv_study_failure *grown = realloc(j->failure, (j->failures + 1) * sizeof *grown), *f;
 
 	if (!grown)
-		return no_memory(j);
+		return no_memory();
 	j->failure = grown;
 	f = &j->failure[j->failures];
-	*f = (inv_study_failure){strdup(stage), strdup(j->message)};
+	*f = (inv_study_failure){strdup(stage), strdup(invar_last_error())};
 	if (!f->stage || !f->message) {
 		free(f->stage);
 		free(f->message);
-		return no_memory(j);
+		return no_memory();
 	}
 	j->failures++;
-	*j->message = '\0';
 	return INVAR_OK;
 }
 
 /* After a failure: go on, or end the whole with "STAGE: message"; stage NULL: no prefix. */
 static invar_status settle_failure(inv_study_job *j, const char *stage, invar_status st)
 {
-	char sentence[INV_MESSAGE];
-
 	if (st == INVAR_E_CANCELLED)
 		return st;
-	take_message(j);
 	if (j->keep_going && st != INVAR_E_NOMEM)
 		return note_failure(j, stage ? stage : "bank");
-	if (stage) {
-		snprintf(sentence, sizeof sentence, "%.200s: %.800s", stage, j->message);
-		memcpy(j->message, sentence, sizeof sentence);
-	}
-	return st;
+	inv_study_spelled(st);
+	return stage ? inv_context(st, "%.200s", stage) : st;
 }
 
 /* Runs the stage that was added with this status. */
@@ -143,7 +126,6 @@ static invar_status take_stage(inv_study_job *j, const char *stage, invar_status
 	j->ran += st == INVAR_OK && inv_stages_ran(j->stages, stage);
 	if (st == INVAR_OK)
 		return st;
-	take_message(j); /* before anything else fails */
 	if (added == INVAR_OK)
 		inv_stages_give_up(j->stages);
 	return settle_failure(j, stage, st);
@@ -159,7 +141,7 @@ invar_status inv_study_add(inv_study_job *j, const inv_own_stage *stage, bool *d
 {
 	char *says = announce(j, "writing", inv_study_below(j->study, stage->output));
 	inv_own_stage copy = *stage;
-	invar_status st = says ? INVAR_OK : no_memory(j);
+	invar_status st = says ? INVAR_OK : no_memory();
 
 	copy.says = says;
 	if (st == INVAR_OK)
@@ -186,7 +168,7 @@ static void close_encoding(encoding *e)
 
 static invar_status open_encoding(inv_study_job *j, const inv_study_bank *b, encoding *e)
 {
-	invar_status st = inv_settings_options(&b->encode, "encode", &e->options, j->message);
+	invar_status st = inv_settings_options(&b->encode, "encode", &e->options);
 
 	if (st == INVAR_OK)
 		st = invar_dataset_open(j->ctx, b->dataset, e->options, &e->dataset);
@@ -198,7 +180,7 @@ static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool 
 	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
 	char *says = announce(j, "encoding", b->title);
 	encoding e = {0};
-	invar_status st = name && says ? open_encoding(j, b, &e) : no_memory(j);
+	invar_status st = name && says ? open_encoding(j, b, &e) : no_memory();
 	const invar_dataset *const sets[] = {e.dataset};
 
 	if (st == INVAR_OK)
@@ -222,7 +204,7 @@ typedef struct outlook {
 	uint32_t d;
 } outlook;
 
-static invar_status check_split(inv_study_job *j, const outlook *k, const inv_settings *set,
+static invar_status check_split(const outlook *k, const inv_settings *set,
                                 const char *initial)
 {
 	size_t count = k->dataset ? inv_dataset_splits(k->dataset) : invar_bank_splits(k->bank);
@@ -238,9 +220,8 @@ static invar_status check_split(inv_study_job *j, const outlook *k, const inv_se
 		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
 		         name);
 	}
-	snprintf(j->message, sizeof j->message, "%.400s: has no split %.60s; it has %s",
-	         k->from, split, names);
-	return INVAR_E_USE;
+	return inv_fail(INVAR_E_USE, "%.400s: has no split %.60s; it has %s", k->from, split,
+	                names);
 }
 
 /* Options of adapters and measurements against what is known. */
@@ -254,22 +235,22 @@ static invar_status check_trials(inv_study_job *j, const inv_study_bank *b,
 	for (size_t a = 0; a < s->adapters && st == INVAR_OK; a++) {
 		invar_options *o = NULL;
 
-		st = inv_study_train_options(&s->adapter[a], k->d, s->seed[0], &o, j->message);
+		st = inv_study_train_options(&s->adapter[a], k->d, s->seed[0], &o);
 		if (st == INVAR_OK)
 			st = inv_train_check_options(o, k->d);
 		if (st == INVAR_OK)
-			st = check_split(j, k, &s->adapter[a].train, "train");
+			st = check_split(k, &s->adapter[a].train, "train");
 		invar_options_free(o);
 		if (st == INVAR_OK)
 			continue;
 		name = inv_printed("train %s/%s/%" PRIu64, inv_study_below(s, b->folder),
 		                   s->adapter[a].folder, s->seed[0]);
-		st = name ? settle_failure(j, name, st) : no_memory(j);
+		st = name ? settle_failure(j, name, st) : no_memory();
 		free(name);
 	}
 	if (st != INVAR_OK)
 		return st;
-	st = check_split(j, k, &s->eval, "test");
+	st = check_split(k, &s->eval, "test");
 	return st == INVAR_OK ? st : settle_failure(j, "eval", st);
 }
 
@@ -278,7 +259,7 @@ static invar_status check_encoding(inv_study_job *j, const inv_study_bank *b)
 	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
 	outlook k = {.from = b->dataset};
 	encoding e = {0};
-	invar_status st = name ? open_encoding(j, b, &e) : no_memory(j);
+	invar_status st = name ? open_encoding(j, b, &e) : no_memory();
 
 	if (st == INVAR_OK)
 		st = inv_encode_check(e.encoder, e.dataset, e.options, &k.d);
@@ -346,11 +327,11 @@ static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
 	char *path = inv_printed("%s/diagnose.json", b->folder);
 	char *says = announce(j, "diagnosing", b->title);
 	invar_options *o = NULL;
-	invar_status st = name && path && says ? INVAR_OK : no_memory(j);
+	invar_status st = name && path && says ? INVAR_OK : no_memory();
 	bool done;
 
 	if (st == INVAR_OK)
-		st = inv_settings_options(&j->study->diagnose, "diagnose", &o, j->message);
+		st = inv_settings_options(&j->study->diagnose, "diagnose", &o);
 	if (st == INVAR_OK)
 		st = inv_stages_add_diagnose(j->stages, name, says, b->path, o, path);
 	if (st == INVAR_OK && j->study->diagnoses_if_possible)
@@ -395,7 +376,7 @@ static void close_trial(fitting *t)
 }
 
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
-static invar_status read_none(inv_study_job *j, fitting *t)
+static invar_status read_none(fitting *t)
 {
 	char *path = inv_printed("%s/" INV_RUN_JSON, t->run);
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
@@ -406,7 +387,7 @@ static invar_status read_none(inv_study_job *j, fitting *t)
 		t->none = strdup(why ? why : "no adapter helps");
 	json_decref(json);
 	free(path);
-	return path && (!none || t->none) ? INVAR_OK : no_memory(j);
+	return path && (!none || t->none) ? INVAR_OK : no_memory();
 }
 
 static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
@@ -416,10 +397,10 @@ static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
 	                t->adapter->folder, t->seed);
 	char *says = announce(j, "training", t->what);
 	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(j, t->run) : no_memory(j);
+	invar_status st = name && says ? make_parents(t->run) : no_memory();
 
 	if (st == INVAR_OK)
-		st = inv_study_train_options(t->adapter, t->d, t->seed, &o, j->message);
+		st = inv_study_train_options(t->adapter, t->d, t->seed, &o);
 	if (st == INVAR_OK)
 		st = inv_stages_add_train(j->stages, name, says, t->bank->path, o, t->run);
 	if (name)
@@ -430,10 +411,9 @@ static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
 	return st;
 }
 
-invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out,
-                                    char message[INV_MESSAGE])
+invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out)
 {
-	invar_status st = inv_settings_options(&s->eval, "eval", out, message);
+	invar_status st = inv_settings_options(&s->eval, "eval", out);
 
 	if (st == INVAR_OK && !inv_settings_find(&s->eval, "seed"))
 		st = invar_options_set_number(*out, "seed", (double)seed);
@@ -449,10 +429,10 @@ static invar_status eval_trial(inv_study_job *j, const fitting *t, bool *done)
 	const char *const runs[] = {t->run}, *const titles[] = {t->adapter->title};
 	size_t count = t->none ? 0 : 1; /* then F alone is measured */
 	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(j, t->results) : no_memory(j);
+	invar_status st = name && says ? make_parents(t->results) : no_memory();
 
 	if (st == INVAR_OK)
-		st = inv_study_eval_options(j->study, t->seed, &o, j->message);
+		st = inv_study_eval_options(j->study, t->seed, &o);
 	if (st == INVAR_OK)
 		st = inv_stages_add_eval(j->stages, name, says, t->bank->path, runs, titles, count,
 		                         o, t->results);
@@ -556,17 +536,17 @@ static invar_status write_table(void *user)
 	                    .user = t};
 	char *text = NULL, *lines = NULL;
 	json_t *document = NULL;
-	invar_status st = with ? INVAR_OK : no_memory(j);
+	invar_status st = with ? INVAR_OK : no_memory();
 
 	if (st == INVAR_OK) {
 		drop_empty(t, with);
 		c.adapters = t->adapters;
-		st = inv_compare(&c, &document, j->message);
+		st = inv_compare(&c, &document);
 	}
 	if (st == INVAR_OK &&
 	    (!(text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) ||
 	     !(lines = inv_printed("%s\n", text))))
-		st = no_memory(j);
+		st = no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(j->ctx, t->path, lines, strlen(lines));
 	json_decref(document);
@@ -616,7 +596,7 @@ static invar_status keep_table(inv_study_job *j, const tabling *t)
 	if (!j->table_bank)
 		j->table_bank = calloc(j->study->banks, sizeof(inv_study_bank *));
 	if (!j->table || !j->table_bank || !(j->table[j->tables] = strdup(t->path)))
-		return no_memory(j);
+		return no_memory();
 	j->table_bank[j->tables++] = t->bank;
 	return INVAR_OK;
 }
@@ -627,7 +607,7 @@ static invar_status make_table(inv_study_job *j, tabling *t)
 	char *options = describe_table(t);
 	const char **inputs = table_inputs(t);
 	bool done = false;
-	invar_status st = name && options && inputs ? INVAR_OK : no_memory(j);
+	invar_status st = name && options && inputs ? INVAR_OK : no_memory();
 
 	if (st == INVAR_OK)
 		st = inv_study_add(j,
@@ -689,17 +669,17 @@ static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64
 	fitting t = {
 		.bank = table->bank, .adapter = &j->study->adapter[a], .seed = seed, .d = d};
 	bool trained = false, measured = false;
-	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory(j);
+	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory();
 
 	if (st == INVAR_OK && trained)
-		st = read_none(j, &t);
+		st = read_none(&t);
 	if (st == INVAR_OK && trained)
 		st = eval_trial(j, &t, &measured);
 	else
 		j->number++;
 	if (st == INVAR_OK && measured &&
 	    (!add_file(table, a, seed) || (t.none ? !add_none(table, &t) : !keep_run(j, &t))))
-		st = no_memory(j);
+		st = no_memory();
 	close_trial(&t);
 	return st;
 }
@@ -707,7 +687,7 @@ static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64
 static invar_status run_trials(inv_study_job *j, const inv_study_bank *b, uint32_t d)
 {
 	tabling table = {.job = j, .bank = b};
-	invar_status st = open_tabling(&table) ? INVAR_OK : no_memory(j);
+	invar_status st = open_tabling(&table) ? INVAR_OK : no_memory();
 
 	for (size_t a = 0; a < j->study->adapters && st == INVAR_OK; a++)
 		for (size_t i = 0; i < j->study->seeds && st == INVAR_OK; i++)
@@ -736,12 +716,10 @@ static invar_status run_bank(inv_study_job *j, const inv_study_bank *b)
 {
 	bool done = true;
 	uint32_t d = 0;
-	invar_status st = make_parents(j, b->folder);
+	invar_status st = make_parents(b->folder);
 
-	if (st == INVAR_OK && mkdir(b->folder, 0777) != 0 && errno != EEXIST) {
-		snprintf(j->message, sizeof j->message, "%.400s: %s", b->folder, strerror(errno));
-		st = INVAR_E_IO;
-	}
+	if (st == INVAR_OK && mkdir(b->folder, 0777) != 0 && errno != EEXIST)
+		st = inv_fail_errno(b->folder, "cannot create the folder");
 	if (st == INVAR_OK && b->dataset)
 		st = encode_bank(j, b, &done);
 	if (st == INVAR_OK && done)
@@ -778,7 +756,7 @@ static invar_status open_published(inv_study_job *j)
 {
 	if (!j->study->published)
 		return INVAR_OK;
-	j->published = inv_published_open(j->study->published, j->message, sizeof j->message);
+	j->published = inv_published_open(j->study->published);
 	return j->published ? INVAR_OK : INVAR_E_FORMAT;
 }
 

@@ -37,7 +37,6 @@ typedef struct inv_study_job {
 	size_t runs;
 	inv_study_failure *failure;
 	size_t failures;
-	char message[INV_MESSAGE];
 } inv_study_job;
 
 /*
@@ -73,8 +72,7 @@ char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a,
 char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
                           uint64_t seed);
 /* Options of a stage eval: those of the recipe, and the seed of the run. Gives. */
-invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out,
-                                    char message[INV_MESSAGE]);
+invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out);
 
 /* ---- The plan
  * ------------------------------------------------------------------------------ */
@@ -95,12 +93,11 @@ typedef struct inv_plan {
 
 /* What inv_study_run would do now. Writes nothing that stays. Clear it whatever the status
  * is. */
-invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out,
-                            char message[INV_MESSAGE]);
+invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out);
 /* Adds a file that the caller would write last, "STUDY/file": pending if anything before it
  * is, or it is missing. */
 invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
-                               inv_plan *p, char message[INV_MESSAGE]);
+                               inv_plan *p);
 void inv_plan_clear(inv_plan *p);
 
 #endif

@@ -11,7 +11,6 @@ typedef struct reader {
 	yaml_parser_t parser;
 	const char *where;
 	bool places;
-	char *message;
 	inv_node *open[INV_NODE_DEPTH]; /* lists and mappings that have not ended */
 	size_t depth, nodes;
 	inv_node *top;
@@ -25,18 +24,14 @@ bool inv_can_read_yaml(void)
 
 static invar_status complain(const reader *r, yaml_mark_t at, const char *sentence)
 {
-	if (r->places)
-		snprintf(r->message, INV_MESSAGE, "%.400s:%zu:%zu: %.400s", r->where, at.line + 1,
-		         at.column + 1, sentence);
-	else
-		snprintf(r->message, INV_MESSAGE, "%.400s: %.400s", r->where, sentence);
-	return INVAR_E_FORMAT;
+	return r->places ? inv_fail(INVAR_E_FORMAT, "%.400s:%zu:%zu: %.400s", r->where,
+	                            at.line + 1, at.column + 1, sentence)
+	                 : inv_fail(INVAR_E_FORMAT, "%.400s: %.400s", r->where, sentence);
 }
 
 static invar_status no_memory(const reader *r)
 {
-	snprintf(r->message, INV_MESSAGE, "%.400s: not enough memory", r->where);
-	return INVAR_E_NOMEM;
+	return inv_fail(INVAR_E_NOMEM, "%.400s: not enough memory", r->where);
 }
 
 /* ---- Nodes --------------------------------------------------------------------------- */
@@ -226,10 +221,10 @@ static invar_status read_events(reader *r)
 }
 
 invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
-                           inv_node **out, char message[INV_MESSAGE])
+                           inv_node **out)
 {
 	static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, which some editors write */
-	reader r = {.where = where, .places = places, .message = message};
+	reader r = {.where = where, .places = places};
 	invar_status st;
 
 	*out = NULL;
@@ -237,11 +232,9 @@ invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bo
 		text += sizeof mark - 1;
 		bytes -= sizeof mark - 1;
 	}
-	if (bytes > INV_RECIPE_MAX) {
-		snprintf(message, INV_MESSAGE,
-		         "%.400s: is larger than 1 MB, too large for a recipe", where);
-		return INVAR_E_FORMAT;
-	}
+	if (bytes > INV_RECIPE_MAX)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%.400s: is larger than 1 MB, too large for a recipe", where);
 	if (!yaml_parser_initialize(&r.parser))
 		return no_memory(&r);
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);

@@ -21,8 +21,8 @@ bool inv_can_read_yaml(void);
  * an empty document is an empty mapping.
  */
 invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
-                           inv_node **out, char message[INV_MESSAGE]);
+                           inv_node **out);
 /* A file whose top is a mapping. */
-invar_status inv_yaml_load(const char *path, inv_node **out, char message[INV_MESSAGE]);
+invar_status inv_yaml_load(const char *path, inv_node **out);
 
 #endif

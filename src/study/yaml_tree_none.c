@@ -2,24 +2,20 @@
 /* yaml_tree_none.c - stands in for yaml_tree.c in a build without libyaml. */
 #include "study/yaml_tree.h"
 
-#include <stdio.h>
-
 bool inv_can_read_yaml(void)
 {
 	return false;
 }
 
 invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
-                           inv_node **out, char message[INV_MESSAGE])
+                           inv_node **out)
 {
 	(void)text;
 	(void)bytes;
 	(void)places;
 	*out = NULL;
-	snprintf(
-		message, INV_MESSAGE,
-		"%.400s: this invar was built without libyaml and cannot read recipes; build it "
-		"with -Dyaml=enabled",
-		where);
-	return INVAR_E_USE;
+	return inv_fail(INVAR_E_USE,
+	                "%.400s: this invar was built without libyaml and cannot read recipes; "
+	                "build it with -Dyaml=enabled",
+	                where);
 }

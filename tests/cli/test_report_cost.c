@@ -11,12 +11,6 @@
 #include "cli/report_page.h"
 #include "support.h"
 
-invar_status inv_no_memory(inv_session *s)
-{
-	(void)s;
-	return INVAR_E_NOMEM;
-}
-
 static void write_array(const char *path, uint64_t rows, uint64_t d)
 {
 	const uint64_t shape[] = {rows, d};

@@ -20,15 +20,12 @@
 #include "measure/measurement.h"
 #include "support.h"
 
-static char why[300];
-
 static inv_published *open_paper(void)
 {
-	inv_published *p =
-		inv_published_open(test_source("recipes/paper/published.json"), why, sizeof why);
+	inv_published *p = inv_published_open(test_source("recipes/paper/published.json"));
 
 	if (!p)
-		fail_msg("%s", why);
+		fail_msg("%s", invar_last_error());
 	return p;
 }
 
@@ -251,10 +248,12 @@ static void assert_refused(const char *text, const char *word)
 	inv_published *p;
 
 	test_write(path, text, strlen(text));
-	p = inv_published_open(path, why, sizeof why);
+	p = inv_published_open(path);
 	inv_published_close(p);
-	if (p || !strstr(why, word) || !strstr(why, "published.json"))
-		fail_msg("%s\n%s: %s", text, p ? "accepted" : "refused", p ? "" : why);
+	if (p || !strstr(invar_last_error(), word) ||
+	    !strstr(invar_last_error(), "published.json"))
+		fail_msg("%s\n%s: %s", text, p ? "accepted" : "refused",
+		         p ? "" : invar_last_error());
 }
 
 static void other_files_are_refused_with_the_reason(void **state)
@@ -318,8 +317,8 @@ static void sizes_are_bounded(void **state)
 	                         "\"paper\": \"%s\"}",
 	                         name),
 	               "\"paper\" must be a text of 1 to 200 bytes");
-	assert_null(inv_published_open(test_path("absent.json"), why, sizeof why));
-	assert_non_null(strstr(why, "No such file"));
+	assert_null(inv_published_open(test_path("absent.json")));
+	assert_non_null(strstr(invar_last_error(), "No such file"));
 }
 
 int main(void)

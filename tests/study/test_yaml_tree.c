@@ -8,14 +8,11 @@
 #include "study/yaml_tree.h"
 #include "support.h"
 
-static char message[INV_MESSAGE];
-
 static inv_node *read_text(const char *text)
 {
 	inv_node *tree;
 
-	*message = '\0';
-	if (inv_yaml_read(text, strlen(text), "r.yaml", true, &tree, message) == INVAR_OK)
+	if (inv_yaml_read(text, strlen(text), "r.yaml", true, &tree) == INVAR_OK)
 		assert_non_null(tree);
 	else
 		assert_null(tree);
@@ -28,7 +25,7 @@ static void refuses(const char *text, const char *sentence)
 
 	if (tree)
 		fail_msg("accepted: %s", text);
-	assert_string_equal(message, sentence);
+	assert_string_equal(invar_last_error(), sentence);
 }
 
 static void nodes_know_their_places(void **state)
@@ -108,7 +105,7 @@ static void large_files_are_refused(void **state)
 	strcat(many, "]");
 	assert_null(read_text(many));
 	assert_non_null(strstr(many, "]"));
-	assert_non_null(strstr(message, "too many values"));
+	assert_non_null(strstr(invar_last_error(), "too many values"));
 	free(many);
 }
 
@@ -119,10 +116,8 @@ static invar_status set(inv_node *tree, const char *path, const char *text)
 {
 	inv_node *value;
 
-	*message = '\0';
-	assert_int_equal(inv_yaml_read(text, strlen(text), "--set", false, &value, message),
-	                 INVAR_OK);
-	return inv_node_set(tree, path, value, inv_recipe_short_for, message);
+	assert_int_equal(inv_yaml_read(text, strlen(text), "--set", false, &value), INVAR_OK);
+	return inv_node_set(tree, path, value, inv_recipe_short_for);
 }
 
 static void paths_reach_keys_positions_and_short_items(void **state)
@@ -153,13 +148,15 @@ static void wrong_paths_are_reported(void **state)
 
 	(void)state;
 	assert_int_equal(set(tree, "adapters.1.epochs", "5"), INVAR_E_USE);
-	assert_string_equal(message, "--set adapters.1.epochs: '1' is not a position of this "
-	                             "list, which has 1, counted from 0");
+	assert_string_equal(invar_last_error(),
+	                    "--set adapters.1.epochs: '1' is not a position of this "
+	                    "list, which has 1, counted from 0");
 	assert_int_equal(set(tree, "seeds.a", "5"), INVAR_E_USE);
-	assert_string_equal(message, "r.yaml:2:8: --set seeds.a goes through a single value "
-	                             "here; name a position or a key that exists");
+	assert_string_equal(invar_last_error(),
+	                    "r.yaml:2:8: --set seeds.a goes through a single value "
+	                    "here; name a position or a key that exists");
 	assert_int_equal(set(tree, "a..b", "5"), INVAR_E_USE);
-	assert_string_equal(message, "--set a..b: a key is empty");
+	assert_string_equal(invar_last_error(), "--set a..b: a key is empty");
 	inv_node_free(tree);
 }
 
