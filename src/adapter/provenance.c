@@ -130,8 +130,11 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
 	json_t *options = inv_options_used_json(o->options, flags);
 
-	if (json_object_get(options, "batch-size"))
-		json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
+	if (json_object_get(options, "batch-size") &&
+	    json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch))) {
+		json_decref(options);
+		return NULL;
+	}
 	if (!o->unit_known)
 		json_object_del(options, "unit");
 	json_object_del(options, "resume");

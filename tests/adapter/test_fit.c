@@ -155,7 +155,7 @@ static void an_adapter_in_memory_works_at_once(void **state)
 	(void)state;
 	assert_int_equal(fit(NULL, &e), INVAR_OK);
 	assert_int_equal(invar_adapter_input(e), D);
-	assert_string_equal(invar_adapter_metadata(e, "invar.preset"), "instant");
+	assert_string_equal(invar_adapter_metadata(e, "invar.preset"), "keep");
 	assert_int_equal(invar_adapter_save(e, test_path("e.safetensors")), INVAR_OK);
 	assert_int_equal(invar_adapter_open(ctx, test_path("e.safetensors"), &opened),
 	                 INVAR_OK);
@@ -198,7 +198,7 @@ static void options_of_a_folder_are_refused_or_named(void **state)
 	invar_options_free(o);
 	assert_int_equal(invar_fit(ctx, clean, NULL, ROWS, 0, D, NULL, &e), INVAR_E_MISMATCH);
 	assert_null(e);
-	test_assert_error("has no augmented copies");
+	test_assert_error("train has 0");
 }
 
 static void a_fit_that_is_stopped_leaves_nothing(void **state)
