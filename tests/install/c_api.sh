@@ -18,10 +18,10 @@ awk '/^```c$/ { code = 1; next } /^```$/ { code = 0; file = ""; next }
 	code && !file { if (!match($0, /^\/\* [a-z]+\.c - /)) { print "a block is no program: " $0; exit 1 }
 		split($0, word, " "); file = word[2] }
 	code { print > file }' "$doc"
-for program in study find; do
+for program in study find fit; do
 	cc -std=c11 -Wall -Wextra -Werror "$program.c" $(pkg-config --cflags --libs invar) -o "$program"
 done
-[ "$(ls ./*.c | wc -l)" = 2 ]
+[ "$(ls ./*.c | wc -l)" = 3 ]
 
 mkdir images
 "$make" photos images/train 60
@@ -51,7 +51,25 @@ PYTHON
 [ "$(wc -l < found)" = 20 ]
 diff found wanted
 
+# What `fit` makes of the same rows in memory is what `invar train` writes.
+"$invar" synthetic made --rows 200 --dim 8 --copies 3 -q
+python3 - << 'PYTHON'
+import os, shutil
+rows = [open(f"made/train/aug/00{i}.npy", "rb").read()[128:] for i in range(3)]
+head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (200, 3, 8), }".ljust(117) + b"\n"
+body = b"".join(rows[i][row * 32:row * 32 + 32] for row in range(200) for i in range(3))
+open("aug.npy", "wb").write(b"\x93NUMPY\x01\x00\x76\x00" + head + body)
+os.makedirs("stacked/train")
+shutil.copy("made/train/clean.npy", "stacked/train")
+shutil.copy("aug.npy", "stacked/train")
+PYTHON
+./fit made/train/clean.npy aug.npy
+"$invar" train stacked -o stacked_run -q
+cmp adapter.safetensors stacked_run/adapter.safetensors
+
 # What fails is one sentence and an exit code.
+if ./fit none.npy aug.npy > said; then exit 1; fi
+grep -q none.npy said
 if ./find images/none.png "$weights" 2> said; then exit 1; fi
 [ "$(wc -l < said)" = 1 ] && grep -q none.png said
 if ./study images none.safetensors 2> said; then exit 1; fi
