@@ -10,19 +10,22 @@
 
 enum { D = 2, ROWS = 32 };
 
-static void check(const invar_adapter *e)
+static void check(invar_context *ctx, const invar_adapter *e)
 {
 	float rows[ROWS * D];
 	invar_options *o;
 	invar_results *r;
+	invar_bank *bank;
 
 	for (size_t i = 0; i < ROWS * D; i++)
 		rows[i] = (float)sin((double)i);
 	require(invar_options_new("check", &o) == INVAR_OK);
-	if (invar_check_rows(e, rows, ROWS, o, &r) == INVAR_OK)
+	require(invar_bank_from_arrays(ctx, rows, NULL, NULL, ROWS, 0, D, &bank) == INVAR_OK);
+	if (invar_check(e, bank, o, &r) == INVAR_OK)
 		require(strcmp(invar_results_about(r, "verdict"), "fine") == 0 ||
 		        strcmp(invar_results_about(r, "verdict"), "drift") == 0);
 	invar_results_free(r);
+	invar_bank_close(bank);
 	invar_options_free(o);
 }
 
@@ -53,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(invar_adapter_new(ctx, D, D, D, 1, weight, bias, weight, bias, &e) == INVAR_OK);
 	e->metadata = json_pack("{s:o, s:O}", INV_CERTIFICATE_KEY, text, "invar.encoder", text);
 	require(e->metadata);
-	check(e);
+	check(ctx, e);
 	write_card(e);
 	invar_adapter_close(e);
 	invar_context_free(ctx);

@@ -350,6 +350,24 @@ INVAR_API invar_status invar_bank_names(const invar_bank *b, const char *split,
 INVAR_API void invar_bank_close(invar_bank *b);
 
 /*
+ * A bank in memory with one split, "train": clean rows [n, d], copies [n, c, d] (NULL with
+ * c = 0), labels [n], negative for none, or NULL. Borrows the arrays, which must stay
+ * unchanged until the bank is closed. Its fingerprint is that of a folder with the same
+ * arrays as clean.npy and aug.npy.
+ */
+INVAR_API invar_status invar_bank_from_arrays(invar_context *ctx, const float *clean,
+                                              const float *copies, const int64_t *labels,
+                                              uint64_t n, uint32_t c, uint32_t d,
+                                              invar_bank **out);
+/* Another split of such a bank, "test" for example, of the same width. */
+INVAR_API invar_status invar_bank_add_split(invar_bank *b, const char *split,
+                                            const float *clean, const float *copies,
+                                            const int64_t *labels, uint64_t n, uint32_t c);
+/* What bank.json of a folder would have: "encoder", "augment". */
+INVAR_API invar_status invar_bank_set_field(invar_bank *b, const char *name,
+                                            const char *text);
+
+/*
  * Writes a bank of synthetic features for experiments: clustered clean rows, and copies
  * displaced along a few directions that all images share, by a different amount per copy,
  * plus a little noise. o is a list for "synthetic", or NULL. path must not exist.
@@ -374,6 +392,15 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
+
+/*
+ * Arrays, as in invar_bank_from_arrays, to an adapter in memory; nothing is written. o is a
+ * list for "train" (NULL: defaults). It only trains, as invar_train does, whose adapter has
+ * the same bytes when saved. The options resume and decoder need invar_train.
+ */
+INVAR_API invar_status invar_fit(invar_context *ctx, const float *clean,
+                                 const float *copies, uint64_t n, uint32_t c, uint32_t d,
+                                 const invar_options *o, invar_adapter **out);
 
 /*
  * Fails if invar_train would refuse to create this run (with `replacing`: to replace it):
@@ -604,13 +631,10 @@ INVAR_API invar_status invar_adapter_certify(const invar_adapter *e, const invar
  * features and norms, the structure and the displacements. o is a list for "check". Gives
  * results with the columns "certified" and "new"; invar_results_about has a "verdict"
  * ("fine" or "drift") and "why", a sentence. INVAR_E_MISMATCH if there is no certificate or
- * if there are fewer than 20 rows. The second call takes clean features [count, d].
+ * if there are fewer than 20 rows.
  */
 INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
                                    const invar_options *o, invar_results **out);
-INVAR_API invar_status invar_check_rows(const invar_adapter *e, const float *rows,
-                                        uint64_t count, const invar_options *o,
-                                        invar_results **out);
 
 /*
  * The trial: will a training with these options, a list for "train", help, and what does it

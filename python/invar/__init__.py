@@ -19,10 +19,10 @@ from ._library import (Cancelled, Error, FileError, FormatError, MismatchError, 
 from ._measure import augment, check, dependence, diagnose, eval, neighbours, sliced_wasserstein, structure, tsne
 from ._options import OptionInfo, commands, options
 from ._results import Results
-from ._train import Run, train
+from ._train import Run, fit, train
 
 __all__ = [
-    "encode", "train", "eval", "diagnose", "check", "export", "bank", "merge", "synthetic", "Adapter", "Bank", "Encoder", "Results", "Run",
+    "encode", "train", "fit", "eval", "diagnose", "check", "export", "bank", "merge", "synthetic", "Adapter", "Bank", "Encoder", "Results", "Run",
     "InvariantTransformer", "structure", "dependence", "sliced_wasserstein", "tsne", "neighbours", "augment", "options",
     "commands", "OptionInfo", "Error", "UseError", "FileError", "FormatError", "MismatchError", "NumericError",
     "OutOfMemoryError", "Cancelled",

@@ -206,6 +206,54 @@ def train(
     mean: OptionText = None,
     std: OptionText = None,
 ) -> Run: ...
+def fit(
+    clean: ArrayLike | Mapping[str, ArrayLike],
+    copies: Any,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    preset: Literal["keep", "paper", "instant"] | None = 'keep',
+    loss: Literal["mawa", "waco", "simclr", "hsic", "keep", "none"] | None = 'keep',
+    init: Literal["random", "identity", "rigid", "ridge", "features"] | None = 'random',
+    residual: bool | None = True,
+    scaled: bool | None = True,
+    unit: bool | None = False,
+    no_identity: bool | None = False,
+    samples: int | None = 3,
+    hidden: int | None = 1024,
+    width: int | None = 0,
+    anchor: float | None = 1.0,
+    projections: int | None = 1000,
+    p: float | None = 2.0,
+    slices: Literal["random", "orthogonal"] | None = 'random',
+    shuffle: Literal["both", "second"] | None = 'both',
+    temperature: float | None = 0.5,
+    sigma_x: OptionText = 'median',
+    sigma_z: OptionText = 'median',
+    contrast: float | None = 1.0,
+    vicinal_weight: float | None = 1.5,
+    old_l2_weight: float | None = 0.25,
+    old_cosine_weight: float | None = 0.2,
+    new_l2_weight: float | None = 0.04,
+    new_cosine_weight: float | None = 0.04,
+    tau_l2: float | None = 0.1,
+    tau_cosine: float | None = 0.05,
+    ridge: float | None = 0.0,
+    spread: Literal["none", "scale"] | None = 'none',
+    strength: float | None = 1.0,
+    validation: float | None = 0.0,
+    keep: Literal["last", "best"] | None = 'last',
+    epochs: int | None = 20,
+    batch_size: int | None = 0,
+    lr: float | None = 0.001,
+    lr_min: float | None = 0.0004,
+    weight_decay: float | None = 0.0001,
+    seed: int | None = 0,
+    encoder_name: OptionText = None,
+    trial: bool | None = True,
+    keep_structure: float | None = 0.0,
+    even_if_worse: bool | None = False,
+) -> InvariantTransformer: ...
 def eval(
     bank: Path,
     *adapters: Path | Adapter,
@@ -328,6 +376,8 @@ class Adapter:
 class Bank:
     path: str
     def __init__(self, path: Path, *, threads: int = 0) -> None: ...
+    @property
+    def path(self) -> str: ...
     @property
     def dim(self) -> int: ...
     @property

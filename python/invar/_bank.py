@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Banks: folders of features, opened, or made from arrays in memory."""
+"""Banks: folders of features, or arrays in memory."""
 import ctypes
 import json
 import math
@@ -9,26 +9,59 @@ import re
 import numpy as np
 
 from ._library import (Folder, FormatError, Handle, MismatchError, OfFolder, UseError, call, context, decoded, encoded,
-                       integers, lib)
+                       integers, lib, pointer)
 
 CLEAN = -1
 
 
 class Bank(OfFolder):
-    """A folder of features: clean rows, augmented copies and labels of each split. `Bank(path)` opens one.
+    """Clean rows, augmented copies and labels of each split: a folder, which `Bank(path)` opens, or arrays in memory.
 
-    A bank in a folder of yours can be pickled, by its path; one without path= ends with its process.
+    A bank in a folder of yours can be pickled, by its path; one in memory ends with its process.
     """
 
     _where = "path"
+    _made = None  # (arrays by split, fields) of one in memory
 
-    def __init__(self, path, *, threads=0, _folder=None):
+    def __init__(self, path, *, threads=0):
         out = ctypes.c_void_p()
         call(lib.invar_bank_open, context(threads), encoded(path), None, ctypes.byref(out))
-        self.path = os.fsdecode(path)
+        self._path = os.fsdecode(path)
         self._handle = Handle(out.value, lib.invar_bank_close)
         self._threads = threads
-        self._folder = _folder  # of a bank in memory
+
+    @classmethod
+    def _of(cls, splits, about, threads):
+        """Of arrays: {split: (clean [n, d], copies [n, c, d] or None, labels or None)}."""
+        self = cls.__new__(cls)
+        self._path, self._threads, self._made = None, threads, (splits, about)
+        self._handle = wrap_arrays(splits, about, threads)
+        return self
+
+    @property
+    def path(self):
+        """Its folder. A bank in memory is written to a temporary one for this, removed with the last reference to it."""
+        if self._path is None:
+            self._folder, self._path = save_temporary(*self._made)
+        return self._path
+
+    @property
+    def _name(self):
+        return self._path if self._made is None else "the bank in memory"
+
+    def _is_temporary(self):
+        return self._made is not None or self._folder is not None
+
+    def _open(self, options=None, threads=0):
+        """A handle for one call, with its options and threads."""
+        given = options.values() if options is not None else {}
+        if self._made is None or given.get("classes"):
+            return open_folder(self.path, options, threads)
+        splits, about = self._made
+        name, said = given.get("encoder-name"), about.get("encoder")
+        if name and said not in (None, name):
+            raise MismatchError(f"the features of the bank in memory are of {said}, but encoder_name is {name}")
+        return wrap_arrays(splits, {**about, "encoder": name} if name else about, threads)
 
     @property
     def _pointer(self):
@@ -49,7 +82,7 @@ class Bank(OfFolder):
 
     def _split(self, split):
         if split not in self.splits:
-            raise MismatchError(f"{self.path}: has no split '{split}'; it has {', '.join(self.splits)}")
+            raise MismatchError(f"{self._name}: has no split '{split}'; it has {', '.join(self.splits)}")
         return encoded(split)
 
     def rows(self, split="train"):
@@ -60,7 +93,12 @@ class Bank(OfFolder):
         return lib.invar_bank_copies(self._pointer, self._split(split))
 
     def clean(self, split="train"):
-        """F(x), [n, d]: the file itself, mapped, not a copy of it."""
+        """F(x), [n, d]: the file itself, mapped, or the array itself; not a copy of it, and not to be changed."""
+        if self._made is not None:
+            self._split(split)
+            out = self._made[0][split][0].view()
+            out.flags.writeable = False
+            return out
         return np.load(os.path.join(self.path, decoded(self._split(split)), "clean.npy"), mmap_mode="r")
 
     def copy(self, index, split="train"):
@@ -107,7 +145,39 @@ class Bank(OfFolder):
 
     def __repr__(self):
         parts = ", ".join(f"{split} {self.rows(split)} × (1 + {self.copies(split)})" for split in self.splits)
-        return f"Bank({self.path!r}: {self.field('encoder') or 'unnamed'}, width {self.dim}; {parts})"
+        where = repr(self._path) if self._made is None else "in memory"
+        return f"Bank({where}: {self.field('encoder') or 'unnamed'}, width {self.dim}; {parts})"
+
+
+def wrap_arrays(splits, about, threads):
+    """A bank of arrays, which live as long as the handle."""
+    handle, out = None, ctypes.c_void_p()
+    for split in sorted(splits, key=lambda name: name != "train"):
+        clean, copies, labels = splits[split]
+        count = 0 if copies is None else copies.shape[1]
+        if handle is None:
+            call(lib.invar_bank_from_arrays, context(threads), pointer(clean), pointer(copies), pointer(labels), len(clean),
+                 count, clean.shape[1], ctypes.byref(out))
+            handle = Handle(out.value, lib.invar_bank_close)
+            handle.arrays = splits
+        else:
+            call(lib.invar_bank_add_split, handle.value, encoded(split), pointer(clean), pointer(copies), pointer(labels),
+                 len(clean), count)
+    for key in ("encoder", "augment"):
+        if about.get(key) is not None:
+            call(lib.invar_bank_set_field, handle.value, encoded(key), encoded(about[key]))
+    return handle
+
+
+def open_folder(path, options, threads):
+    out = ctypes.c_void_p()
+    call(lib.invar_bank_open, context(threads), encoded(path), options and options.pointer, ctypes.byref(out))
+    return Handle(out.value, lib.invar_bank_close)
+
+
+def open_bank(bank, options, threads):
+    """A handle of a Bank, or of the folder at a path, for one call."""
+    return bank._open(options, threads) if isinstance(bank, Bank) else open_folder(bank, options, threads)
 
 
 # ---- From arrays ------------------------------------------------------------------------------------
@@ -133,6 +203,15 @@ def copy_rows(copies, shape, split):
             raise MismatchError(f"copy {i} of {split} has shape {list(one.shape)} but the clean rows have {list(shape)}; "
                                 "copies are [n, c, d], or a list of [n, d]")
     return found
+
+
+def stacked_rows(copies, shape, split):
+    """The same as one array [n, c, d] of float32; None if there are none. One that is so already is not copied."""
+    found = np.asarray(copies) if not isinstance(copies, (list, tuple)) else None
+    if found is not None and found.ndim == 3 and (len(found), found.shape[2]) == shape:
+        return np.require(found, np.float32, ["C", "A"]) if found.shape[1] else None
+    found = copy_rows(copies, shape, split)
+    return np.require(np.stack(found, axis=1), np.float32, ["C", "A"]) if found else None
 
 
 def save_split(folder, clean, copies, labels):
@@ -161,8 +240,11 @@ def cut(clean, copies, labels, share):
     """One array as train and test."""
     mask = held_out(len(clean), labels, share)
     parts = {"train": ~mask, "test": mask}
-    return {split: (clean[rows], [one[rows] for one in copies], None if labels is None else labels[rows])
-            for split, rows in parts.items()}
+
+    def chosen(rows):
+        return [one[rows] for one in copies] if isinstance(copies, list) else None if copies is None else copies[rows]
+
+    return {split: (clean[rows], chosen(rows), None if labels is None else labels[rows]) for split, rows in parts.items()}
 
 
 def by_split(value, splits, name):
@@ -183,8 +265,8 @@ def check_split_name(split):
         raise UseError(f"'{split}' cannot name a split; use letters, digits, - and _")
 
 
-def gather(clean, copies, labels, holdout):
-    """{split: (clean, copies, labels)}, checked."""
+def gather(clean, copies, labels, holdout, stacked):
+    """{split: (clean, copies, labels)}, checked; copies as a list of [n, d], or stacked in one float32 array."""
     if isinstance(clean, dict):
         if holdout:
             raise UseError("holdout cuts one array; these rows have splits already")
@@ -195,8 +277,10 @@ def gather(clean, copies, labels, holdout):
     for split, rows in clean.items():
         check_split_name(split)
         rows = feature_rows(rows, f"the clean rows of {split}")
+        rows = np.require(rows, np.float32, ["C", "A"]) if stacked else rows
         own, marks = copies.get(split), labels.get(split)
-        splits[split] = (rows, copy_rows(own, rows.shape, split) if own is not None else [],
+        arranged = stacked_rows if stacked else copy_rows
+        splits[split] = (rows, arranged([] if own is None else own, rows.shape, split),
                          integers(marks, len(rows)) if marks is not None else None)
     return cut(*splits["train"], holdout) if holdout else splits
 
@@ -207,24 +291,32 @@ def bank(clean, copies=None, labels=None, *, name=None, augment=None, holdout=0,
     clean, copies and labels may be dictionaries by split, {"train": …, "test": …}; or `holdout` cuts off that share of
     the rows of each class as test. `name` says what made the features (bank.json's encoder), so that an adapter trained
     on them warns when it meets features of another name; `augment` says what the copies are. With `path` the bank is a
-    new folder; without it is a temporary one that is removed with the last reference to the bank.
+    new folder; without it, it is in memory: float32 arrays in C order are used as they are, and must not change while
+    the bank is used.
     """
-    splits = gather(clean, copies, labels, holdout)
+    splits = gather(clean, copies, labels, holdout, path is None)
     about = {"format": "invar-bank", "version": 1}
     about.update({key: value for key, value in (("encoder", name), ("augment", augment)) if value is not None})
-    if path is not None:
-        if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-            raise FormatError(f"{os.fsdecode(path)}: already exists; choose a new folder for the bank")
-        save_bank(path, splits, about)
-        return Bank(path, threads=threads)
+    if path is None and "train" in splits:
+        return Bank._of(splits, about, threads)
+    if path is None:
+        folder, path = save_temporary(splits, about)
+        made = Bank(path, threads=threads)
+        made._folder = folder
+        return made
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise FormatError(f"{os.fsdecode(path)}: already exists; choose a new folder for the bank")
+    save_bank(path, splits, about)
+    return Bank(path, threads=threads)
+
+
+def save_temporary(splits, about):
+    """(folder, path of the bank in it) of stacked arrays."""
     folder = Folder()
-    try:
-        path = os.path.join(folder.path, "bank")
-        save_bank(path, splits, about)
-        return Bank(path, threads=threads, _folder=folder)
-    except BaseException:
-        folder.remove()
-        raise
+    path = os.path.join(folder.path, "bank")
+    save_bank(path, {split: (clean, [] if copies is None else list(np.moveaxis(copies, 1, 0)), labels)
+                     for split, (clean, copies, labels) in splits.items()}, about)
+    return folder, path
 
 
 def save_bank(path, splits, about):

@@ -7,16 +7,21 @@ from ._options import LIST, options
 
 # Functions that take the options of a command as keywords.
 COMMANDS = {
-    "encode": "encode", "train": "train", "eval": "eval", "diagnose": "diagnose", "check": "check", "export": "export",
+    "encode": "encode", "train": "train", "fit": "train", "eval": "eval", "diagnose": "diagnose", "check": "check", "export": "export",
     "dependence": "dependence", "sliced_wasserstein": "dependence", "tsne": "tsne", "synthetic": "synthetic", "augment": "augment",
     "Encoder": "features",
 }
 
 
+# Of arrays in memory there are no images, no other split and no folder.
+NOT_FIT = ("Run", "Images", "Encoder", "Copies", "Preparation", "split", "decoder", "alpha", "beta")
+
+
 def rows_of(function, name):
     """The options of a command that are not keywords of the function itself."""
     own = set(inspect.signature(function).parameters)
-    return [row for row in options(COMMANDS[name]) if row.keyword not in own]
+    rows = [row for row in options(COMMANDS[name]) if row.keyword not in own]
+    return [row for row in rows if name != "fit" or (row.group not in NOT_FIT and row.keyword not in NOT_FIT)]
 
 
 def keyword_parameters(function, name):

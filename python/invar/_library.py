@@ -172,6 +172,7 @@ PROTOTYPES = {
     "bank_rows": "Ups", "bank_copies": "ups", "bank_has_labels": "ips", "bank_field": "sps",
     "bank_read": "SpslUUp", "bank_has_views": "ipsl", "bank_read_views": "SpslUUp", "bank_labels": "Spsp", "bank_class": "spU",
     "bank_names": "Spsp", "bank_close": "-p", "bank_synthesize": "Spps",
+    "bank_from_arrays": "SppppUuup", "bank_add_split": "SpspppUu", "bank_set_field": "Spss", "fit": "SpppUuupp",
     "train": "Spzps", "run_keep_results": "Spsps", "run_results": "Spszp",
     "train_images": "Sppps", "train_images_options": "Sps",
     "run_check_new": "Ssi", "trial": "Sppp", "trial_settle": "Spp",
@@ -179,7 +180,6 @@ PROTOTYPES = {
     "results_json": "Spp", "results_open": "Spsp", "results_free": "-p",
     "structure": "SppupuUp", "sliced_wasserstein": "SpppUupppp", "dependence": "SppupuUpp",
     "tsne": "Sppppp", "eval": "Spppzpp", "diagnose": "Sppp", "check": "Spppp",
-    "check_rows": "SppUpp",
     "augment_parse": "Spsp", "augment_close": "-p", "augment_pixels": "Sps", "augment_result": "Sppp",
     "augment_columns": "zp", "augment_draw": "Spppp", "augment_apply": "Spppppp",
     "encoder_open": "Spspp", "encoder_from_callback": "Sppp", "encoder_name": "sp",
@@ -294,8 +294,11 @@ class OfFolder:
     def __deepcopy__(self, memo):
         return self
 
+    def _is_temporary(self):
+        return self._folder is not None
+
     def __reduce__(self):
-        if self._folder is not None:
+        if self._is_temporary():
             raise TypeError(f"this {type(self).__name__} is temporary, removed with its last reference in this process, "
                             f"so it cannot be pickled; make it in a folder of yours with {self._where}=")
         return reopen, (type(self), os.path.abspath(self.path), self._threads)

@@ -6,6 +6,8 @@ import os
 import numpy as np
 
 from ._adapter import Adapter
+from ._bank import Bank, open_bank
+from ._bank import bank as make_bank
 from ._library import check as ensure
 from ._library import (Handle, MismatchError, TsneRows, UseError, attempt, call, context, encoded, floats, integers, lib,
                        log, pointer)
@@ -62,9 +64,7 @@ def eval(bank, *adapters, certify=False, threads=0, progress=None, **options):
         raise UseError("certify writes into the file of an adapter, but one of these is only in memory; save it first")
     handles = (ctypes.c_void_p * max(len(columns), 1))(*(adapter._pointer for adapter, _, _ in columns))
     titles = (ctypes.c_char_p * max(len(columns), 1))(*(encoded(title) for _, title, _ in columns))
-    opened, out = ctypes.c_void_p(), ctypes.c_void_p()
-    call(lib.invar_bank_open, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
-    opened = Handle(opened.value, lib.invar_bank_close)
+    opened, out = open_bank(bank, values, threads), ctypes.c_void_p()
     error = attempt(lib.invar_eval, opened.value, handles, titles, len(columns), values.pointer, ctypes.byref(out),
                     progress=progress)
     results = None
@@ -88,9 +88,7 @@ def diagnose(bank, *, threads=0, progress=None, **options):
     `results.document["verdict"]` is the preset to use, "none" or "unknown", and `["why"]` has a line per preset.
     """
     values = Options("diagnose", options)
-    opened, out = ctypes.c_void_p(), ctypes.c_void_p()
-    call(lib.invar_bank_open, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
-    opened = Handle(opened.value, lib.invar_bank_close)
+    opened, out = open_bank(bank, values, threads), ctypes.c_void_p()
     call(lib.invar_diagnose, opened.value, values.pointer, ctypes.byref(out), progress=progress)
     return Results._from(out.value)
 
@@ -103,19 +101,16 @@ def check(adapter, new, *, threads=0, progress=None, **options):
     """
     values, out = Options("check", options), ctypes.c_void_p()
     opened, _, _ = open_column(adapter, threads)
-    if isinstance(new, (str, os.PathLike)) and os.path.isfile(new):
-        new = np.load(new, mmap_mode="r")
-    if isinstance(new, (str, os.PathLike)):
-        bank = ctypes.c_void_p()
-        call(lib.invar_bank_open, context(threads), encoded(new), None, ctypes.byref(bank))
-        bank = Handle(bank.value, lib.invar_bank_close)
-        call(lib.invar_check, opened._pointer, bank.value, values.pointer, ctypes.byref(out), progress=progress)
-    else:
-        rows = floats(new, "new", 2)
-        if rows.shape[1] != opened.input:
-            raise MismatchError(f"new has {rows.shape[1]} columns but the adapter takes features of width {opened.input}")
-        call(lib.invar_check_rows, opened._pointer, pointer(rows), len(rows), values.pointer, ctypes.byref(out),
-             progress=progress)
+    if not isinstance(new, Bank):
+        if isinstance(new, (str, os.PathLike)) and os.path.isfile(new):
+            new = np.load(new, mmap_mode="r")
+        if not isinstance(new, (str, os.PathLike)):
+            rows = floats(new, "new", 2)
+            if rows.shape[1] != opened.input:
+                raise MismatchError(f"new has {rows.shape[1]} columns but the adapter takes features of width {opened.input}")
+            new = make_bank(rows, threads=threads)
+    found = open_bank(new, None, threads)
+    call(lib.invar_check, opened._pointer, found.value, values.pointer, ctypes.byref(out), progress=progress)
     return Results._from(out.value)
 
 

@@ -45,7 +45,7 @@ ANNOTATIONS = {
     "key.__getitem__": "tuple[str, str]", "index": "int", "metric": "str", "column": "str", "intervals": "bool", "data": "bytes", "out": "Floats | None",
     "directions": "ArrayLike | None", "preset": "str", "options": "Mapping[str, Any] | None", "y": "Any",
     "document": "dict[str, Any]", "deep": "bool", "input_features": "Any", "name.field": "str",
-    "->train": "Run", "->eval": "Results", "->diagnose": "Results",
+    "->train": "Run", "->fit": "Adapter", "->eval": "Results", "->diagnose": "Results",
     "->check": "Results", "->export": "None",
     "->merge": "Adapter", "->bank": "Bank", "->synthetic": "Bank", "->structure": "Results", "->dependence": "Results",
     "->tsne": "tuple[Floats, Results]",

@@ -5,7 +5,9 @@ import json
 import os
 
 from ._adapter import Adapter
-from ._library import Folder, Handle, OfFolder, UseError, call, context, encoded, lib
+from ._bank import bank as make_bank
+from ._bank import open_bank
+from ._library import Folder, Handle, OfFolder, UseError, call, context, encoded, lib, pointer
 from ._measure import eval as measure
 from ._options import Options
 from ._results import Results
@@ -69,12 +71,6 @@ class Run(OfFolder):
         return f"Run({self.path!r})"
 
 
-def open_bank(path, options, threads):
-    out = ctypes.c_void_p()
-    call(lib.invar_bank_open, context(threads), encoded(path), options.pointer, ctypes.byref(out))
-    return Handle(out.value, lib.invar_bank_close)
-
-
 def train_on_images(values, run, threads, progress):
     given = values.values()
     if given.get("resume"):
@@ -106,7 +102,8 @@ def try_first(banks, values, run, progress):
     if len(banks) > 1:
         raise UseError(f"trial is measured on the copies of one bank, not of {len(banks)}")
     out = ctypes.c_void_p()
-    call(lib.invar_run_check_new, encoded(run), bool(given["force"]))
+    if run is not None:
+        call(lib.invar_run_check_new, encoded(run), bool(given["force"]))
     call(lib.invar_trial, banks[0].value, values.pointer, ctypes.byref(out), progress=progress)
     found = Handle(out.value, lib.invar_results_free)
     call(lib.invar_trial_settle, found.value, values.pointer)
@@ -142,3 +139,20 @@ def train(bank, run=None, *, threads=0, progress=None, **options):
         for one in opened:
             one.close()
     return Run(run, threads=threads)
+
+
+def fit(clean, copies, *, threads=0, progress=None, **options):
+    """Arrays to an adapter, in memory: nothing is written. clean is [n, d], copies [n, c, d] or a list of [n, d].
+
+    First comes the trial, as with `train` (trial=False: without one). The options are those of `train`, except for those
+    of images and run folders, and E.save(path) writes the same file.
+    """
+    if options.get("images") is not None:
+        raise UseError("fit takes arrays, not images; use train")
+    values, out = Options("train", options), ctypes.c_void_p()
+    bank = make_bank(clean, copies, threads=threads)
+    rows, own, _ = bank._made[0]["train"]
+    try_first([bank._handle], values, None, progress)
+    call(lib.invar_fit, context(threads), pointer(rows), pointer(own), len(rows), 0 if own is None else own.shape[1],
+         rows.shape[1], values.pointer, ctypes.byref(out), progress=progress)
+    return Adapter._from(out.value, threads)

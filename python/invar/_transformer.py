@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """E as scikit-learn likes it: fit, transform, get_params. scikit-learn need not be installed."""
 import inspect
-import os
 
 import numpy as np
 
-from ._adapter import Adapter
-from ._bank import bank
-from ._library import Folder, UseError, floats
+from ._library import UseError, floats
 from ._options import options as options_of
-from ._train import train
+from ._train import fit
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -69,7 +66,7 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
 
     fit(clean, copies): clean is [n, d], copies [n, c, d], [n, d] or a list of [n, d], row by row from the same images.
     In a pipeline, where only X is passed on, `copies` of the constructor is a function that makes copies of X.
-    preset, seed and all other parameters, such as hidden=512, are the options of invar.train, None for the default of the
+    preset, seed and all other parameters, such as hidden=512, are the options of invar.fit, None for the default of the
     preset; so grids can search them. The dictionary options gives several at once. Whether E helps is what a pipeline's own
     validation measures, so that fit makes no trial unless trial=True or keep_structure ask for it.
     """
@@ -117,11 +114,8 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """X: clean features [n, d]; y: copies of them."""
         X = self._rows(X, True)
-        with Folder() as folder:
-            made = bank(X, self._copies(X, y))
-            run = train(made, os.path.join(folder, "run"), threads=self.threads, progress=False, preset=self.preset,
-                        seed=self.seed, **self._options())
-            self.adapter_ = Adapter(run.path, threads=self.threads)
+        self.adapter_ = fit(X, self._copies(X, y), threads=self.threads, progress=False, preset=self.preset, seed=self.seed,
+                            **self._options())
         return self
 
     def transform(self, X):

@@ -130,8 +130,11 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
 	json_t *options = inv_options_used_json(o->options, flags);
 
-	if (json_object_get(options, "batch-size"))
-		json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
+	if (json_object_get(options, "batch-size") &&
+	    json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch))) {
+		json_decref(options);
+		return NULL;
+	}
 	if (!o->unit_known)
 		json_object_del(options, "unit");
 	json_object_del(options, "resume");
@@ -325,9 +328,42 @@ static const char *encoder_of(const inv_train_settings *o, const invar_bank *ban
 	return *said || !name ? said : name;
 }
 
+/* An adapter in memory with these parameters and texts. */
+static invar_status make_in_memory(const invar_context *ctx, const inv_mlp_form *e,
+                                   const inv_metadata *metadata, size_t count,
+                                   invar_adapter **out)
+{
+	size_t floats = inv_mlp_floats(e->s);
+	invar_adapter *made;
+	invar_status st;
+
+	INV_TRY(inv_adapter_begin(ctx, &made));
+	made->s = e->s;
+	made->residual = e->residual;
+	made->metadata = json_object();
+	if (!(made->params = inv_alloc(floats * sizeof *made->params)))
+		INV_TRY_OR(fail, inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter"));
+	memcpy(made->params, e->params, floats * sizeof *made->params);
+	for (size_t i = 0; i < count; i++) {
+		made->unit = made->unit || strcmp(metadata[i].key, "invar.unit") == 0;
+		if (json_object_set_new(made->metadata, metadata[i].key,
+		                        json_string(metadata[i].value)) != 0)
+			INV_TRY_OR(fail, inv_fail(INVAR_E_NOMEM,
+			                          "not enough memory for %s of the "
+			                          "adapter",
+			                          metadata[i].key));
+	}
+	*out = made;
+	return INVAR_OK;
+fail:
+	invar_adapter_close(made);
+	return st;
+}
+
+/* To a file, or with path NULL to memory. */
 static invar_status save_network(const char *path, const inv_mlp_form *e,
                                  bool takes_features, const inv_train_settings *o,
-                                 const inv_train_plan *plan)
+                                 const inv_train_plan *plan, invar_adapter **out)
 {
 	const invar_bank *bank = plan->source[0]->bank;
 	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
@@ -368,9 +404,13 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
 	inv_mlp_tensors(e->s, e->params, "", names, tensors);
-	st = text && augment && input && classes
-	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count)
-	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter", path);
+	if (!text || !augment || !input || !classes)
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter",
+		              path ? path : "memory");
+	else if (path)
+		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count);
+	else
+		st = make_in_memory(plan->source[0]->ctx, e, metadata, count, out);
 	inv_free(augment);
 	inv_free(input);
 	inv_free(classes);
@@ -382,11 +422,17 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 invar_status inv_adapter_save(const char *path, const inv_mlp_form *e,
                               const inv_train_settings *o, const inv_train_plan *plan)
 {
-	return save_network(path, e, true, o, plan);
+	return save_network(path, e, true, o, plan, NULL);
+}
+
+invar_status inv_adapter_make(const inv_mlp_form *e, const inv_train_settings *o,
+                              const inv_train_plan *plan, invar_adapter **out)
+{
+	return save_network(NULL, e, true, o, plan, out);
 }
 
 invar_status inv_decoder_save(const char *path, const inv_mlp_form *d,
                               const inv_train_settings *o, const inv_train_plan *plan)
 {
-	return save_network(path, d, false, o, plan);
+	return save_network(path, d, false, o, plan, NULL);
 }

@@ -43,7 +43,10 @@ invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
 /* Writes an adapter; equal runs give equal bytes. */
 invar_status inv_adapter_save(const char *path, const inv_mlp_form *e,
                               const inv_train_settings *o, const inv_train_plan *plan);
-/* The same for a decoder, which takes codes: nothing is known of their norms. */
+/* The same adapter in memory: invar_adapter_save writes the same bytes. Gives. */
+invar_status inv_adapter_make(const inv_mlp_form *e, const inv_train_settings *o,
+                              const inv_train_plan *plan, invar_adapter **out);
+/* inv_adapter_save for a decoder, which takes codes: nothing is known of their norms. */
 invar_status inv_decoder_save(const char *path, const inv_mlp_form *d,
                               const inv_train_settings *o, const inv_train_plan *plan);
 

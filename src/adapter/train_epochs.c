@@ -11,10 +11,10 @@
 
 invar_status inv_trainer_interrupted(inv_trainer *t)
 {
-	invar_status st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "interrupted");
-
-	if (st != INVAR_OK)
-		return st;
+	if (!t->run)
+		return inv_fail(INVAR_E_CANCELLED, "interrupted; a training in memory cannot be "
+		                                   "resumed");
+	INV_TRY(inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "interrupted"));
 	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
 	                t->run->path);
 }
@@ -34,18 +34,14 @@ invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params
 
 static invar_status save_checkpoint(inv_trainer *t)
 {
-	invar_status st = inv_train_ranks_collect(t);
-
-	if (st == INVAR_OK)
-		st = inv_trainer_check_weights(t, t->params);
-	if (st == INVAR_OK)
-		st = inv_run_sync_log(t->run);
-
+	INV_TRY(inv_train_ranks_collect(t));
+	INV_TRY(inv_trainer_check_weights(t, t->params));
+	if (!t->run)
+		return INVAR_OK;
+	INV_TRY(inv_run_sync_log(t->run));
 	t->saved = inv_wall_seconds();
-	if (st == INVAR_OK)
-		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
-		                         t->run->made_with);
-	return st;
+	return inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
+	                           t->run->made_with);
 }
 
 /* Interrupted between two steps: saves, so that --resume continues here. */
@@ -114,9 +110,17 @@ static invar_status validate(inv_trainer *t)
 static invar_status log_epoch(inv_trainer *t, double lr)
 {
 	double steps = (double)t->at.step, now = inv_wall_seconds();
-	json_t *line = json_object(), *terms = json_object();
+	double seconds = now - t->epoch_started;
+	json_t *line, *terms;
 	invar_status st;
 
+	t->epoch_started = now;
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "epoch %" PRIu64 ": loss %.6g", t->at.epoch,
+	        t->at.loss_sum / steps);
+	if (!t->run)
+		return INVAR_OK;
+	line = json_object();
+	terms = json_object();
 	for (size_t i = 0; i < t->step->term_count; i++)
 		json_object_set_new(terms, t->step->terms[i],
 		                    inv_json_number(t->at.term_sum[i] / steps));
@@ -126,12 +130,9 @@ static invar_status log_epoch(inv_trainer *t, double lr)
 	if (t->judge)
 		json_object_set_new(line, "validation", inv_json_number(t->validation));
 	json_object_set_new(line, "lr", inv_json_number(lr));
-	json_object_set_new(line, "seconds", inv_json_number(now - t->epoch_started));
+	json_object_set_new(line, "seconds", inv_json_number(seconds));
 	st = inv_run_log(t->run, line);
-	inv_log(t->ctx, INVAR_LOG_DETAIL, "epoch %" PRIu64 ": loss %.6g", t->at.epoch,
-	        t->at.loss_sum / steps);
 	json_decref(line);
-	t->epoch_started = now;
 	return st;
 }
 

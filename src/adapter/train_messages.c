@@ -116,6 +116,7 @@ void inv_trainer_announce_best(const inv_trainer *t)
 	        "epoch %" PRIu64 " of %" PRIu64
 	        " is kept: its validation loss is the lowest, %.6g",
 	        t->at.best_epoch, t->o.epochs, t->at.best);
-	json_object_set_new(t->run->json, "kept_epoch",
-	                    json_integer((json_int_t)t->at.best_epoch));
+	if (t->run)
+		json_object_set_new(t->run->json, "kept_epoch",
+		                    json_integer((json_int_t)t->at.best_epoch));
 }

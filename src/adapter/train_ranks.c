@@ -39,6 +39,8 @@ unsigned inv_train_ranks_count(const inv_trainer *t)
 		why = "there are several banks";
 	else if (t->plan.source[0]->unlimited)
 		why = "copies are made while it trains";
+	else if (t->plan.source[0]->bank->in_memory)
+		why = "the rows are in its memory";
 	else if (t->plan.decoder.h)
 		why = "it has a decoder";
 	else if (t->plan.N < ranks)

@@ -211,6 +211,10 @@ static invar_status begin_closed(inv_trainer *t)
 	if ((st = inv_trainer_fit_closed(t, &about)) != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
 	inv_trainer_announce_closed(t);
+	if (!t->run) {
+		json_decref(about);
+		return INVAR_OK;
+	}
 	json_object_set_new(t->run->json, "closed", about);
 	return inv_run_save(t->run);
 }
@@ -245,41 +249,50 @@ invar_status inv_trainer_complete(const inv_trainer *t, const inv_mlp_form *e,
 	return st;
 }
 
-/* Writes the decoder, if any, then E; params take the features as they are. */
-static invar_status save_files(inv_trainer *t, float *params)
+/*
+ * Writes the decoder, if any, then E; in memory E becomes *made. params take the features
+ * as they are.
+ */
+static invar_status save_files(inv_trainer *t, float *params, invar_adapter **made)
 {
 	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params}, *last;
 	inv_mlp_form complete = {.params = NULL};
 	json_t *about = NULL;
-	invar_status st = inv_trainer_check_weights(t, params);
+	invar_status st;
 
-	if (st == INVAR_OK && t->plan.decoder.h)
-		st = inv_decoder_save(
+	INV_TRY(inv_trainer_check_weights(t, params));
+	if (t->plan.decoder.h)
+		INV_TRY(inv_decoder_save(
 			t->run->decoder_path,
 			&(inv_mlp_form){t->plan.decoder, false, params + t->step->adapter_floats},
-			&t->o, &t->plan);
-	if (st != INVAR_OK)
-		return st;
+			&t->o, &t->plan));
+
 	if ((st = inv_trainer_complete(t, &e, &complete, &about)) == INVAR_E_CANCELLED)
 		st = inv_trainer_interrupted(t);
+	if (st != INVAR_OK)
+		goto done;
 	last = complete.params ? &complete : &e;
-	if (st == INVAR_OK && about)
+	if (!t->run) {
+		st = inv_adapter_make(last, &t->o, &t->plan, made);
+		goto done;
+	}
+	if (about)
 		json_object_set(t->run->json, "spread", about);
-	if (st == INVAR_OK)
-		st = inv_adapter_save(t->run->adapter_path, last, &t->o, &t->plan);
+	st = inv_adapter_save(t->run->adapter_path, last, &t->o, &t->plan);
+done:
 	json_decref(about);
 	inv_free(complete.params);
 	return st;
 }
 
-static invar_status save_adapter(inv_trainer *t)
+static invar_status save_adapter(inv_trainer *t, invar_adapter **made)
 {
 	float *params = t->best ? t->best : t->params, *folded;
 	invar_status st;
 
 	inv_trainer_announce_best(t);
 	if (!t->o.scaled)
-		return save_files(t, params);
+		return save_files(t, params, made);
 	if (!(folded = inv_alloc(t->floats * sizeof *folded)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter");
 	memcpy(folded, params, t->floats * sizeof *folded);
@@ -287,7 +300,7 @@ static invar_status save_adapter(inv_trainer *t)
 	if (t->plan.decoder.h)
 		inv_scaled_fold(&t->plan.statistics, t->plan.decoder, false,
 		                folded + t->step->adapter_floats);
-	st = save_files(t, folded);
+	st = save_files(t, folded, made);
 	inv_free(folded);
 	return st;
 }
@@ -452,20 +465,18 @@ static invar_status prepare_run(inv_trainer *t, const char *path)
 	return st;
 }
 
-static invar_status fill_run(inv_trainer *t)
+/* From the first step, or the checkpoint, to E: in the run's folder, or *made in memory. */
+static invar_status make_adapter(inv_trainer *t, invar_adapter **made)
 {
-	invar_status st = restore(t);
-
-	if (st == INVAR_OK && t->step)
+	if (t->run)
+		INV_TRY(restore(t));
+	if (t->step)
 		inv_trainer_announce_steps(t);
-	if (st == INVAR_OK)
-		st = begin_closed(t);
+	INV_TRY(begin_closed(t));
 	t->epoch_started = t->saved = inv_wall_seconds();
-	if (st == INVAR_OK && t->step)
-		st = inv_trainer_run_epochs(t);
-	if (st == INVAR_OK)
-		st = save_adapter(t);
-	return st;
+	if (t->step)
+		INV_TRY(inv_trainer_run_epochs(t));
+	return save_adapter(t, made);
 }
 
 static invar_status run_training(inv_trainer *t, const char *path)
@@ -473,7 +484,7 @@ static invar_status run_training(inv_trainer *t, const char *path)
 	invar_status st = prepare_run(t, path);
 
 	if (st == INVAR_OK)
-		st = fill_run(t);
+		st = make_adapter(t, NULL);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
 	if ((st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
@@ -513,6 +524,15 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 	return st;
 }
 
+/* keep-structure without a trial; see invar_trial_settle. */
+static invar_status check_trial(const invar_options *o)
+{
+	if (inv_option_number(o, "keep-structure") <= 0 || inv_options_record(o, "trial"))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE, "@keep-structure is found in the trial, so @trial "
+	                             "cannot be false; leave one of them out");
+}
+
 invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
                          const char *run)
 {
@@ -528,13 +548,78 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 	for (size_t i = 0; i < count; i++)
 		if ((st = inv_class_view_check(banks[i], o)) != INVAR_OK)
 			return st;
-	if (inv_option_number(o, "keep-structure") > 0 && !inv_option_flag(o, "resume") &&
-	    !inv_options_record(o, "trial"))
-		return inv_fail(INVAR_E_USE, "@keep-structure is found in the trial, so @trial "
-		                             "cannot be false; leave one of them out");
+	if (!inv_option_flag(o, "resume"))
+		INV_TRY(check_trial(o));
 	for (; t.sources < count && st == INVAR_OK; t.sources++)
 		st = inv_bank_source_open(banks[t.sources], &t.source[t.sources]);
 	return train(&t, st, o, run);
+}
+
+/* What only a run's folder can have; nothing there can be replaced or saved in time. */
+static invar_status check_in_memory(const inv_trainer *t)
+{
+	static const char *const of_folders[] = {"resume", "decoder"};
+	static const char *const unused[] = {"force", "checkpoint-seconds"};
+
+	for (size_t i = 0; i < sizeof of_folders / sizeof *of_folders; i++)
+		if (inv_option_flag(t->options, of_folders[i]))
+			return inv_fail(INVAR_E_USE,
+			                "@%s needs a run's folder; a training in memory "
+			                "has none",
+			                of_folders[i]);
+	for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+		if (inv_option_is_set(t->options, unused[i]))
+			inv_log(t->ctx, INVAR_LOG_INFO,
+			        "@%s is not used: a training in memory has no "
+			        "folder",
+			        unused[i]);
+	return INVAR_OK;
+}
+
+static invar_status fit_bank(const invar_bank *bank, const invar_options *o,
+                             invar_adapter **out)
+{
+	inv_trainer t = {.validation = NAN, .ctx = bank->ctx};
+	invar_status st;
+
+	*out = NULL;
+	INV_TRY(inv_class_view_check(bank, o));
+	INV_TRY(check_trial(o));
+	INV_TRY(inv_bank_source_open(bank, &t.source[0]));
+	t.sources = 1;
+	INV_TRY_OR(done, inv_options_pick(o, inv_train_declare_method, &t.options));
+	INV_TRY_OR(done, check_in_memory(&t));
+	INV_TRY_OR(done, inv_trainer_check_options(&t));
+	inv_trainer_announce_preset(&t);
+	INV_TRY_OR(done, inv_trainer_build(&t));
+	INV_TRY_OR(done, make_adapter(&t, out));
+done:
+	inv_trainer_clear(&t);
+	return st;
+}
+
+invar_status invar_fit(invar_context *ctx, const float *clean, const float *copies,
+                       uint64_t n, uint32_t c, uint32_t d, const invar_options *o,
+                       invar_adapter **out)
+{
+	invar_options *defaults = NULL;
+	invar_bank *bank = NULL;
+	invar_status st;
+
+	*out = NULL;
+	if (o) {
+		INV_TRY(inv_options_expect(o, "train"));
+		INV_TRY(inv_options_check_parts(o));
+	} else {
+		INV_TRY(inv_options_begin("train", &defaults));
+		INV_TRY_OR(done, inv_train_declare(defaults));
+	}
+	INV_TRY_OR(done, invar_bank_from_arrays(ctx, clean, copies, NULL, n, c, d, &bank));
+	INV_TRY_OR(done, fit_bank(bank, o ? o : defaults, out));
+done:
+	invar_bank_close(bank);
+	invar_options_free(defaults);
+	return st;
 }
 
 /* Stored copies of held-out images are what a trial is measured on. */

@@ -2,8 +2,8 @@
 /*
  * trainer.h - the state of a training, shared by its parts.
  *
- * trainer.c sets it up in a run's folder and finishes it; train_epochs.c has the steps;
- * train_messages.c the messages; train_in_memory.c trains without a folder.
+ * trainer.c sets it up, in a run's folder or in memory, and finishes it; train_epochs.c has
+ * the steps; train_messages.c the messages; train_in_memory.c is what the trial trains.
  *
  * All randomness is keyed by (seed, epoch, image), so the state between two steps is the
  * weights, the moments, three counters and the sums of the epoch so far. A checkpoint holds
@@ -27,7 +27,7 @@ typedef struct inv_trainer {
 	invar_options *options;
 	inv_train_settings o; /* the values of options, read once */
 	inv_train_plan plan;
-	inv_run *run;
+	inv_run *run;     /* NULL: in memory, nothing is written */
 	bool begun;       /* run.json is ours */
 	uint32_t *images; /* the training rows, then the held-out rows */
 	float *origin;    /* mean / sigma, if the training is scaled; see loss.h */
@@ -67,7 +67,7 @@ void inv_trainer_clear(inv_trainer *t);
 invar_status inv_trainer_run_epochs(inv_trainer *t);
 /* Weights that are not finite are never written, so saved files stay valid. */
 invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
-/* Fails with INVAR_E_CANCELLED, once run.json says so. */
+/* Fails with INVAR_E_CANCELLED, once run.json, if there is one, says so. */
 invar_status inv_trainer_interrupted(inv_trainer *t);
 
 /* For the log. */

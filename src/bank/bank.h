@@ -17,7 +17,9 @@
  *   7. Files are mapped, never loaded: a bank may be larger than memory.
  *   8. A class view (class_view.h) has the rows of some classes. Rows are numbered in the
  *      view everywhere except in files and in messages that name a row of a file.
- *   9. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
+ *   9. A bank in memory (in_memory.c) has the caller's arrays instead of files: its path
+ *      is a name for messages, and what is stored beside rows in a folder it does not have.
+ *  10. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
  *      closed, and its rows are divided by their norms as they are read.
  */
 #ifndef INV_BANK_H
@@ -31,6 +33,8 @@
 
 /* Views of a row: the row itself, and its image rotated by 90, 180 and 270 degrees. */
 enum { INV_VIEWS = 4, INV_ROTATED = INV_VIEWS - 1 };
+
+enum { INV_BANK_SPLITS = 64, INV_BANK_COPIES = 100000, INV_BANK_DIM = 1 << 24 };
 
 typedef struct inv_split {
 	char *name;
@@ -63,11 +67,15 @@ struct invar_bank {
 	size_t hidden_count; /* of the latter */
 	json_t *json;        /* bank.json, or NULL; of a view, with its classes */
 	inv_class_view view;
-	bool unit; /* rows are given as unit(row); row_norms.h */
+	bool unit;      /* rows are given as unit(row); row_norms.h */
+	bool in_memory; /* arrays of the caller; path is no folder */
 };
 
 /* All of its classes; invar_bank_open also knows options. */
 invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **out);
+
+/* Closes its arrays; those that it does not have are NULL. */
+void inv_split_clear(inv_split *s);
 
 /* Where a row of a split is in its files. */
 static inline uint64_t inv_file_row(const inv_split *s, uint64_t row)

@@ -342,6 +342,11 @@ invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
 
 	if (!list || *b->view.hex)
 		return INVAR_OK;
+	if (b->in_memory)
+		return inv_fail(INVAR_E_USE,
+		                "@classes %s: %s has all its rows; leave out those "
+		                "of other classes, or use a bank in a folder",
+		                list, b->path);
 	return inv_fail(INVAR_E_USE,
 	                "@classes %s: %s was opened with all its classes; open it with this "
 	                "option (invar_bank_open)",

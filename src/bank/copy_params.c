@@ -95,6 +95,10 @@ invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
 	invar_status st;
 
 	*out = NULL;
+	if (b->in_memory) {
+		inv_free(p);
+		return inv_fail(INVAR_E_MISMATCH, "how copies in memory were made is unknown");
+	}
 	if (!p || !(p->file = inv_calloc(s->copies + 1, sizeof(inv_npy *)))) {
 		inv_copy_params_close(p);
 		return inv_bank_no_memory(b->path);

@@ -18,8 +18,6 @@
 
 #include "base/memory.h"
 
-enum { MAX_SPLITS = 64, MAX_COPIES = 100000 };
-
 invar_status inv_bank_no_memory(const char *path)
 {
 	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the bank", path);
@@ -76,7 +74,7 @@ static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its shape is %s but (rows, features) was expected", a->path,
 		                shape);
-	if (a->h.shape[0] >= UINT32_MAX || a->h.shape[1] > 1u << 24)
+	if (a->h.shape[0] >= UINT32_MAX || a->h.shape[1] > INV_BANK_DIM)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its shape is %s, but a bank holds at most 2^32 rows of 2^24 features",
@@ -138,7 +136,7 @@ static uint32_t count_numbered(const char *folder)
 
 	do
 		snprintf(name, sizeof name, "%03" PRIu32 ".npy", count);
-	while (exists_in(folder, name) && ++count < MAX_COPIES);
+	while (exists_in(folder, name) && ++count < INV_BANK_COPIES);
 	return count;
 }
 
@@ -206,10 +204,10 @@ static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
 	if ((st = open_in(folder, "aug.npy", &s->aug[0])) != INVAR_OK ||
 	    (st = check_array(s->aug[0], s, 3, dim)) != INVAR_OK)
 		return st;
-	if (s->aug[0]->h.shape[1] > MAX_COPIES)
+	if (s->aug[0]->h.shape[1] > INV_BANK_COPIES)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu64 " copies, but at most %d are allowed",
-		                s->aug[0]->path, s->aug[0]->h.shape[1], MAX_COPIES);
+		                s->aug[0]->path, s->aug[0]->h.shape[1], INV_BANK_COPIES);
 	s->copies = (uint32_t)s->aug[0]->h.shape[1];
 	return INVAR_OK;
 }
@@ -275,15 +273,15 @@ static invar_status open_splits(invar_bank *b)
 
 	if (count < 0)
 		return inv_fail_errno(b->path, "cannot read the folder");
-	b->splits = inv_calloc(MAX_SPLITS, sizeof *b->splits);
+	b->splits = inv_calloc(INV_BANK_SPLITS, sizeof *b->splits);
 	if (!b->splits)
 		st = inv_bank_no_memory(b->path);
 	for (int i = 0; i < count; i++) {
 		if (st == INVAR_OK && is_split(b->path, entries[i]->d_name))
-			st = b->split_count < MAX_SPLITS
+			st = b->split_count < INV_BANK_SPLITS
 			         ? open_split(b, entries[i]->d_name)
 			         : inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", b->path,
-			                    MAX_SPLITS);
+			                    INV_BANK_SPLITS);
 		free(entries[i]);
 	}
 	free(entries);
@@ -350,7 +348,7 @@ invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **ou
 	return INVAR_OK;
 }
 
-static void close_split(inv_split *s)
+void inv_split_clear(inv_split *s)
 {
 	for (size_t i = 0; i < s->aug_files; i++)
 		inv_npy_close(s->aug[i]);
@@ -370,7 +368,7 @@ void invar_bank_close(invar_bank *b)
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->split_count + b->hidden_count; i++)
-		close_split(&b->splits[i]);
+		inv_split_clear(&b->splits[i]);
 	inv_free(b->splits);
 	inv_class_view_clear(&b->view);
 	json_decref(b->json);

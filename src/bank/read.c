@@ -286,7 +286,7 @@ void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy, u
 	uintptr_t from = (uintptr_t)(a->data + first * item);
 	uintptr_t start = from / page * page;
 
-	if (!a->h.fortran)
+	if (a->map.data && !a->h.fortran)
 		madvise((void *)start, from + b->dim * item - start, MADV_WILLNEED);
 }
 
@@ -317,10 +317,10 @@ void inv_bank_expect_random(const inv_split *s)
 
 uint64_t inv_split_bytes(const inv_split *s)
 {
-	uint64_t bytes = s->clean->map.size;
+	uint64_t bytes = inv_npy_bytes(s->clean);
 
 	for (size_t i = 0; i < s->aug_files; i++)
-		bytes += s->aug[i]->map.size;
+		bytes += inv_npy_bytes(s->aug[i]);
 	return bytes;
 }
 
@@ -333,18 +333,16 @@ uint64_t inv_split_bytes(const inv_split *s)
  */
 static invar_status fingerprint_file(const inv_npy *a, bool small, json_t *list)
 {
-	const uint64_t end = 1u << 20;
+	const uint64_t end = 1u << 20, bytes = inv_npy_bytes(a);
 	char hex[INV_SHA256_HEX], tail[INV_SHA256_HEX] = "";
-	bool ends = !small && a->map.size > 2 * end;
-	invar_status st = inv_sha256(a->map.data, ends ? end : a->map.size, hex);
+	bool ends = !small && bytes > 2 * end;
 	json_t *entry;
 
-	if (st == INVAR_OK && ends)
-		st = inv_sha256(a->map.data + a->map.size - end, end, tail);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_npy_sha256(a, 0, ends ? end : bytes, hex));
+	if (ends)
+		INV_TRY(inv_npy_sha256(a, bytes - end, end, tail));
 	entry = json_pack("{s:s, s:I}", "file", strrchr(a->path, '/') + 1, "bytes",
-	                  (json_int_t)a->map.size);
+	                  (json_int_t)bytes);
 	if (ends) {
 		json_object_set_new(entry, "sha256_first_mb", json_string(hex));
 		json_object_set_new(entry, "sha256_last_mb", json_string(tail));

@@ -251,9 +251,10 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 	return INVAR_OK;
 }
 
+/* NULL for a bank in memory, and if there is no memory. */
 static char *names_path(const invar_bank *b, const inv_split *s)
 {
-	char *folder = inv_join(b->path, s->name);
+	char *folder = b->in_memory ? NULL : inv_join(b->path, s->name);
 	char *path = folder ? inv_join(folder, FILE_NAME) : NULL;
 
 	inv_free(folder);
@@ -280,7 +281,7 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 	*out = NULL;
 	if (!s)
 		return INVAR_E_MISMATCH;
-	if (path && !inv_exists(path)) {
+	if (b->in_memory || (path && !inv_exists(path))) {
 		inv_free(path);
 		return INVAR_OK;
 	}

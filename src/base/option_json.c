@@ -24,7 +24,10 @@ static json_t *entry_json(const inv_entry *e)
 	case INVAR_OPTION_LIST:
 		array = json_array();
 		for (size_t i = 0; i < e->listed; i++)
-			json_array_append_new(array, inv_json_path(e->list[i]));
+			if (json_array_append_new(array, inv_json_path(e->list[i])) != 0) {
+				json_decref(array);
+				return NULL;
+			}
 		return array;
 	}
 	return NULL;
@@ -37,8 +40,12 @@ static json_t *list_json(const invar_options *o, unsigned flags, bool only_used)
 	for (size_t i = 0; i < o->count; i++) {
 		const inv_entry *e = &o->entry[i];
 
-		if ((e->row.flags & flags) == flags && (!only_used || inv_entry_takes_part(o, e)))
-			json_object_set_new(object, e->row.name, entry_json(e));
+		if ((e->row.flags & flags) != flags || (only_used && !inv_entry_takes_part(o, e)))
+			continue;
+		if (json_object_set_new(object, e->row.name, entry_json(e)) != 0) {
+			json_decref(object);
+			return NULL;
+		}
 	}
 	return object;
 }

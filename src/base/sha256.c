@@ -21,14 +21,37 @@ invar_status inv_sha256_digest(const void *data, size_t bytes,
 	return INVAR_OK;
 }
 
+static void spell_digest(const unsigned char digest[INV_SHA256_BYTES],
+                         char hex[INV_SHA256_HEX])
+{
+	for (unsigned i = 0; i < INV_SHA256_BYTES; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
 invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX])
 {
 	unsigned char digest[INV_SHA256_BYTES];
-	invar_status st = inv_sha256_digest(data, bytes, digest);
 
-	for (unsigned i = 0; st == INVAR_OK && i < INV_SHA256_BYTES; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	return st;
+	INV_TRY(inv_sha256_digest(data, bytes, digest));
+	spell_digest(digest, hex);
+	return INVAR_OK;
+}
+
+invar_status inv_sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
+                             char hex[INV_SHA256_HEX])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned length = 0;
+	EVP_MD_CTX *hash = EVP_MD_CTX_new();
+	bool done = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) &&
+	            EVP_DigestUpdate(hash, a, a_bytes) && EVP_DigestUpdate(hash, b, b_bytes) &&
+	            EVP_DigestFinal_ex(hash, digest, &length) && length == INV_SHA256_BYTES;
+
+	EVP_MD_CTX_free(hash);
+	if (!done)
+		return inv_fail(INVAR_E_NOMEM, "libcrypto failed to compute a SHA-256");
+	spell_digest(digest, hex);
+	return INVAR_OK;
 }
 
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])

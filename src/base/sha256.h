@@ -10,6 +10,9 @@
 enum { INV_SHA256_BYTES = 32, INV_SHA256_HEX = 65 }; /* 64 digits and a NUL */
 
 invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX]);
+/* The same of two pieces, one after the other. */
+invar_status inv_sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
+                             char hex[INV_SHA256_HEX]);
 invar_status inv_sha256_digest(const void *data, size_t bytes,
                                unsigned char digest[INV_SHA256_BYTES]);
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX]);

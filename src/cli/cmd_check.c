@@ -51,6 +51,7 @@ static invar_status check_bank(inv_session *s, const invar_adapter *e, invar_res
 static invar_status check_array(inv_session *s, const invar_adapter *e, invar_results **out)
 {
 	inv_given_array a = {0};
+	invar_bank *bank = NULL;
 	const uint64_t *shape;
 	invar_status st = inv_array_look(s, s->argument[1], &a);
 
@@ -63,7 +64,11 @@ static invar_status check_array(inv_session *s, const invar_adapter *e, invar_re
 	if (st == INVAR_OK)
 		st = inv_array_take(&a);
 	if (st == INVAR_OK)
-		st = invar_check_rows(e, a.data, shape[0], s->options, out);
+		st = invar_bank_from_arrays(s->ctx, a.data, NULL, NULL, shape[0], 0,
+		                            (uint32_t)shape[1], &bank);
+	if (st == INVAR_OK)
+		st = invar_check(e, bank, s->options, out);
+	invar_bank_close(bank);
 	inv_array_drop(&a);
 	return st;
 }

@@ -28,6 +28,11 @@ static invar_status need_copies(const inv_source *s)
 {
 	if (s->copies)
 		return INVAR_OK;
+	if (s->bank->in_memory)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: %s has no augmented copies, so only @samples 0 can train on it", s->name,
+			s->split);
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: %s has no augmented copies (aug/000.npy …), so only @samples 0 "
 	                "can train on it; encode it again with @augment to add copies",

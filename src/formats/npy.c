@@ -89,11 +89,53 @@ invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char 
 	return INVAR_OK;
 }
 
+invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
+                          const uint64_t *shape, const char *name, inv_npy **out)
+{
+	inv_npy *a = new_array(name);
+
+	*out = NULL;
+	if (!a)
+		return INVAR_E_NOMEM;
+	a->h = (inv_npy_header){.dtype = dtype, .rank = rank};
+	memcpy(a->h.shape, shape, rank * sizeof *shape);
+	a->data = data;
+	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &a->h.cells)) {
+		inv_npy_close(a);
+		return inv_fail(INVAR_E_USE, "%s: has more than 2^63 - 1 bytes", name);
+	}
+	if (!(a->header = inv_alloc(INV_NPY_HEADER))) {
+		inv_npy_close(a);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an array", name);
+	}
+	a->h.data_from = inv_npy_make_header(dtype, rank, shape, a->header);
+	*out = a;
+	return INVAR_OK;
+}
+
+uint64_t inv_npy_bytes(const inv_npy *a)
+{
+	return a->h.data_from + a->h.cells * inv_dtype_size(a->h.dtype);
+}
+
+invar_status inv_npy_sha256(const inv_npy *a, uint64_t from, uint64_t bytes,
+                            char hex[INV_SHA256_HEX])
+{
+	uint64_t head = from < a->h.data_from ? a->h.data_from - from : 0; /* of the header */
+
+	if (!a->header)
+		return inv_sha256(a->data - a->h.data_from + from, bytes, hex);
+	head = head < bytes ? head : bytes;
+	return inv_sha256_pair(head ? a->header + from : a->header, head,
+	                       a->data + (from + head - a->h.data_from), bytes - head, hex);
+}
+
 void inv_npy_close(inv_npy *a)
 {
 	if (!a)
 		return;
 	inv_map_close(&a->map);
+	inv_free(a->header);
 	inv_free(a->path);
 	inv_free(a);
 }

@@ -16,6 +16,7 @@
 
 #include "base/context.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "formats/dtype.h"
 
 enum { INV_NPY_RANK = 8 };
@@ -51,14 +52,24 @@ struct invar_array {
 	char *path;
 	inv_map map;
 	inv_npy_header h;
-	const unsigned char *data; /* views the mapped file, or the argument of inv_npy_view */
+	const unsigned char *data; /* views the mapped file, or the caller's memory */
+	char *header;              /* of inv_npy_wrap: what np.save writes before the data */
 };
 
 invar_status inv_npy_open(const char *path, inv_npy **out);
 /* The same from memory, which must outlive the array. */
 invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
                           inv_npy **out);
+/* Plain numbers in memory, in C order, which must outlive the array: float32 or int64. */
+invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
+                          const uint64_t *shape, const char *name, inv_npy **out);
 void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
+
+/* The size of its file, and the SHA-256 of bytes from … from+bytes-1 of it. An array of
+ * inv_npy_wrap has those of the file that np.save would write. */
+uint64_t inv_npy_bytes(const inv_npy *a);
+invar_status inv_npy_sha256(const inv_npy *a, uint64_t from, uint64_t bytes,
+                            char hex[INV_SHA256_HEX]);
 
 /* Elements first … first+count-1 in C order, as float. */
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out);
@@ -82,6 +93,11 @@ invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *n
                                  inv_npy_stream *out);
 invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out);
 invar_status inv_npy_stream_end(inv_npy_stream *s); /* fails if anything follows */
+
+/* The header that np.save writes; returns its length. */
+enum { INV_NPY_HEADER = 512 };
+size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
+                           char header[INV_NPY_HEADER]);
 
 /*
  * Writing: version 1, little-endian, C order; float32, float16 or int64 (INV_I64), and

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "formats/npy.h"
 
-enum { BLOCK = 8192, HEADER = 512, ALIGN = 64 };
+enum { BLOCK = 8192, ALIGN = 64 };
 
 struct inv_npy_writer {
 	inv_writer *file; /* NULL where fd is written */
@@ -64,12 +64,12 @@ static const char *descr_of(inv_dtype t)
  * with spaces and a newline to the next multiple of 64, by a full 64 if it is already at
  * one.
  */
-static size_t make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
-                          char header[HEADER])
+size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
+                           char header[INV_NPY_HEADER])
 {
 	char text[INV_SHAPE_TEXT], first[32];
 	int digits = rank ? snprintf(first, sizeof first, "%" PRIu64, shape[0]) : 21;
-	int n = snprintf(header + 10, HEADER - 10,
+	int n = snprintf(header + 10, INV_NPY_HEADER - 10,
 	                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr_of(t),
 	                 inv_shape_text(rank, shape, text));
 	size_t used = 10 + (size_t)n, total;
@@ -147,7 +147,7 @@ static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool i
 static invar_status create(const char *path, int fd, const char *name, inv_dtype dtype,
                            unsigned rank, const uint64_t *shape, inv_npy_writer **out)
 {
-	char header[HEADER];
+	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
 	size_t bytes;
 	invar_status st = new_writer(name, fd, dtype, false, rank, shape, &w);
@@ -155,7 +155,7 @@ static invar_status create(const char *path, int fd, const char *name, inv_dtype
 	*out = NULL;
 	if (st != INVAR_OK)
 		return st;
-	bytes = make_header(dtype, rank, shape, header);
+	bytes = inv_npy_make_header(dtype, rank, shape, header);
 	if (path)
 		st = inv_writer_open(path, bytes + w->cells * inv_dtype_size(dtype), &w->file);
 	if (st == INVAR_OK)
@@ -247,7 +247,7 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
                              const uint64_t *shape, bool keep, inv_npy_writer **out)
 {
-	char header[HEADER];
+	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
 	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
 
@@ -255,7 +255,7 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 	if (st != INVAR_OK)
 		return st;
 	w->done = w->cells; /* what is missing is not known here */
-	w->data_from = make_header(dtype, rank, shape, header);
+	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
 	st = inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype), keep,
 	                        &w->file);
 	if (st == INVAR_OK && !keep)
@@ -271,7 +271,7 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
                           const uint64_t *shape, inv_npy_writer **out)
 {
-	char header[HEADER];
+	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
 	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
 
@@ -279,7 +279,7 @@ invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
 	if (st != INVAR_OK)
 		return st;
 	w->done = w->cells;
-	w->data_from = make_header(dtype, rank, shape, header);
+	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
 	st = inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype), &w->file);
 	if (st == INVAR_OK)
 		*out = w;
@@ -323,13 +323,14 @@ invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *s
                              uint64_t rows)
 {
 	uint64_t fewer[INV_NPY_RANK];
-	char header[HEADER];
+	char header[INV_NPY_HEADER];
 	invar_status st;
 
 	memcpy(fewer, shape, rank * sizeof *fewer);
 	fewer[0] = rows;
 	w->cells = w->done = w->cells / shape[0] * rows;
-	st = inv_writer_put_at(w->file, 0, header, make_header(w->dtype, rank, fewer, header));
+	st = inv_writer_put_at(w->file, 0, header,
+	                       inv_npy_make_header(w->dtype, rank, fewer, header));
 	return st == INVAR_OK ? inv_writer_shorten(
 								w->file, w->data_from + w->cells * inv_dtype_size(w->dtype))
 	                      : st;

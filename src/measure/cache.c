@@ -20,7 +20,7 @@ static invar_status no_memory(void)
 static invar_status add_array(json_t *list, const inv_npy *a)
 {
 	char hex[INV_SHA256_HEX];
-	invar_status st = inv_sha256(a->map.data, a->map.size, hex);
+	invar_status st = inv_npy_sha256(a, 0, inv_npy_bytes(a), hex);
 
 	if (st == INVAR_OK && json_array_append_new(list, json_string(hex)) != 0)
 		st = inv_bank_no_memory(a->path);
@@ -84,7 +84,7 @@ bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
 	char path[PATH_MAX];
 	bool found;
 
-	if (!path_of(bank, name, key, path) || !inv_exists(path))
+	if (bank->in_memory || !path_of(bank, name, key, path) || !inv_exists(path))
 		return false;
 	found = inv_safetensors_open(path, &f) == INVAR_OK && read_values(f, values, count);
 	inv_safetensors_close(f);
@@ -97,11 +97,13 @@ void inv_cache_keep(const invar_bank *bank, const char *name, const char *key,
                     const float *values, size_t count)
 {
 	char path[PATH_MAX], hex[INV_SHA256_HEX];
-	char *folder = inv_join(bank->path, "cache");
+	char *folder = bank->in_memory ? NULL : inv_join(bank->path, "cache");
 	const inv_tensor_out tensor = {"values", 1, {count}, values};
 	const inv_metadata metadata[] = {
 		{"format", "pt"}, {"invar.version", invar_version()}, {"sha256", hex}};
 
+	if (bank->in_memory)
+		return;
 	if (!folder || !path_of(bank, name, key, path) || inv_make_folder(folder) != INVAR_OK ||
 	    inv_sha256(values, count * sizeof *values, hex) != INVAR_OK ||
 	    inv_safetensors_save(path, &tensor, 1, metadata, 3) != INVAR_OK)

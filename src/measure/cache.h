@@ -8,7 +8,8 @@
  *   2. It holds one tensor "values" and in its metadata the SHA-256 of its bytes.
  *   3. If a file is missing, damaged or of a different size, the numbers are computed
  *      again and the file is replaced.
- *   4. If the bank cannot be written, nothing is stored and no error is raised.
+ *   4. If the bank is in memory or cannot be written, nothing is stored and no error is
+ *      raised.
  */
 #ifndef INV_CACHE_H
 #define INV_CACHE_H

@@ -9,7 +9,6 @@
 #include "adapter/compatibility.h"
 #include "bank/bank.h"
 #include "base/memory.h"
-#include "math/unit_rows.h"
 #include "run/results.h"
 
 static const invar_option rows_of_options[] = {
@@ -39,17 +38,16 @@ invar_status inv_check_declare(invar_options *o)
 
 typedef struct new_data {
 	const invar_adapter *e;
-	const char *name;
-	const float *x; /* [rows, d] for the shift */
+	const char *name; /* of a folder; NULL: none */
+	float *x;         /* [rows, d] for the shift */
 	uint64_t rows;
-	float *own;             /* x, if it was read here */
 	float *points, *copies; /* [n, d] for the structure; copies may be NULL */
 	uint64_t n;
 } new_data;
 
 static void drop_data(new_data *w)
 {
-	inv_free(w->own);
+	inv_free(w->x);
 	inv_free(w->points);
 	inv_free(w->copies);
 }
@@ -81,43 +79,12 @@ static invar_status read_bank(const invar_bank *b, const inv_split *s, uint64_t 
                               bool copies, new_data *w)
 {
 	invar_status st =
-		inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &w->own, &w->rows);
+		inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &w->x, &w->rows);
 
-	w->x = w->own;
 	if (st == INVAR_OK)
 		st = inv_take_rows(b, s, INVAR_CLEAN, points, &w->points, &w->n);
 	return st == INVAR_OK && copies ? inv_take_rows(b, s, 0, points, &w->copies, &w->n)
 	                                : st;
-}
-
-/* The caller's rows: a unit adapter sees them normalised, of another the norms must fit. */
-static invar_status take_given(new_data *w)
-{
-	size_t d = w->e->s.d;
-	inv_row_norms n = {0};
-
-	if (!w->e->unit) {
-		inv_row_norms_add_rows(w->x, w->rows, d, &n);
-		inv_compatibility_warn_norms(w->e, &n, "the new rows");
-		return INVAR_OK;
-	}
-	if (!(w->own = inv_alloc((w->rows * d + 1) * sizeof *w->own)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", w->rows);
-	inv_unit_rows(w->x, w->rows, d, w->own);
-	w->x = w->own;
-	return INVAR_OK;
-}
-
-static invar_status choose_points(uint64_t points, new_data *w)
-{
-	size_t d = w->e->s.d;
-
-	w->n = w->rows < points ? w->rows : points;
-	if (!(w->points = inv_calloc(w->n * d, sizeof *w->points)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", w->n);
-	for (uint64_t i = 0; i < w->n; i++)
-		memcpy(w->points + i * d, w->x + i * w->rows / w->n * d, d * sizeof *w->points);
-	return INVAR_OK;
 }
 
 /* ---- The results ------------------------------------------------------------------ */
@@ -233,7 +200,7 @@ static invar_status compare(const inv_certificate *c, const new_data *w,
 invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
                          const invar_options *o, invar_results **out)
 {
-	new_data w = {.e = e, .name = bank->path};
+	new_data w = {.e = e, .name = bank->in_memory ? NULL : bank->path};
 	inv_certificate c = {0};
 	const inv_split *s;
 	invar_status st = inv_options_expect(o, "check");
@@ -255,30 +222,6 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 			st = read_bank(e->unit ? &view : bank, s, inv_option_count(o, "points"),
 			               s->copies && is_same_augment(bank, &c), &w);
 	}
-	if (st == INVAR_OK)
-		st = compare(&c, &w, out);
-	drop_data(&w);
-	inv_certificate_clear(&c);
-	return st;
-}
-
-invar_status invar_check_rows(const invar_adapter *e, const float *rows, uint64_t count,
-                              const invar_options *o, invar_results **out)
-{
-	new_data w = {.e = e, .x = rows, .rows = count};
-	inv_certificate c = {0};
-	invar_status st = inv_options_expect(o, "check");
-
-	*out = NULL;
-	for (uint64_t i = 0; i < count * e->s.d && st == INVAR_OK; i++)
-		if (!isfinite(rows[i]))
-			st = inv_fail(INVAR_E_NUMERIC, "row %" PRIu64 " is not finite", i / e->s.d);
-	if (st == INVAR_OK)
-		st = inv_certificate_of(e, &c);
-	if (st == INVAR_OK)
-		st = take_given(&w);
-	if (st == INVAR_OK)
-		st = choose_points(inv_option_count(o, "points"), &w);
 	if (st == INVAR_OK)
 		st = compare(&c, &w, out);
 	drop_data(&w);

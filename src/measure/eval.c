@@ -412,7 +412,7 @@ static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t
 	invar_status st = inv_bank_fingerprint(bank, s, &files);
 
 	if (st == INVAR_OK && s->labels)
-		st = inv_sha256(s->labels->map.data, s->labels->map.size, labels);
+		st = inv_npy_sha256(s->labels, 0, inv_npy_bytes(s->labels), labels);
 	if (st != INVAR_OK) {
 		json_decref(files);
 		return st;

@@ -143,6 +143,38 @@ static void train(invar_context *ctx, const char *folder, const invar_options *o
 	invar_bank_close(bank);
 }
 
+/* The same rows as arrays: the same adapter, and a bank without a folder. */
+static void fit(invar_context *ctx, const char *folder, const invar_options *o)
+{
+	static float clean[IMAGES * DIM], copies[COPIES * DIM * IMAGES], one[DIM], other[DIM];
+	char path[1024];
+	invar_adapter *e, *trained;
+	invar_bank *bank;
+
+	snprintf(path, sizeof path, "%s/bank", folder);
+	CHECK(invar_bank_open(ctx, path, NULL, &bank) == INVAR_OK);
+	CHECK(invar_bank_read(bank, "train", INVAR_CLEAN, 0, IMAGES, clean) == INVAR_OK);
+	for (uint64_t i = 0; i < IMAGES * COPIES; i++)
+		CHECK(invar_bank_read(bank, "train", (int32_t)(i % COPIES), i / COPIES, 1,
+		                      copies + i * DIM) == INVAR_OK);
+	invar_bank_close(bank);
+	CHECK(invar_fit(ctx, clean, copies, IMAGES, COPIES, DIM, o, &e) == INVAR_OK);
+	snprintf(path, sizeof path, "%s/run", folder);
+	CHECK(invar_adapter_open(ctx, path, &trained) == INVAR_OK);
+	CHECK(invar_adapter_apply(e, copies, 1, one) == INVAR_OK);
+	CHECK(invar_adapter_apply(trained, copies, 1, other) == INVAR_OK);
+	CHECK(memcmp(one, other, sizeof one) == 0);
+	invar_adapter_close(e);
+	invar_adapter_close(trained);
+
+	CHECK(invar_bank_from_arrays(ctx, clean, copies, NULL, IMAGES, COPIES, DIM, &bank) ==
+	      INVAR_OK);
+	CHECK(invar_bank_add_split(bank, "test", clean, NULL, NULL, IMAGES, 0) == INVAR_OK);
+	CHECK(invar_bank_set_field(bank, "encoder", "sines") == INVAR_OK);
+	CHECK(invar_bank_splits(bank) == 2 && invar_bank_rows(bank, "test") == IMAGES);
+	invar_bank_close(bank);
+}
+
 /* ---- Measurements -------------------------------------------------------------------- */
 
 /* Columns, metrics and values are read by pointer, so they may be longer than here. */
@@ -238,6 +270,7 @@ int main(int argc, char **argv)
 	CHECK(argc == 3);
 	invar_options *o = choose_options(grown);
 	train(ctx, argv[1], o, &w, run);
+	fit(ctx, argv[1], o);
 	invar_options_free(o);
 	CHECK(invar_adapter_open(ctx, run, &e) == INVAR_OK);
 	apply(e);

@@ -155,6 +155,37 @@ static void a_loss_on_arrays_survives(void **state)
 	invar_context_free(ctx);
 }
 
+/* ---- Arrays to an adapter --------------------------------------------------------------
+ */
+
+static invar_status fit_arrays(void *user)
+{
+	static float rows[ROWS * D], copies[ROWS * 2 * D];
+	invar_adapter *e;
+	invar_status st;
+
+	for (size_t i = 0; i < ROWS * 2 * D; i++)
+		copies[i] = rows[i % (ROWS * D)] = (float)(i * i % 23);
+	st = invar_fit(ctx, rows, copies, ROWS, 2, D, user, &e);
+	invar_adapter_close(e);
+	return st;
+}
+
+static void fitting_arrays_survives(void **state)
+{
+	invar_options *o = test_options("train", "loss", "mawa", "epochs", "1", "hidden", "4",
+	                                "batch-size", "4", NULL);
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_true(test_each_allocation_fails(fit_arrays, o) > 40);
+	test_set(o, "preset", "instant", "loss", NULL, "epochs", NULL, "hidden", NULL,
+	         "batch-size", NULL, NULL);
+	assert_true(test_each_allocation_fails(fit_arrays, o) > 40);
+	invar_options_free(o);
+	invar_context_free(ctx);
+}
+
 /* ---- A run that replaces another ---------------------------------------------------- */
 
 static void make_run(void)
@@ -201,6 +232,7 @@ int main(void)
 		cmocka_unit_test(fitting_survives),
 		cmocka_unit_test(preparing_a_loss_survives),
 		cmocka_unit_test(a_loss_on_arrays_survives),
+		cmocka_unit_test(fitting_arrays_survives),
 		cmocka_unit_test(replacing_a_run_survives),
 	};
 

@@ -36,6 +36,22 @@ static invar_status open_view(void *user)
 	return st;
 }
 
+static invar_status open_arrays(void *user)
+{
+	static const float rows[8];
+	static const int64_t labels[2];
+	invar_bank *b;
+	invar_status st = invar_bank_from_arrays(ctx, rows, rows, labels, 2, 2, 2, &b);
+
+	(void)user;
+	if (st == INVAR_OK)
+		st = invar_bank_add_split(b, "test", rows, rows, labels, 2, 1);
+	if (st == INVAR_OK)
+		st = invar_bank_set_field(b, "encoder", "x");
+	invar_bank_close(b);
+	return st;
+}
+
 static void opening_survives(void **state)
 {
 	const invar_options *o;
@@ -52,6 +68,7 @@ static void opening_survives(void **state)
 	test_write(test_path("list"), "1\n0\n", 4);
 	assert_int_equal(open_view(path), INVAR_OK);
 	assert_true(test_each_allocation_fails(open_view, path) > 20);
+	assert_true(test_each_allocation_fails(open_arrays, NULL) > 20);
 	invar_context_free(ctx);
 }
 

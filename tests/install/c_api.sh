@@ -18,10 +18,10 @@ awk '/^```c$/ { code = 1; next } /^```$/ { code = 0; file = ""; next }
 	code && !file { if (!match($0, /^\/\* [a-z]+\.c - /)) { print "a block is no program: " $0; exit 1 }
 		split($0, word, " "); file = word[2] }
 	code { print > file }' "$doc"
-for program in study find; do
+for program in study find fit; do
 	cc -std=c11 -Wall -Wextra -Werror "$program.c" $(pkg-config --cflags --libs invar) -o "$program"
 done
-[ "$(ls ./*.c | wc -l)" = 2 ]
+[ "$(ls ./*.c | wc -l)" = 3 ]
 
 mkdir images
 "$make" photos images/train 60
@@ -51,7 +51,27 @@ PYTHON
 [ "$(wc -l < found)" = 20 ]
 diff found wanted
 
+# What `fit` makes of the same rows in memory is what `invar train` writes.
+python3 - << 'PYTHON'
+import array, os, random
+def save(path, shape, values):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00\x76\x00" + head.encode() + array.array("f", values).tobytes())
+random.seed(0)
+clean = [[random.gauss(0, 1) for _ in range(8)] for _ in range(200)]
+copies = [x + (j == 5) * (2 + k) for row in clean for k in range(3) for j, x in enumerate(row)]
+os.makedirs("made/train")
+save("made/train/clean.npy", (200, 8), [x for row in clean for x in row])
+save("made/train/aug.npy", (200, 3, 8), copies)
+PYTHON
+./fit made/train/clean.npy made/train/aug.npy
+"$invar" train made -o made_run -q
+cmp adapter.safetensors made_run/adapter.safetensors
+
 # What fails is one sentence and an exit code.
+if ./fit none.npy made/train/aug.npy > said; then exit 1; fi
+grep -q none.npy said
 if ./find images/none.png "$weights" 2> said; then exit 1; fi
 [ "$(wc -l < said)" = 1 ] && grep -q none.png said
 if ./study images none.safetensors 2> said; then exit 1; fi

@@ -222,7 +222,7 @@ bool inv_row_ranks_worth(const inv_closed_form_spec *s, bool with_clean)
 	uint64_t held = (s->image_count + 9) / 10;
 	uint64_t rows = (s->image_count - held) * ((uint64_t)s->copies + with_clean);
 
-	return inv_process_count(s->bank->ctx) > 1 && rows >= 2 * CHUNK;
+	return inv_process_count(s->bank->ctx) > 1 && rows >= 2 * CHUNK && !s->bank->in_memory;
 }
 
 invar_status inv_row_ranks_say_bank(const inv_closed_form_spec *s)
