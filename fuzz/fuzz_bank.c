@@ -51,7 +51,7 @@ static void view_classes(invar_context *ctx, const char *folder)
 		require(rows && rows <= ROWS);
 		require(invar_bank_labels(b, "train", label) == INVAR_OK);
 		for (uint64_t i = 0; i < rows; i++)
-			require(label[i] >= 0 && invar_bank_class(b, label[i]));
+			require(label[i] >= 0 && inv_bank_class(b, label[i]));
 	}
 	invar_bank_close(b);
 	invar_options_free(o);

@@ -8,8 +8,6 @@
  *
  * Most programs need three calls:
  *
- *     invar_context *ctx;
- *     invar_adapter *e;
  *     invar_context_new(0, NULL, &ctx);
  *     invar_adapter_open(ctx, "adapter.safetensors", &e);
  *     invar_adapter_apply(e, z, rows, out);
@@ -19,8 +17,8 @@
  *     2. context and hooks               8. losses, neighbours … on given arrays
  *     3. options                         9. measurements
  *     4. arrays, files and adapters     10. augmentations
- *     5. images and data sets           11. encoders and encoding
- *     6. banks                          12. stages (still moving)
+ *     5. data sets                      11. encoders and encoding
+ *     6. banks
  *
  * Rules for all functions:
  *   - every call that can fail returns an invar_status; invar_last_error() returns the
@@ -29,14 +27,12 @@
  *   - ownership: a call *borrows* const pointers until it returns; what it *gives* must be
  *     freed with the function named beside it, which accepts NULL; what it *views* belongs
  *     to the object it was read from and is valid as long as that object;
- *   - an object copies the strings and options it is created with; only its context must
- *     outlive it, unless its description says otherwise;
- *   - the library never prints, never exits and keeps no global state. Different objects
- *     may be used from different threads, and several threads may apply one adapter at
- *     once. One side effect: OpenBLAS, loaded on first use, is set to one thread per call;
- *   - the library installs no signal handlers. To get an error instead of a signal, ignore
- *     SIGXFSZ (file size limit, ulimit -f) and SIGPIPE (writing to pipes). A file that is
- *     truncated while it is mapped raises SIGBUS;
+ *   - an object copies its strings and options; only its context must outlive it;
+ *   - the library never prints, never exits and keeps no global state, except that
+ * OpenBLAS, loaded on first use, is set to one thread per call. Different objects may be
+ * used from different threads, and several threads may apply one adapter at once;
+ *   - it installs no signal handlers. Ignore SIGXFSZ and SIGPIPE to get an error instead of
+ *     a signal. A file that is truncated while it is mapped raises SIGBUS;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H
@@ -111,8 +107,6 @@ typedef struct invar_hooks {
 INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
-/* "ref", "portable", "avx2", "avx512", "neon" */
-INVAR_API const char *invar_context_cpu(const invar_context *ctx);
 
 /* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
@@ -201,11 +195,7 @@ INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
 INVAR_API void invar_array_close(invar_array *a);
 
-/*
- * Writes atomically: the file appears complete or not at all. The data is first written to
- * PATH.invar.part; a replaced file keeps its mode and owner; if PATH is a symbolic link,
- * its target is replaced.
- */
+/* Atomic, by PATH.invar.part; of a symbolic link the target is replaced. */
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const float *data, unsigned rank,
                                          const uint64_t *shape, invar_dtype dtype);
@@ -257,12 +247,9 @@ INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char 
 INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
                                            uint64_t rows, float *out);
 /*
- * Do rows [rows, d] have norms like the rows that E was trained on? INVAR_E_MISMATCH, with
- * a message, if their mean norm differs from the recorded one ("invar.norm_mean") by more
- * than 20 % and by more than k recorded deviations ("invar.norm_deviation"): k = 2 if all
- * rows have norm 1, else 8 / sqrt(rows), at least 3. As a rule, normalised rows were given
- * to an adapter of raw features, or the reverse. Always INVAR_OK for unit adapters, and
- * where no norms are recorded. Applying E does not check this.
+ * Do rows [rows, d] have norms like the rows that E was trained on? INVAR_E_MISMATCH if
+ * not: as a rule, normalised rows were given to an adapter of raw features, or the reverse
+ * (docs/BANKS.md). INVAR_OK for unit adapters and where no norms are recorded.
  */
 INVAR_API invar_status invar_adapter_check_norms(const invar_adapter *e, const float *z,
                                                  uint64_t rows);
@@ -271,9 +258,8 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
 /*
  * The weighted mean of adapters as one adapter, with hidden layers side by side, at a
  * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
- * divided by their sum. One adapter at strength 0.5 moves features half as far. Exact up to
- * float32 rounding. All must be for features of the same encoder and width; a strength
- * other than 1 needs codes as wide as the features. The metadata records what was merged.
+ * divided by their sum. All must be for features of the same encoder and width; a strength
+ * other than 1 needs codes as wide as the features.
  * Gives, free with invar_adapter_close; the adapters may be closed afterwards.
  */
 INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
@@ -311,12 +297,10 @@ typedef struct invar_bank invar_bank;
 enum { INVAR_CLEAN = -1 }; /* the copy number of the clean rows */
 
 /*
- * o is a list for "train", "eval", "diagnose" or "bank", or NULL. Its option classes is a
- * file with one name of bank.json or one label per line: the bank then consists of the rows
- * of these classes alone, and its labels are numbers of lines; it is read from the same
- * files, and trainings, results and caches tell it from the whole bank. A split without
- * labels stays as it is, one without a row of these classes is left out. The option
- * encoder-name of "train" and "eval" says what made the features if bank.json does not.
+ * o is a list for "train", "eval", "diagnose" or "bank", or NULL. With its option classes,
+ * a file with one name or label per line, the bank consists of the rows of these classes
+ * alone, and its labels are numbers of lines. The option encoder-name says what made the
+ * features if bank.json does not.
  */
 INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
                                        const invar_options *o, invar_bank **out);
@@ -341,8 +325,6 @@ INVAR_API invar_status invar_bank_read_views(const invar_bank *b, const char *sp
 /* One label per row; negative for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
-/* The name of a class as bank.json has it; NULL if it has none. Views. */
-INVAR_API const char *invar_bank_class(const invar_bank *b, int64_t label);
 /* One file name per row, relative to the data set's folder. Gives one block, free with
  * invar_free; NULL if the images of the split were no files. */
 INVAR_API invar_status invar_bank_names(const invar_bank *b, const char *split,
@@ -368,9 +350,8 @@ INVAR_API invar_status invar_bank_set_field(invar_bank *b, const char *name,
                                             const char *text);
 
 /*
- * Writes a bank of synthetic features for experiments: clustered clean rows, and copies
- * displaced along a few directions that all images share, by a different amount per copy,
- * plus a little noise. o is a list for "synthetic", or NULL. path must not exist.
+ * Writes a bank of synthetic features: clustered clean rows, and copies displaced along a
+ * few directions. o is a list for "synthetic", or NULL. path must not exist.
  */
 INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                              const char *path);
@@ -411,9 +392,8 @@ typedef struct invar_results invar_results; /* see section 9 */
 
 /*
  * Adds the values of one column, and those of F, to metrics.json of a run: one entry per
- * bank, split, measurement and options that affect it. A new entry replaces an old one only
- * if it has values. From incomplete results, only what the column has is saved. Several
- * programs may do this at once. With r NULL, only checks that the file can be extended.
+ * bank, split, measurement and options. Several programs may do this at once. With r NULL,
+ * only checks that the file can be extended.
  */
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const invar_results *r, const char *column);
@@ -476,10 +456,8 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
 /*
- * Results: columns (F, then the adapters), metrics, and a value for most pairs of them;
- * series (accuracy over angle, a spectrum, a loss curve) with a curve per column, and
- * scatters (an embedding) with points per column. All are self-describing, so a program can
- * show results without knowing the names of measurements.
+ * Results: columns (F, then the adapters), metrics, and a value for most pairs of them. All
+ * are self-describing. The JSON document also has series, scatters and notes.
  */
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
@@ -563,9 +541,8 @@ INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float 
  *   floor, floor_deviation           correlation of shuffled pairings: mean, deviation
  *   dependence_floor, p_value        their mean dependence; share of pairings, including
  *                                    the true one, that reach it
- * Every 16 directions use a new shuffle; errors are upper bounds for orthogonal directions
- * and absent for 16 directions or fewer. With few rows in many dimensions the correlation
- * of independent samples is far above 0: compare with the floor.
+ * With few rows in many dimensions the correlation of independent samples is far above 0:
+ * compare with the floor.
  */
 INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                                         const float *z, uint32_t dz, uint64_t rows,
@@ -587,9 +564,8 @@ typedef struct invar_tsne_rows {
 } invar_tsne_rows;
 
 /*
- * Embeds rows in the plane by t-SNE, so that neighbours stay neighbours: points [count, 2].
- * o is a list for "tsne". The nearest neighbours are exact, repulsion is interpolated on a
- * grid; the same seed gives the same bits on any number of threads. Gives results with one
+ * Embeds rows in the plane by t-SNE: points [count, 2]. o is a list for "tsne". The same
+ * seed gives the same bits on any number of threads. Gives results with one
  * column "tsne": "tsne.kl", the divergence reached, "tsne.iterations", and the scatter
  * "tsne" of the points (at most 10000 of them, chosen evenly) with labels as classes and
  * parts as marks.
@@ -603,14 +579,10 @@ INVAR_API invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
  * options and measurements. titles[i] is the title of adapter i in tables; titles need not
  * be unique. Gives results, free with invar_results_free whatever the status is.
  *
- * If one measurement fails, the others are still made. What the bank does not have (labels,
- * copies), or what cannot be measured for a column, is skipped with a reason. If the option
- * metrics names such a measurement, the status is that of the first one, and the results
- * contain the others.
- *
+ * If one measurement fails, the others are still made; what cannot be measured is skipped
+ * with a reason. If the option metrics names it, the status is that of the first one.
  * Lack of memory, a file that cannot be read and a hook that asks to stop end the call at
- * once. The results then contain what was measured so far and invar_results_is_complete
- * is 0; they are NULL if nothing was measured.
+ * once, with the results measured so far, or NULL.
  */
 INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
@@ -627,9 +599,8 @@ INVAR_API invar_status invar_adapter_certify(const invar_adapter *e, const invar
                                              const invar_results *r, const char *column,
                                              const invar_options *o, const char *path);
 /*
- * Compares new data with an adapter's certificate, without labels: the shift of clean
- * features and norms, the structure and the displacements. o is a list for "check". Gives
- * results with the columns "certified" and "new"; invar_results_about has a "verdict"
+ * Compares new data with an adapter's certificate, without labels. o is a list for "check".
+ * Gives results with the columns "certified" and "new"; invar_results_about has a "verdict"
  * ("fine" or "drift") and "why", a sentence. INVAR_E_MISMATCH if there is no certificate or
  * if there are fewer than 20 rows.
  */
@@ -638,9 +609,7 @@ INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *ban
 
 /*
  * The trial: will a training with these options, a list for "train", help, and what does it
- * cost? A fifth of the images of the split is held out, in runs of consecutive images; with
- * few images up to five fifths in turn. The adapter is fitted to the others, and clean rows
- * and copies of held-out images are searched for among all clean rows. Gives results with
+ * cost? A fifth of the images is held out (docs/ADAPTERS.md). Gives results with
  * the columns "F" and "E" (and "E-0.8", if it does harm at strength 1 and helps at 0.8):
  * the same image @1 and @10 and the class of the nearest neighbour, in the old and in the
  * new index, by L2 and by cosine, R2 and CVRMSD; metrics ending in ".gain" are E - F.
@@ -668,9 +637,8 @@ INVAR_API invar_status invar_diagnose(const invar_bank *bank, const invar_option
 /* ---- 10. Augmentations ------------------------------------------------------------ */
 
 /*
- * A SPEC is a text such as "rotation", "affine:degrees=10,scale=0.9..1.1",
- * "rotation+crop" (one after the other) or "2*rotation|id" (one of them per image, by
- * weight); docs/AUGMENTATIONS.md lists all operations. Images are float [n, c, h, w].
+ * A SPEC is a text such as "affine:degrees=10,scale=0.9..1.1" or "rotation+crop"
+ * (docs/AUGMENTATIONS.md). Images are float [n, c, h, w].
  */
 typedef struct invar_augment invar_augment;
 
@@ -742,12 +710,10 @@ INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weight
  * service. Decoding, augmentation, the bank, resuming and forecasts work around it as with
  * other encoders. Set size to sizeof(invar_encoder_callback) and unused members to 0.
  *
- * run gets a batch of normalised images [n, c, h, w] and fills features [n, width]. It is
- * called by the thread that called the library, one call at a time, and may use threads of
- * its own. It returns INVAR_OK; INVAR_E_CANCELLED to stop like the progress hook; or
- * another status after writing a sentence to message (size bytes with the final 0), which
- * becomes the error of the call. For bytes that do not depend on interruptions, features
- * may depend on the batch but on nothing before it.
+ * run gets normalised images [n, c, h, w] and fills features [n, width]; one call at a
+ * time, in the thread that called the library. It returns INVAR_OK; INVAR_E_CANCELLED to
+ * stop; or another status after writing a sentence to message (size bytes with the final
+ * 0). Features may depend on the batch but on nothing before it.
  */
 typedef struct invar_encoder_callback {
 	size_t size; /* sizeof(invar_encoder_callback) */
@@ -788,11 +754,9 @@ INVAR_API void invar_encoder_close(invar_encoder *e);
 
 /*
  * Writes the features of every selected split of a data set to a bank, a folder that need
- * not exist yet. o is a list for "encode", or NULL. Existing rows are kept: splits and
- * copies can be added later and have the same bytes as if made at once. It is an error if
- * the bank was made with another encoder, SPEC, size or seed. Rows are finished in blocks
- * of 256; after an interruption, even a killed process, the same call resumes after the
- * last finished block.
+ * not exist yet. o is a list for "encode", or NULL. Existing rows are kept; after an
+ * interruption, even a killed process, the same call resumes. It is an error if the bank
+ * was made with another encoder, SPEC, size or seed.
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_options *o, const char *bank);
@@ -801,8 +765,7 @@ INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
  * What invar_encode would do now: "images", "features" (rows to make), "existing" (rows
  * already in the bank), "width", "bytes" (disk space needed), "free-bytes" (on the disk),
  * "rate" (measured rows per second; 0: nothing to do), "seconds" and their range,
- * "seconds-low" and "seconds-high". Measures every split briefly, a few seconds in all,
- * and writes an unnamed temporary file to the bank's disk. Gives, free with
+ * "seconds-low" and "seconds-high". Takes a few seconds. Gives, free with
  * invar_figures_free.
  */
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
@@ -822,10 +785,8 @@ INVAR_API invar_status invar_adapter_export(const invar_adapter *e, invar_encode
 
 /*
  * Like invar_train, but on images instead of a bank: new copies are augmented and encoded
- * in every epoch while the adapter trains; each depends only on the seed, the epoch and the
- * image. Clean features are encoded once, into the bank `run`/clean. o is a list for
- * "train", which includes the options of images, encoder and augmentation. Of the data set,
- * only the training split should be selected.
+ * in every epoch. Clean features are encoded once, into the bank `run`/clean. o is a list
+ * for "train". Of the data set, only the training split should be selected.
  */
 INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                           const invar_options *o, const char *run);

@@ -157,8 +157,7 @@ KINDS = {
 
 # Name: result and arguments.
 PROTOTYPES = {
-    "version": "s", "last_error": "s", "context_new": "Supp", "context_free": "-p",
-    "context_cpu": "sp", "free": "-p",
+    "version": "s", "last_error": "s", "context_new": "Supp", "context_free": "-p", "free": "-p",
     "options_new": "Ssp", "options_commands": "sz", "options_free": "-p", "options_set": "Spss",
     "options_count": "zp", "options_at": "Opz", "options_json": "Spp",
     "figure": "dps", "figure_name": "spz", "figures_free": "-p",
@@ -170,7 +169,7 @@ PROTOTYPES = {
     "dataset_open": "Spspp", "dataset_close": "-p",
     "bank_open": "Spspp", "bank_dim": "up", "bank_splits": "zp", "bank_split": "spz",
     "bank_rows": "Ups", "bank_copies": "ups", "bank_has_labels": "ips", "bank_field": "sps",
-    "bank_read": "SpslUUp", "bank_has_views": "ipsl", "bank_read_views": "SpslUUp", "bank_labels": "Spsp", "bank_class": "spU",
+    "bank_read": "SpslUUp", "bank_has_views": "ipsl", "bank_read_views": "SpslUUp", "bank_labels": "Spsp",
     "bank_names": "Spsp", "bank_close": "-p", "bank_synthesize": "Spps",
     "bank_from_arrays": "SppppUuup", "bank_add_split": "SpspppUu", "bank_set_field": "Spss", "fit": "SpppUuupp",
     "train": "Spzps", "run_keep_results": "Spsps", "run_results": "Spszp",

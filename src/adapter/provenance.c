@@ -25,7 +25,7 @@ static json_t *machine_json(const invar_context *ctx)
 	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "system", name.sysname, "release",
 	                 name.release, "machine", name.machine, "cores",
 	                 (int)sysconf(_SC_NPROCESSORS_CONF), "threads", (int)ctx->threads,
-	                 "kernels", invar_context_cpu(ctx));
+	                 "kernels", inv_context_cpu(ctx));
 }
 
 static json_t *versions_json(void)

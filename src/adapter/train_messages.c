@@ -63,7 +63,7 @@ void inv_trainer_announce_steps(const inv_trainer *t)
 		        inv_noun(p->s, "sample", "samples"));
 	announce_length(t);
 	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u %s",
-	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads,
+	        memory >> 20, inv_context_cpu(t->ctx), t->ctx->threads,
 	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 

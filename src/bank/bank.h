@@ -147,6 +147,8 @@ invar_status inv_synthetic_declare(invar_options *o);
 int inv_bank_has_split(const invar_bank *b, const char *split);
 /* The row of the split's files that a row is; others only if classes were chosen. */
 uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row);
+/* The name of a class as bank.json has it; NULL if it has none. Views. */
+const char *inv_bank_class(const invar_bank *b, int64_t label);
 /* Whether the split has names.txt, with the image file of each row. */
 int inv_bank_has_names(const invar_bank *b, const char *split);
 

@@ -91,7 +91,7 @@ static invar_status find_classes(const invar_bank *b, const char *list,
 
 static const char *spell_class(const invar_bank *b, int64_t label, char number[24])
 {
-	const char *name = invar_bank_class(b, label);
+	const char *name = inv_bank_class(b, label);
 
 	snprintf(number, 24, "%" PRId64, label);
 	return name ? name : number;

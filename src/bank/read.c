@@ -104,7 +104,7 @@ const char *invar_bank_field(const invar_bank *b, const char *name)
 	return json_string_value(json_object_get(b->json, name));
 }
 
-const char *invar_bank_class(const invar_bank *b, int64_t label)
+const char *inv_bank_class(const invar_bank *b, int64_t label)
 {
 	return label < 0 ? NULL
 	                 : json_string_value(json_array_get(json_object_get(b->json, "classes"),

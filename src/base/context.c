@@ -106,7 +106,7 @@ void invar_context_free(invar_context *ctx)
 	inv_free(ctx);
 }
 
-const char *invar_context_cpu(const invar_context *ctx)
+const char *inv_context_cpu(const invar_context *ctx)
 {
 	if (ctx->cpu & INV_CPU_AVX512)
 		return "avx512";

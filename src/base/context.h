@@ -29,6 +29,9 @@ struct invar_context {
 	inv_processes *processes; /* NULL: a single one; see processes.h */
 };
 
+/* "ref", "portable", "avx2", "avx512", "neon" */
+const char *inv_context_cpu(const invar_context *ctx);
+
 /* An @ in the format marks the name of an option, as in inv_fail. */
 void inv_log(const invar_context *ctx, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

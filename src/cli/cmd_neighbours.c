@@ -131,12 +131,12 @@ static bool has_these_classes(const invar_bank *bank, const invar_dataset *image
 	size_t count = inv_dataset_classes(images);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = invar_bank_class(bank, (int64_t)i);
+		const char *name = inv_bank_class(bank, (int64_t)i);
 
 		if (!name || strcmp(name, inv_dataset_class(images, i)) != 0)
 			return false;
 	}
-	return !invar_bank_class(bank, (int64_t)count);
+	return !inv_bank_class(bank, (int64_t)count);
 }
 
 /* The same classes as the images: --classes is for both. */

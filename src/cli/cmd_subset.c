@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bank/bank.h"
 #include "cli/command_options.h"
 #include "cli/term.h"
 #include "measure/subset.h"
@@ -53,7 +54,7 @@ typedef struct subset {
 /* A line holds a name unless the bank has none, or one that is not a line. */
 static const char *line_of(const invar_bank *b, int64_t label, char number[24])
 {
-	const char *name = invar_bank_class(b, label);
+	const char *name = inv_bank_class(b, label);
 
 	for (const char *at = name; at && (*at || at == name); at++)
 		if ((unsigned char)*at < ' ' || *at == 127)
@@ -75,7 +76,7 @@ static invar_status print_json(inv_session *s, const invar_bank *b, const subset
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < c->count; i++) {
-		const char *name = invar_bank_class(b, c->label[i]);
+		const char *name = inv_bank_class(b, c->label[i]);
 
 		json_array_append_new(list, json_pack("{s:I, s:s*, s:f}", "label",
 		                                      (json_int_t)c->label[i], "name", name,

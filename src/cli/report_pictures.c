@@ -109,7 +109,7 @@ static invar_status draw(maker *m, const char *split, uint64_t row, bool augment
 /* Its class; NULL without one, or without memory for it. */
 static char *class_caption(const maker *m, int64_t label)
 {
-	const char *name = label >= 0 ? invar_bank_class(m->q->bank, label) : NULL;
+	const char *name = label >= 0 ? inv_bank_class(m->q->bank, label) : NULL;
 	char *number;
 
 	if (name)

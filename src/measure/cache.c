@@ -38,7 +38,7 @@ invar_status inv_cache_key(const invar_context *ctx, json_t *options,
 	inv_matmul_version(products, sizeof products);
 	if (json_object_set_new(options, "arrays", list) != 0 ||
 	    json_object_set_new(options, "version", json_string(invar_version())) != 0 ||
-	    json_object_set_new(options, "cpu", json_string(invar_context_cpu(ctx))) != 0 ||
+	    json_object_set_new(options, "cpu", json_string(inv_context_cpu(ctx))) != 0 ||
 	    json_object_set_new(options, "products", json_string(products)) != 0)
 		st = no_memory();
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bank/bank.h"
 #include "base/memory.h"
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
@@ -30,7 +31,7 @@ static const char *class_name(const job *j, uint32_t k, char text[INV_CLASS_TEXT
 {
 	int64_t label = j->in->labels.class_label[k];
 
-	return inv_class_text(invar_bank_class(j->in->bank, label), label, text);
+	return inv_class_text(inv_bank_class(j->in->bank, label), label, text);
 }
 
 static uint64_t gather(job *j, inv_outcome which, int64_t label)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "bank/bank.h"
 #include "measure/measurement.h"
 #include "run/results.h"
 
@@ -37,12 +38,12 @@ static invar_status name_classes(embedding *e)
 	const invar_bank *bank = e->in->bank;
 	size_t count = 0;
 
-	while (invar_bank_class(bank, (int64_t)count))
+	while (inv_bank_class(bank, (int64_t)count))
 		count++;
 	if (!(e->classes = inv_calloc(count + 1, sizeof *e->classes)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the names of classes");
 	for (size_t i = 0; i < count; i++)
-		e->classes[i] = invar_bank_class(bank, (int64_t)i);
+		e->classes[i] = inv_bank_class(bank, (int64_t)i);
 	return INVAR_OK;
 }
 

@@ -98,7 +98,7 @@ static json_t *describe(const job *j, const image *x)
 {
 	json_t *entry = json_pack("{s:I}", "row", (json_int_t)x->row);
 	char text[INV_CLASS_TEXT];
-	const char *class = j->label ? invar_bank_class(j->in->bank, j->label[x->row]) : NULL;
+	const char *class = j->label ? inv_bank_class(j->in->bank, j->label[x->row]) : NULL;
 
 	if (j->name)
 		json_object_set_new(entry, "name", inv_json_path(j->name[x->row]));

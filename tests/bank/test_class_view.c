@@ -104,9 +104,9 @@ static void rows_of_other_classes_are_left_out(void **state)
 		assert_int_equal(label[i], i == 1);
 		assert_int_equal(inv_bank_file_row(b, "train", i), kept[i]);
 	}
-	assert_string_equal(invar_bank_class(b, 0), "7"); /* as its files call it */
-	assert_string_equal(invar_bank_class(b, 1), "2");
-	assert_null(invar_bank_class(b, 2));
+	assert_string_equal(inv_bank_class(b, 0), "7"); /* as its files call it */
+	assert_string_equal(inv_bank_class(b, 1), "2");
+	assert_null(inv_bank_class(b, 2));
 	invar_bank_close(b);
 }
 
@@ -146,8 +146,8 @@ static void names_and_parameters_follow(void **state)
 	make_bank("named", HEADER ", \"augment_params\": [\"angle\"], \"classes\": [\"cat\", "
 	                          "\"cow\", \"emu\", \"7\", \"a\", \"b\", \"c\", \"dog\"]}");
 	assert_int_equal(open_view("named", "dog\nemu\n", &b), INVAR_OK);
-	assert_string_equal(invar_bank_class(b, 0), "dog");
-	assert_string_equal(invar_bank_class(b, 1), "emu");
+	assert_string_equal(inv_bank_class(b, 0), "dog");
+	assert_string_equal(inv_bank_class(b, 1), "emu");
 	assert_int_equal(invar_bank_names(b, "train", &names), INVAR_OK);
 	assert_string_equal(names[0], "1");
 	assert_string_equal(names[3], "six");
@@ -161,7 +161,7 @@ static void names_and_parameters_follow(void **state)
 	invar_bank_close(b);
 	/* A name goes before an index, and a class of bank.json need not have rows. */
 	assert_int_equal(open_view("named", "dog\n1\n", &b), INVAR_OK);
-	assert_string_equal(invar_bank_class(b, 1), "cow");
+	assert_string_equal(inv_bank_class(b, 1), "cow");
 	assert_int_equal(invar_bank_rows(b, "train"), 3);
 	invar_bank_close(b);
 	assert_int_equal(open_view("named", "7\n", &b), INVAR_E_USE);

@@ -100,16 +100,16 @@ static void the_environment_caps_the_kernels(void **state)
 	(void)state;
 	assert_int_equal(setenv("INVAR_CPU", "ref", 1), 0);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_string_equal(invar_context_cpu(ctx), "ref");
+	assert_string_equal(inv_context_cpu(ctx), "ref");
 	invar_context_free(ctx);
 	/* What is in use can be asked for by its name. */
 	assert_int_equal(unsetenv("INVAR_CPU"), 0);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	name = invar_context_cpu(ctx);
+	name = inv_context_cpu(ctx);
 	invar_context_free(ctx);
 	assert_int_equal(setenv("INVAR_CPU", strcmp(name, "portable") ? name : "", 1), 0);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_string_equal(invar_context_cpu(ctx), name);
+	assert_string_equal(inv_context_cpu(ctx), name);
 	invar_context_free(ctx);
 	assert_int_equal(setenv("INVAR_CPU", "vax", 1), 0);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_E_USE);

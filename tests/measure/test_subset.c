@@ -83,7 +83,7 @@ static void a_bank_gives_labels(void **state)
 	assert_int_equal(inv_subset(bank, "val", 2, chosen, distance), INVAR_E_MISMATCH);
 	test_assert_error("no split val");
 	assert_int_equal(inv_subset(bank, "train", 1, chosen, distance), INVAR_E_USE);
-	assert_null(invar_bank_class(bank, 7)); /* there is no bank.json */
+	assert_null(inv_bank_class(bank, 7)); /* there is no bank.json */
 	invar_bank_close(bank);
 }
 
