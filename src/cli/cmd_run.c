@@ -21,7 +21,7 @@
 static const inv_example examples[] = {
 	{"invar run study.yaml", "runs a study; the same again resumes, or does nothing"},
 	{"invar run study.yaml --dry-run",
-     "prints the stages to run, with time and disk space"},
+     "prints the stages to run, with disk space and the time of earlier runs"},
 	{"invar run study.yaml --set adapters.0.epochs=5 --set 'seeds=[0, 1]' -o quick",
      "with other values, in another folder"},
 	{"invar run --print-defaults > study.yaml", "a recipe to start from"},
@@ -53,8 +53,8 @@ static const invar_option own[] = {
 	{.name = "dry-run",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
-     .help = "print the stages that would run, with estimates of time and disk space, and "
-             "write nothing"},
+     .help = "print the stages that would run, with disk space and the time that they took "
+             "before, and write nothing"},
 	{.name = "keep-going",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",

@@ -72,6 +72,19 @@ const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME])
 	return out;
 }
 
+const char *inv_size_text(double bytes, char out[INV_SPELLED_TIME])
+{
+	if (isnan(bytes))
+		snprintf(out, INV_SPELLED_TIME, "?");
+	else if (bytes < 1e7)
+		snprintf(out, INV_SPELLED_TIME, "%.2f MB", bytes / 1e6);
+	else if (bytes < 1e10)
+		snprintf(out, INV_SPELLED_TIME, "%.0f MB", bytes / 1e6);
+	else
+		snprintf(out, INV_SPELLED_TIME, "%.1f GB", bytes / 1e9);
+	return out;
+}
+
 /* Bytes of the UTF-8 character at text; 0 if it is none. */
 static size_t character_bytes(const char *text)
 {

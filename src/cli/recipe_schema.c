@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/recipe_words.h"
 
 static const char *const commands[] = {"encode", "diagnose", "train", "eval"};
@@ -131,7 +132,7 @@ static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)
 	}
 	if (k->command)
 		json_object_foreach (json_object_get(definitions, k->command), name, unused) {
-			if (inv_words_have(k->without, name))
+			if (inv_has_word(k->without, '|', name))
 				continue;
 			snprintf(reference, sizeof reference, "#/definitions/%s/%s", k->command, name);
 			json_object_set_new(properties, name, json_pack("{s:s}", "$ref", reference));

@@ -31,18 +31,6 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-invar_status inv_study_plan_report(const inv_study *study, inv_plan *p)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
-		if (st == INVAR_OK)
-			st = inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p);
-	return st == INVAR_OK && study->reports
-	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p)
-	           : st;
-}
-
 /* ---- The page of a bank ----------------------------------------------------------------
  */
 
@@ -227,8 +215,7 @@ static invar_status add_page(paging *p, const char *folder, size_t first, size_t
 	for (size_t i = 0; i < tables; i++)
 		inputs[i] = j->table[first + i];
 	st = inv_study_add(j,
-	                   &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                    .user = p,
+	                   &(inv_own_stage){.user = p,
 	                                    .name = inv_study_below(j->study, p->path),
 	                                    .inputs = inputs,
 	                                    .options = j->study->name,

@@ -17,22 +17,15 @@ typedef struct table_form {
 	const char *file, *format; /* format of table.h; NULL: JSON */
 } table_form;
 
-static const table_form forms[] = {{"table.txt", "text"},
-                                   {"table.md", "markdown"},
-                                   {"table.csv", "csv"},
-                                   {"table.tex", "latex"},
-                                   {"table.json", NULL}};
-
-enum { FORMS = sizeof forms / sizeof *forms };
-
-size_t inv_study_table_files(void)
-{
-	return FORMS;
-}
+static const table_form forms[INV_STUDY_TABLES] = {{"table.txt", "text"},
+                                                   {"table.md", "markdown"},
+                                                   {"table.csv", "csv"},
+                                                   {"table.tex", "latex"},
+                                                   {"table.json", NULL}};
 
 const char *inv_study_table_file(size_t i)
 {
-	return i < FORMS ? forms[i].file : NULL;
+	return i < INV_STUDY_TABLES ? forms[i].file : NULL;
 }
 
 typedef struct writing {
@@ -196,8 +189,7 @@ static invar_status add_form(inv_session *s, inv_study_job *j, const table_form 
 	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
 	bool done;
 	invar_status st = w.path ? inv_study_add(j,
-	                                         &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                                          .user = &w,
+	                                         &(inv_own_stage){.user = &w,
 	                                                          .name = form->file,
 	                                                          .inputs = inputs,
 	                                                          .options = j->study->name,
@@ -215,7 +207,7 @@ invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 	const char **inputs = table_paths(j);
 	invar_status st = inputs ? INVAR_OK : inv_no_memory();
 
-	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++)
+	for (size_t i = 0; i < INV_STUDY_TABLES && st == INVAR_OK && j->tables; i++)
 		st = add_form(s, j, &forms[i], inputs);
 	free((void *)(uintptr_t)inputs);
 	return st;

@@ -312,65 +312,6 @@ static void merge_notes(merging *m)
 	json_object_set_new(m->out, "notes", notes);
 }
 
-/* ---- Published figures
- * ---------------------------------------------------------------------- */
-
-/* Shares are shown with the decimals of the paper, so that they can be compared. */
-static void raise_digits(json_t *metric, int digits)
-{
-	const char *unit = json_string_value(json_object_get(metric, "unit"));
-
-	if (unit && strcmp(unit, "share") == 0 &&
-	    json_integer_value(json_object_get(metric, "digits")) < digits)
-		json_object_set_new(metric, "digits", json_integer(digits));
-}
-
-/* A column of published figures right behind ours, if there are any. */
-static void add_published(merging *m, const char *id, const char *name, const char *title)
-{
-	json_t *columns = json_object_get(m->out, "columns"), *column, *metric;
-	char own[ID + 16];
-	char *label = NULL;
-	bool any = false;
-	size_t i;
-
-	snprintf(own, sizeof own, "%s-published", id);
-	json_array_foreach (json_object_get(m->out, "metrics"), i, metric) {
-		const char *which = json_string_value(json_object_get(metric, "id"));
-		double value;
-		unsigned digits;
-
-		if (!m->of->published(m->of->user, name, which, &value, &digits))
-			continue;
-		put_value(m, which, own,
-		          json_pack("{s:f, s:i}", "value", value, "digits", (int)digits));
-		raise_digits(metric, (int)digits);
-		any = true;
-	}
-	if (!any || asprintf(&label, "%s, published", title) < 0)
-		return;
-	json_array_foreach (columns, i, column)
-		if (strcmp(json_string_value(json_object_get(column, "id")), id) == 0) {
-			json_array_insert_new(columns, i + 1,
-			                      json_pack("{s:s, s:s}", "id", own, "title", label));
-			break;
-		}
-	free(label);
-}
-
-static void add_all_published(merging *m)
-{
-	char id[ID];
-
-	if (!m->of->published)
-		return;
-	add_published(m, "F", "F", "F");
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, of_adapter[0], id);
-		add_published(m, id, m->of->adapter[a].title, m->of->adapter[a].title);
-	}
-}
-
 /* ---- The whole
  * -------------------------------------------------------------------------------- */
 
@@ -391,7 +332,6 @@ static invar_status merge(merging *m)
 	merge_by_column(m, "skipped");
 	merge_by_column(m, "details");
 	merge_notes(m);
-	add_all_published(m);
 	return INVAR_OK;
 }
 

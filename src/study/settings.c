@@ -118,16 +118,6 @@ invar_status inv_settings_options(const inv_settings *s, const char *command,
 /* ---- Which options there are ----------------------------------------------------------
  */
 
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; at && (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == '|') && (at[length] == '|' || !at[length]))
-			return true;
-	return false;
-}
-
 /* Options of training that are about images instead of a bank are those of encoding too. */
 static bool is_of_images(const invar_option *row)
 {
@@ -147,12 +137,13 @@ bool inv_recipe_has_option(const char *command, const invar_option *row)
 {
 	if (strcmp(command, "train") != 0)
 		return true;
-	return !has_word("resume|force|images|seed", row->name) && !is_of_images(row);
+	return !inv_has_word("resume|force|images|seed", '|', row->name) && !is_of_images(row);
 }
 
 static bool offers(const inv_section *s, const invar_option *row)
 {
-	return !has_word(s->without, row->name) && inv_recipe_has_option(s->command, row);
+	return !inv_has_word(s->without, '|', row->name) &&
+	       inv_recipe_has_option(s->command, row);
 }
 
 static invar_status unknown_key(const inv_section *s, const invar_options *o,
@@ -237,7 +228,7 @@ static invar_status read_entry(const inv_section *s, const invar_options *o,
 {
 	const invar_option *row = inv_options_find(o, entry->key);
 
-	if (has_word(s->keys, entry->key))
+	if (inv_has_word(s->keys, '|', entry->key))
 		return INVAR_OK;
 	if (row && !offers(s, row))
 		return inv_node_key_fail(

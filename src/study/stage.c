@@ -3,10 +3,12 @@
 #include "study/stage.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
@@ -203,7 +205,9 @@ invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages 
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
-	if ((st = inv_folder_lock(folder, busy, &s->lock)) == INVAR_OK)
+	if (inv_exists(folder))
+		st = inv_folder_lock(folder, busy, &s->lock);
+	if (st == INVAR_OK)
 		st = load_record(s);
 	if (st == INVAR_OK)
 		*out = s;
@@ -593,12 +597,13 @@ static invar_status begin(inv_stages *s, const stage *g, json_t *inputs, json_t 
 
 /* Takes outputs. */
 static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t *reads,
-                           json_t *outputs, bool beside)
+                           json_t *outputs, double seconds, bool beside)
 {
 	json_t *entry = make_entry(g, beside ? NULL : "done", inputs, reads);
 	invar_status st = INVAR_OK;
 
-	if (json_object_set_new(entry, "outputs", outputs) != 0) {
+	if (json_object_set_new(entry, "outputs", outputs) != 0 ||
+	    json_object_set_new(entry, "seconds", json_real(seconds)) != 0) {
 		json_decref(entry);
 		return no_memory(s);
 	}
@@ -624,6 +629,7 @@ static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *r
 	bool resumes = is_state(entry, "begun") && is_made_from(entry, g, reads);
 	bool beside = g->place && json_object_get(entry, "fingerprint") && !resumes;
 	json_t *outputs = NULL;
+	double began = inv_wall_seconds();
 	invar_status st;
 
 	if (found == OTHER_INPUTS)
@@ -640,7 +646,9 @@ static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *r
 	inv_test_stop("stage:%s", g->name);
 	if ((st = g->kind->run(g->own, where(g, beside))) == INVAR_OK)
 		st = inv_stamp_new(s->ctx, where(g, beside), g->kind->list, g->own, &outputs);
-	return st == INVAR_OK ? finish(s, g, inputs, reads, outputs, beside) : st;
+	return st == INVAR_OK
+	           ? finish(s, g, inputs, reads, outputs, inv_wall_seconds() - began, beside)
+	           : st;
 }
 
 /* Nothing is left of work that was begun with other options, and the record is complete. */
@@ -709,15 +717,18 @@ void inv_stages_give_up(inv_stages *s)
 		s->next++;
 }
 
-invar_status inv_stages_pending(inv_stages *s, const char *name, int *pending)
+invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending)
 {
 	stage *g = find_stage(s, name);
 	json_t *inputs, *reads = NULL, *fresh = NULL;
 	finding found = UNKNOWN;
 	invar_status st;
 
+	*pending = true;
 	if (!g)
 		return inv_fail(INVAR_E_USE, "there is no stage '%s'", name);
+	if (!entry_of(s, g)) /* its inputs need not be read */
+		return INVAR_OK;
 	st = describe_stage(s, g, &inputs);
 	if (st == INVAR_OK)
 		st = describe_reads(s, g, &reads);
@@ -735,7 +746,15 @@ invar_context *inv_stages_context(const inv_stages *s)
 	return s->ctx;
 }
 
-int inv_stages_ran(const inv_stages *s, const char *name)
+double inv_stages_seconds(const inv_stages *s, const char *name)
+{
+	const json_t *entry = json_object_get(json_object_get(s->record, "stages"), name);
+	const json_t *seconds = json_object_get(entry, "seconds");
+
+	return json_is_number(seconds) ? json_number_value(seconds) : NAN;
+}
+
+bool inv_stages_ran(const inv_stages *s, const char *name)
 {
 	const stage *g = find_stage(s, name);
 

@@ -62,7 +62,6 @@ static const inv_recipe_key keys[] = {
      .about = "options of 'invar eval'; seed is the seed of the run unless it is set",
      .command = "eval"},
 	{.name = "report", .about = "true or false: write the page", .initial = "true"},
-	{.name = "published", .about = "file with published figures, shown beside ours"},
 	{0},
 };
 
@@ -94,8 +93,6 @@ const char *inv_recipe_short_for(const char *section, const char *text)
 static void free_bank(inv_study_bank *b)
 {
 	free(b->title);
-	free(b->data);
-	free(b->encoder);
 	free(b->augment);
 	free(b->folder);
 	free(b->path);
@@ -128,7 +125,6 @@ void inv_study_free(inv_study *s)
 	free(s->seed);
 	free(s->name);
 	free(s->folder);
-	free(s->published);
 	inv_node_free(s->tree);
 	free(s);
 }
@@ -295,25 +291,17 @@ static char *folder_of(const char *path)
 	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
 }
 
-static invar_status name_study(inv_study *s, const char *path, const char *output,
-                               const char *beside)
+static invar_status name_study(inv_study *s, const char *path, const char *output)
 {
-	const char *name, *folder, *published;
-	invar_status st = read_text(s->tree, "name", &name);
+	const char *name, *folder;
 
-	if (st == INVAR_OK)
-		st = read_text(s->tree, "output", &folder);
-	if (st == INVAR_OK)
-		st = read_text(s->tree, "published", &published);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(read_text(s->tree, "name", &name));
+	INV_TRY(read_text(s->tree, "output", &folder));
 	if (output)
 		folder = output;
 	s->name = name ? strdup(name) : inv_file_title(path);
 	s->folder = folder ? strdup(folder) : inv_file_title(path);
-	s->published = published ? inv_beside(beside, published) : NULL;
-	return s->name && s->folder && (!published || s->published) ? INVAR_OK
-	                                                            : inv_study_no_memory();
+	return s->name && s->folder ? INVAR_OK : inv_study_no_memory();
 }
 
 static invar_status read_study(inv_study *s, const char *path, const char *output,
@@ -325,7 +313,7 @@ static invar_status read_study(inv_study *s, const char *path, const char *outpu
 	if (st == INVAR_OK)
 		st = set_defaults(s->tree);
 	if (st == INVAR_OK)
-		st = name_study(s, path, output, beside);
+		st = name_study(s, path, output);
 	if (st == INVAR_OK)
 		st = inv_study_read_banks(s, beside);
 	if (st == INVAR_OK)

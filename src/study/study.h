@@ -9,8 +9,7 @@
  *   study_adapters.c      adapters; a list as a value makes one per value
  *   study.c               all of it, from the tree to a study
  *   comparison.c          results of several runs as one document
- *   study_run.c           the stages, one after the other
- *   study_plan.c          what would run, how long, and how much disk space
+ *   study_run.c           the stages, one after the other, run or asked what is pending
  *
  * docs/RECIPES.md has the grammar. Keys are checked here; options are those of the
  * library's tables and are checked by them, so that nothing about an option is repeated.
@@ -87,11 +86,11 @@ typedef struct inv_item_name {
 
 /* A bank of the matrix; of an existing one, only `bank` counts. */
 typedef struct inv_study_bank {
-	char *title;                    /* "ucmerced, ResNet-18, rotation" */
-	char *data, *encoder, *augment; /* titles of its items; NULL of an existing bank */
-	char *folder;                   /* "STUDY/ucmerced/resnet-18/rotation" */
-	char *path;                     /* of the bank itself */
-	char *dataset;                  /* NULL: it exists */
+	char *title;   /* "ucmerced, ResNet-18, rotation" */
+	char *augment; /* title of its augmentation; NULL of an existing bank */
+	char *folder;  /* "STUDY/ucmerced/resnet-18/rotation" */
+	char *path;    /* of the bank itself */
+	char *dataset; /* NULL: it exists */
 	inv_settings encode;
 	const inv_node *node;
 } inv_study_bank;
@@ -123,7 +122,6 @@ typedef struct inv_study {
 	inv_settings diagnose, eval;
 	bool diagnoses, reports;
 	bool diagnoses_if_possible; /* the recipe does not ask for it */
-	char *published;            /* or NULL */
 } inv_study;
 
 /*

@@ -137,8 +137,6 @@ static invar_status read_augment(matrix *m, size_t i)
 static bool name_bank(const matrix *m, inv_study_bank *b, const inv_item_name *data,
                       const inv_item_name *encoder, const inv_item_name *augment)
 {
-	b->data = strdup(data->title);
-	b->encoder = strdup(encoder->title);
 	b->augment = strdup(augment->title);
 	if (asprintf(&b->title, "%s, %s, %s", data->title, encoder->title, augment->title) < 0)
 		b->title = NULL;
@@ -147,7 +145,7 @@ static bool name_bank(const matrix *m, inv_study_bank *b, const inv_item_name *d
 		b->folder = NULL;
 	if (!b->folder || asprintf(&b->path, "%s/bank", b->folder) < 0)
 		b->path = NULL;
-	return b->data && b->encoder && b->augment && b->title && b->path;
+	return b->augment && b->title && b->path;
 }
 
 /* The last of encode, data, encoder and augmentation that sets an option counts. */
@@ -293,9 +291,7 @@ static invar_status read_list(inv_study *s, const inv_items *items, const char *
 
 invar_status inv_study_read_banks(inv_study *s, const char *beside)
 {
-	/* Published figures are looked up by data set, encoder and augmentation. */
-	static const char *const others[] = {"data", "encode", "encoders", "augmentations",
-	                                     "published"};
+	static const char *const others[] = {"data", "encode", "encoders", "augmentations"};
 	inv_items existing;
 	invar_status st = inv_items_open(s->tree, "bank", &existing);
 
