@@ -29,16 +29,13 @@ static void add_bounds(json_t *type, const invar_option *row)
 static json_t *choices_of(const invar_option *row)
 {
 	json_t *all = json_array();
-	const char *at = row->choices, *word;
+	const char *at = row->choice ? NULL : row->choices, *name;
+	char word[INV_WORD];
 
-	for (size_t i = 0; row->choice && (word = row->choice(i)); i++)
+	for (size_t i = 0; row->choice && (name = row->choice(i)); i++)
+		json_array_append_new(all, json_string(name));
+	while (inv_next_word(&at, '|', word))
 		json_array_append_new(all, json_string(word));
-	while (!row->choice && at && *at) {
-		size_t length = strcspn(at, "|");
-
-		json_array_append_new(all, json_stringn(at, length));
-		at += length + (at[length] == '|');
-	}
 	return all;
 }
 
@@ -120,16 +117,10 @@ static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)
 {
 	json_t *properties = json_object(), *unused;
 	const char *name, *at = k->items;
-	char reference[160];
+	char reference[160], word[INV_WORD];
 
-	while (at && *at) {
-		size_t length = strcspn(at, "|");
-		char word[40];
-
-		snprintf(word, sizeof word, "%.*s", (int)length, at);
+	while (inv_next_word(&at, '|', word))
 		json_object_set_new(properties, word, json_pack("{s:s}", "type", "string"));
-		at += length + (at[length] == '|');
-	}
 	if (k->command)
 		json_object_foreach (json_object_get(definitions, k->command), name, unused) {
 			if (inv_has_word(k->without, '|', name))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/command_files.h"
 #include "cli/outputs.h"
 #include "cli/study_report.h"
@@ -129,8 +130,9 @@ invar_status inv_study_tell_failures(const inv_study_job *j)
 		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
 		               j->failure[i].message);
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%zu stage%s failed; what does not depend on %s is done", j->failures,
-	                j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
+	                "%zu %s failed; what does not depend on %s is done", j->failures,
+	                inv_noun(j->failures, "stage", "stages"),
+	                inv_noun(j->failures, "it", "them"));
 }
 
 static void say(void *user, const char *text)

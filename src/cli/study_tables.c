@@ -38,16 +38,6 @@ typedef struct writing {
 /* ---- Headings -------------------------------------------------------------------------
  */
 
-static void put_points(FILE *f, const invar_results *r)
-{
-	double points = inv_results_about_number(r, "points");
-	double copies = inv_results_about_number(r, "copies");
-
-	fprintf(f, "%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | augmented",
-	        points, points == 1 ? "" : "s", invar_results_about(r, "split"), copies,
-	        copies == 1 ? "y" : "ies", inv_results_about_number(r, "dim"));
-}
-
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
 static void put_line(FILE *f, const table_form *form, const char *text)
 {
@@ -67,6 +57,7 @@ static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b
                         const invar_results *r)
 {
 	bool markdown = strcmp(form->format, "markdown") == 0;
+	char measured[INV_HEADING];
 
 	if (strcmp(form->format, "csv") == 0) {
 		put_line(f, form, b->title);
@@ -75,13 +66,13 @@ static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b
 		fputs("% ", f);
 		put_line(f, form, b->title);
 		fputs(": ", f);
-		put_points(f, r);
+		fputs(inv_results_measured(r, measured), f);
 		fputc('\n', f);
 	} else {
 		fputs(markdown ? "## " : "", f);
 		put_line(f, form, b->title);
 		fputs(markdown ? "\n\n" : "\n", f);
-		put_points(f, r);
+		fputs(inv_results_measured(r, measured), f);
 		fputs("\n\n", f);
 	}
 }
