@@ -110,11 +110,10 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 invar_context *inv_stages_context(const inv_stages *s);
 
 invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must stay open until
- * the stage has run. */
+/* invar_encode of a data set; it and the encoder must stay open until the stage has run. */
 invar_status inv_stages_add_encode(inv_stages *s, const char *name, const char *says,
-                                   invar_encoder *e, const invar_dataset *const *sets,
-                                   size_t count, const invar_options *o, const char *bank);
+                                   invar_encoder *e, const invar_dataset *d,
+                                   const invar_options *o, const char *bank);
 /* invar_train on a bank; an unfinished run in the folder `run` is resumed. */
 invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *says,
                                   const char *bank, const invar_options *o,
@@ -123,11 +122,10 @@ invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *s
 invar_status inv_stages_add_diagnose(inv_stages *s, const char *name, const char *says,
                                      const char *bank, const invar_options *o,
                                      const char *results);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
- * keep theirs (invar_run_keep_results). */
+/* invar_eval of a run or adapter on a bank, or with NULL of F alone; the results become the
+ * file `results`, and a run keeps its own (invar_run_keep_results). */
 invar_status inv_stages_add_eval(inv_stages *s, const char *name, const char *says,
-                                 const char *bank, const char *const *adapters,
-                                 const char *const *titles, size_t count,
+                                 const char *bank, const char *run, const char *title,
                                  const invar_options *o, const char *results);
 invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage);
 invar_status inv_stages_run(inv_stages *s);

@@ -33,11 +33,11 @@ typedef struct inv_settings {
 } inv_settings;
 
 void inv_settings_clear(inv_settings *s);
-/* A later setting of the same option counts. INVAR_E_NOMEM without a message. */
+/* A later setting of the same option counts. */
 invar_status inv_settings_add(inv_settings *s, const char *name, const char *text,
                               const inv_node *node);
-bool inv_settings_copy(const inv_settings *from, inv_settings *to);     /* appends */
-const char *inv_settings_find(const inv_settings *s, const char *name); /* or NULL */
+invar_status inv_settings_copy(const inv_settings *from, inv_settings *to); /* appends */
+const char *inv_settings_find(const inv_settings *s, const char *name);     /* or NULL */
 /* Gives options of a command with these settings; a wrong value is reported at its node. */
 invar_status inv_settings_options(const inv_settings *s, const char *command,
                                   invar_options **out);
@@ -135,7 +135,6 @@ void inv_study_free(inv_study *s); /* accepts NULL */
 /* Parts of it, one file each. */
 invar_status inv_study_read_banks(inv_study *s, const char *beside);
 invar_status inv_study_read_adapters(inv_study *s);
-invar_status inv_study_no_memory(void);
 /* The thread's message with options as recipes spell them, without a prefix; gives st. */
 invar_status inv_study_spelled(invar_status st);
 

@@ -213,8 +213,7 @@ static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, uint3
 	snprintf(name, sizeof name, "encode %s", inv_study_below(j->study, b->folder));
 	announce(j, "encoding", b->title, says);
 	if (st == INVAR_OK)
-		st = inv_stages_add_encode(j->stages, name, says, e.encoder,
-		                           (const invar_dataset *const[]){e.dataset}, 1, e.options,
+		st = inv_stages_add_encode(j->stages, name, says, e.encoder, e.dataset, e.options,
 		                           b->path);
 	st = take_stage(j, name, st, done);
 	if (st == INVAR_OK && last_pending(j))
@@ -440,7 +439,6 @@ static invar_status read_none(fitting *f)
 static invar_status eval_adapter(inv_study_job *j, const fitting *f, bool *done)
 {
 	const inv_settings *set = &j->study->eval;
-	size_t count = f->none ? 0 : 1; /* then F alone is measured */
 	char name[NAME], says[LINE];
 	invar_options *o = NULL;
 	invar_status st = make_parents(j, f->results);
@@ -452,9 +450,8 @@ static invar_status eval_adapter(inv_study_job *j, const fitting *f, bool *done)
 	if (st == INVAR_OK && !inv_settings_find(set, "seed"))
 		st = invar_options_set_number(o, "seed", (double)f->seed);
 	if (st == INVAR_OK)
-		st = inv_stages_add_eval(
-			j->stages, name, says, f->bank->path, (const char *const[]){f->run},
-			(const char *const[]){f->adapter->title}, count, o, f->results);
+		st = inv_stages_add_eval(j->stages, name, says, f->bank->path,
+		                         f->none ? NULL : f->run, f->adapter->title, o, f->results);
 	st = take_stage(j, name, st, done);
 	invar_options_free(o);
 	return st;
