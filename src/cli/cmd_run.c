@@ -71,8 +71,7 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- The recipe ------------------------------------------------------------------------
- */
+/* ---- The recipe ---------------------------------------------------------------------- */
 
 static invar_status read_recipe(inv_session *s, inv_study **out)
 {
@@ -91,8 +90,7 @@ static invar_status read_recipe(inv_session *s, inv_study **out)
 	return inv_study_spelled(st);
 }
 
-/* ---- Running ----------------------------------------------------------------------------
- */
+/* ---- Running ------------------------------------------------------------------------- */
 
 /* What is done is shown even if something failed. */
 static invar_status conclude(inv_session *s, const inv_study_job *j)
@@ -127,8 +125,7 @@ static invar_status run_study(inv_session *s, const inv_study *study)
 	return st;
 }
 
-/* ---- The command
- * ------------------------------------------------------------------------- */
+/* ---- The command --------------------------------------------------------------------- */
 
 static invar_status plan_or_run(inv_session *s, const inv_study *study)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/command_files.h"
 #include "cli/display_text.h"
@@ -94,11 +95,6 @@ static void print_totals(const inv_study_job *j, double free_bytes)
 		       inv_duration_text(all.seconds, time));
 }
 
-static json_t *number_or_null(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 static invar_status print_json(const inv_study_job *j, double free_bytes)
 {
 	const totals all = add_up(j);
@@ -109,16 +105,16 @@ static invar_status print_json(const inv_study_job *j, double free_bytes)
 
 		json_array_append_new(stages,
 		                      json_pack("{s:o, s:b, s:o, s:o, s:o*}", "stage",
-		                                inv_name_json(one->stage), "pending", one->pending,
-		                                "seconds", number_or_null(one->seconds), "bytes",
-		                                number_or_null(one->bytes), "unknown",
-		                                one->unknown ? inv_name_json(one->unknown) : NULL));
+		                                inv_json_path(one->stage), "pending", one->pending,
+		                                "seconds", inv_json_number(one->seconds), "bytes",
+		                                inv_json_number(one->bytes), "unknown",
+		                                one->unknown ? inv_json_path(one->unknown) : NULL));
 	}
 	return inv_print_json(json_pack(
-		"{s:o, s:o, s:o, s:I, s:f, s:f, s:o}", "name", inv_name_json(j->study->name),
-		"folder", inv_name_json(j->study->folder), "stages", stages, "pending",
+		"{s:o, s:o, s:o, s:I, s:f, s:f, s:o}", "name", inv_json_path(j->study->name),
+		"folder", inv_json_path(j->study->folder), "stages", stages, "pending",
 		(json_int_t)all.pending, "seconds", all.seconds, "bytes", all.bytes, "free_bytes",
-		number_or_null(free_bytes)));
+		inv_json_number(free_bytes)));
 }
 
 invar_status inv_print_plan(inv_session *s, const inv_study *study)

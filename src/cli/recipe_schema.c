@@ -12,8 +12,7 @@
 
 static const char *const commands[] = {"encode", "diagnose", "train", "eval"};
 
-/* ---- Options
- * ------------------------------------------------------------------------------ */
+/* ---- Options ------------------------------------------------------------------------- */
 
 static void add_bounds(json_t *type, const invar_option *row)
 {
@@ -109,8 +108,7 @@ static invar_status add_definitions(json_t *all, const char *command)
 	return st;
 }
 
-/* ---- Keys
- * ------------------------------------------------------------------------------------ */
+/* ---- Keys ---------------------------------------------------------------------------- */
 
 /* A mapping with the options of the key's command and the keys of its items. */
 static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)

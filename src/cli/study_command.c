@@ -104,8 +104,7 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 	return st == INVAR_OK ? check_foreign(study) : st;
 }
 
-/* ---- Running --------------------------------------------------------------------------
- */
+/* ---- Running ------------------------------------------------------------------------- */
 
 invar_status inv_study_print_file(const inv_study *study, const char *name)
 {
@@ -129,9 +128,8 @@ invar_status inv_study_tell_failures(const inv_study_job *j)
 	for (size_t i = 0; i < j->failures; i++)
 		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
 		               j->failure[i].message);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%zu %s failed; what does not depend on %s is done", j->failures,
-	                inv_noun(j->failures, "stage", "stages"),
+	return inv_fail(INVAR_E_MISMATCH, "%zu %s failed; what does not depend on %s is done",
+	                j->failures, inv_noun(j->failures, "stage", "stages"),
 	                inv_noun(j->failures, "it", "them"));
 }
 

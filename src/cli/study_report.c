@@ -31,8 +31,7 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-/* ---- The page of a bank ----------------------------------------------------------------
- */
+/* ---- The page of a bank -------------------------------------------------------------- */
 
 /* The options that choose images, from those of the bank; gives. */
 static invar_status choose_images(const inv_study_bank *b, invar_options **out)
@@ -92,8 +91,7 @@ static invar_status write_bank_page(void *user)
 	return st;
 }
 
-/* ---- The overview ----------------------------------------------------------------------
- */
+/* ---- The overview -------------------------------------------------------------------- */
 
 /* A bank of an overview. */
 typedef struct overview {
@@ -194,8 +192,7 @@ static invar_status write_overview(void *user)
 	return st;
 }
 
-/* ---- Stages ----------------------------------------------------------------------------
- */
+/* ---- Stages -------------------------------------------------------------------------- */
 
 /* The tables stand for all results that they were made from: `first` and those after it. */
 static invar_status add_page(paging *p, const char *folder, size_t first, size_t tables,

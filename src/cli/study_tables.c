@@ -35,8 +35,7 @@ typedef struct writing {
 	char *path;
 } writing;
 
-/* ---- Headings -------------------------------------------------------------------------
- */
+/* ---- Headings ------------------------------------------------------------------------ */
 
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
 static void put_line(FILE *f, const table_form *form, const char *text)
@@ -77,8 +76,7 @@ static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b
 	}
 }
 
-/* ---- Formats for people -----------------------------------------------------------------
- */
+/* ---- Formats for people -------------------------------------------------------------- */
 
 static invar_status put_table(const writing *w, FILE *f, size_t i)
 {
@@ -124,8 +122,7 @@ static invar_status put_tables(const writing *w, FILE *f)
 	return st;
 }
 
-/* ---- JSON
- * ---------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------- */
 
 static invar_status put_json(const writing *w, FILE *f)
 {
@@ -143,8 +140,7 @@ static invar_status put_json(const writing *w, FILE *f)
 	return whole ? INVAR_OK : inv_no_memory();
 }
 
-/* ---- Stages
- * --------------------------------------------------------------------------------- */
+/* ---- Stages -------------------------------------------------------------------------- */
 
 static invar_status write_form(void *user)
 {

@@ -97,8 +97,7 @@ invar_status inv_settings_options(const inv_settings *s, const char *command,
 	return st;
 }
 
-/* ---- Which options there are ----------------------------------------------------------
- */
+/* ---- Which options there are --------------------------------------------------------- */
 
 /* Options of training that are about images instead of a bank are those of encoding too. */
 static bool is_of_images(const invar_option *row)
@@ -149,8 +148,7 @@ static invar_status unknown_key(const inv_section *s, const invar_options *o,
 	                         s->keys ? s->keys : "");
 }
 
-/* ---- Values ----------------------------------------------------------------------------
- */
+/* ---- Values -------------------------------------------------------------------------- */
 
 char *inv_section_text(const inv_section *s, const invar_option *row, const char *text)
 {

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "base/test_stop.h"
 #include "run/run.h"
 
@@ -327,16 +326,6 @@ static const stage *maker_of(const inv_stages *s, const stage *reader, const cha
 	return NULL;
 }
 
-static invar_status hash_json(const inv_stages *s, const json_t *json,
-                              char hex[INV_SHA256_HEX])
-{
-	char *text = inv_json_text(json, 0);
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : no_memory(s);
-
-	inv_free(text);
-	return st;
-}
-
 /* An input that no stage of the list made: the adapter of a run, a bank, a file. */
 static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 {
@@ -412,7 +401,7 @@ static invar_status describe_stage(inv_stages *s, stage *g, json_t **out)
 		st = add_path(s, g, g->inputs[i], stages, contents);
 	if (st == INVAR_OK && g->kind->describe)
 		st = g->kind->describe(g->own, inputs);
-	return st == INVAR_OK ? hash_json(s, inputs, g->fingerprint) : st;
+	return st == INVAR_OK ? inv_json_sha256(inputs, g->fingerprint) : st;
 }
 
 /* ---- What is done -------------------------------------------------------------------- */

@@ -87,8 +87,7 @@ const char *inv_recipe_short_for(const char *section, const char *text)
 	return k ? k->shorthand : NULL;
 }
 
-/* ---- Freeing
- * ----------------------------------------------------------------------------- */
+/* ---- Freeing ------------------------------------------------------------------------- */
 
 static void free_bank(inv_study_bank *b)
 {
@@ -129,8 +128,7 @@ void inv_study_free(inv_study *s)
 	free(s);
 }
 
-/* ---- Keys
- * ---------------------------------------------------------------------------------- */
+/* ---- Keys ---------------------------------------------------------------------------- */
 
 static invar_status check_keys(const inv_node *tree)
 {
@@ -179,8 +177,7 @@ static invar_status set_defaults(inv_node *tree)
 	return INVAR_OK;
 }
 
-/* ---- Simple values
- * ------------------------------------------------------------------------- */
+/* ---- Simple values ------------------------------------------------------------------- */
 
 /* A text of a top key; NULL if it is not given. */
 static invar_status read_text(const inv_node *tree, const char *key, const char **out)
@@ -236,8 +233,7 @@ static invar_status read_seeds(inv_study *s)
 	return INVAR_OK;
 }
 
-/* ---- Options of diagnose and eval
- * ------------------------------------------------------------ */
+/* ---- Options of diagnose and eval ---------------------------------------------------- */
 
 static invar_status read_command(const inv_study *s, const char *key, const char *beside,
                                  inv_settings *out)
@@ -267,8 +263,7 @@ static invar_status read_diagnose(inv_study *s, const char *beside)
 	return read_command(s, "diagnose", beside, &s->diagnose);
 }
 
-/* ---- The whole
- * -------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------- */
 
 /* "" for a file of the current folder. Gives. */
 static char *folder_of(const char *path)

@@ -19,8 +19,7 @@
 
 #include "study/node.h"
 
-/* ---- Settings: options to be set, with the place that says so -------------------------
- */
+/* ---- Settings: options to be set, with the place that says so ------------------------ */
 
 typedef struct inv_setting {
 	char *name, *text;
@@ -62,8 +61,7 @@ invar_status inv_section_read(const inv_section *s, const inv_node *map, bool li
 /* The text of a value of this option: a path is put below the folder. Gives, or NULL. */
 char *inv_section_text(const inv_section *s, const invar_option *row, const char *text);
 
-/* ---- Names -----------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 /* ASCII in lower case, letters, digits and "._+-" alone; other characters as they are.
  * Gives; NULL if there is no memory. */
@@ -76,8 +74,7 @@ char *inv_dataset_beside(const char *folder, const char *dataset);
 char *inv_dataset_title(const char *dataset);
 char *inv_file_title(const char *path);
 
-/* ---- The study --------------------------------------------------------------------------
- */
+/* ---- The study ----------------------------------------------------------------------- */
 
 typedef struct inv_item_name {
 	char *title, *folder;

@@ -22,8 +22,7 @@ typedef struct making {
 	inv_item_name *names;   /* [study->adapters] */
 } making;
 
-/* ---- Counts in d -----------------------------------------------------------------------
- */
+/* ---- Counts in d --------------------------------------------------------------------- */
 
 /* "d", "2d", "d/4", "3d/2" */
 static bool parse_relative(const char *text, unsigned long *times, unsigned long *over)
@@ -75,8 +74,7 @@ static invar_status set_value(const making *m, inv_study_adapter *a, const char 
 	           : inv_settings_add(&a->train, name, value->text, value);
 }
 
-/* ---- Names ------------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 /* A word of a choice speaks for itself; a number needs its option: "epochs 20". */
 static void append_value(const making *m, FILE *f, const char *name, const char *text,
@@ -126,8 +124,7 @@ static char *make_title(const making *m, const inv_node *item, const size_t *pic
 	return text;
 }
 
-/* ---- One adapter ------------------------------------------------------------------------
- */
+/* ---- One adapter --------------------------------------------------------------------- */
 
 static invar_status check_adapter(const inv_study_adapter *a)
 {
@@ -192,8 +189,7 @@ static invar_status make_adapter(making *m, const inv_node *item, const size_t *
 	return check_adapter(a);
 }
 
-/* ---- Items ------------------------------------------------------------------------------
- */
+/* ---- Items --------------------------------------------------------------------------- */
 
 /* Are the keys right, and every list one of texts? */
 static invar_status check_item(const inv_node *item)
@@ -275,8 +271,7 @@ invar_status inv_study_read_adapters(inv_study *s)
 	return st;
 }
 
-/* ---- Options of a training
- * ---------------------------------------------------------------- */
+/* ---- Options of a training ----------------------------------------------------------- */
 
 static invar_status set_relative(const inv_relative_count *r, uint32_t d, invar_options *o)
 {

@@ -59,8 +59,7 @@ static invar_status read_options(const matrix *m, const char *key, const inv_nod
 	                                   : inv_section_read(&section, item, false, out);
 }
 
-/* ---- The axes --------------------------------------------------------------------------
- */
+/* ---- The axes ------------------------------------------------------------------------ */
 
 static invar_status read_data(matrix *m, size_t i)
 {
@@ -123,8 +122,7 @@ static invar_status read_augment(matrix *m, size_t i)
 	return inv_item_name_read(item, strdup(spec), a->name, i);
 }
 
-/* ---- The product -----------------------------------------------------------------------
- */
+/* ---- The product --------------------------------------------------------------------- */
 
 static bool name_bank(const matrix *m, inv_study_bank *b, const inv_item_name *data,
                       const inv_item_name *encoder, const inv_item_name *augment)
@@ -227,8 +225,7 @@ static invar_status read_matrix(inv_study *s, const char *beside)
 	return st;
 }
 
-/* ---- Existing banks --------------------------------------------------------------------
- */
+/* ---- Existing banks ------------------------------------------------------------------ */
 
 static invar_status read_existing(inv_study *s, const inv_node *item, const char *beside,
                                   inv_item_name *names)

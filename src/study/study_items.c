@@ -51,8 +51,7 @@ invar_status inv_item_text(const inv_node *item, const char *key, const char *ma
 	return INVAR_OK;
 }
 
-/* ---- Names -----------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 void inv_item_names_free(inv_item_name *names, size_t count)
 {
