@@ -83,11 +83,9 @@ static invar_status put_table(const writing *w, FILE *f, size_t i)
 	inv_session *s = w->session;
 	invar_results *r;
 	inv_table *t;
-	invar_status st = invar_results_open(s->ctx, w->job->table[i], &r);
 	bool written;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(invar_results_open(s->ctx, w->job->table[i], &r));
 	if (i)
 		fputs(strcmp(w->form->format, "csv") == 0 ? "\r\n" : "\n", f);
 	put_heading(f, w->form, w->job->table_bank[i], r);
@@ -100,26 +98,21 @@ static invar_status put_table(const writing *w, FILE *f, size_t i)
 
 static void put_title(const writing *w, FILE *f)
 {
-	const char *name = w->job->study->name;
+	bool markdown = strcmp(w->form->format, "markdown") == 0;
 
-	if (strcmp(w->form->format, "text") == 0) {
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	} else if (strcmp(w->form->format, "markdown") == 0) {
-		fputs("# ", f);
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	}
+	if (!markdown && strcmp(w->form->format, "text") != 0)
+		return;
+	fputs(markdown ? "# " : "", f);
+	put_line(f, w->form, w->job->study->name);
+	fputs("\n\n", f);
 }
 
 static invar_status put_tables(const writing *w, FILE *f)
 {
-	invar_status st = INVAR_OK;
-
 	put_title(w, f);
-	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++)
-		st = put_table(w, f, i);
-	return st;
+	for (size_t i = 0; i < w->job->tables; i++)
+		INV_TRY(put_table(w, f, i));
+	return INVAR_OK;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -160,42 +153,22 @@ static invar_status write_form(void *user)
 	return st;
 }
 
-/* The tables of banks, ended by NULL; gives only the array. */
-static const char **table_paths(const inv_study_job *j)
-{
-	const char **all = calloc(j->tables + 1, sizeof *all);
-
-	for (size_t i = 0; all && i < j->tables; i++)
-		all[i] = j->table[i];
-	return all;
-}
-
-static invar_status add_form(inv_session *s, inv_study_job *j, const table_form *form,
-                             const char *const *inputs)
-{
-	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
-	bool done;
-	invar_status st = w.path ? inv_study_add(j,
-	                                         &(inv_own_stage){.user = &w,
-	                                                          .name = form->file,
-	                                                          .inputs = inputs,
-	                                                          .options = j->study->name,
-	                                                          .output = w.path,
-	                                                          .run = write_form},
-	                                         &done)
-	                         : inv_no_memory();
-
-	free(w.path);
-	return st;
-}
-
 invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 {
-	const char **inputs = table_paths(j);
-	invar_status st = inputs ? INVAR_OK : inv_no_memory();
+	invar_status st = INVAR_OK;
+	bool done;
 
-	for (size_t i = 0; i < INV_STUDY_TABLES && st == INVAR_OK && j->tables; i++)
-		st = add_form(s, j, &forms[i], inputs);
-	free((void *)(uintptr_t)inputs);
+	for (size_t i = 0; i < INV_STUDY_TABLES && st == INVAR_OK && j->tables; i++) {
+		writing w = {s, j, &forms[i], inv_path(j->study->folder, forms[i].file)};
+		const inv_own_stage stage = {.user = &w,
+		                             .name = forms[i].file,
+		                             .inputs = (const char *const *)j->table,
+		                             .options = j->study->name,
+		                             .output = w.path,
+		                             .run = write_form};
+
+		st = w.path ? inv_study_add(j, &stage, &done) : inv_no_memory();
+		free(w.path);
+	}
 	return st;
 }

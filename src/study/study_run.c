@@ -671,7 +671,7 @@ invar_status inv_study_run(inv_study_job *j, size_t more)
 	const inv_study *s = j->study;
 
 	INV_TRY(inv_stages_open(j->ctx, s->folder, &j->stages));
-	j->table = calloc(s->banks, sizeof *j->table);
+	j->table = calloc(s->banks + 1, sizeof *j->table);
 	j->table_bank = calloc(s->banks, sizeof *j->table_bank);
 	j->run = calloc(s->banks * s->adapters, sizeof *j->run);
 	j->run_bank = calloc(s->banks * s->adapters, sizeof *j->run_bank);

@@ -38,7 +38,7 @@ typedef struct inv_study_job {
 	inv_stages *stages;
 	size_t number, total; /* of stages: begun so far, and all */
 	size_t ran;           /* rather than skipped */
-	char **table;         /* [tables]: tables of banks, in order */
+	char **table;         /* [tables]: tables of banks, in order, then NULL */
 	const inv_study_bank **table_bank;
 	size_t tables;
 	char **run; /* [runs]: runs of the first seed that were measured, in order */
