@@ -43,11 +43,6 @@ struct inv_stages {
 	size_t count, next; /* next: the first that was not run yet */
 };
 
-static invar_status no_memory(const inv_stages *s)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", s->folder);
-}
-
 /* ---- The list ----------------------------------------------------------------------- */
 
 static void free_stage(stage *g)
@@ -139,7 +134,7 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 	if (!g) {
 		if (own)
 			kind->free(own);
-		return no_memory(s);
+		return inv_no_memory();
 	}
 	g->kind = kind;
 	g->own = own;
@@ -148,7 +143,8 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 	    name_folders(g) && append_stage(s, g))
 		return INVAR_OK;
 	free_stage(g);
-	return twice ? inv_fail(INVAR_E_USE, "there are two stages '%s'", name) : no_memory(s);
+	return twice ? inv_fail(INVAR_E_USE, "there are two stages '%s'", name)
+	             : inv_no_memory();
 }
 
 /* ---- The record ---------------------------------------------------------------------- */
@@ -172,7 +168,7 @@ static invar_status load_record(inv_stages *s)
 	if (!inv_exists(s->path)) {
 		s->record =
 			json_pack("{s:s, s:i, s:{}}", "format", FORMAT, "version", VERSION, "stages");
-		return s->record ? INVAR_OK : no_memory(s);
+		return s->record ? INVAR_OK : inv_no_memory();
 	}
 	if ((st = inv_json_load(s->path, &s->record)) != INVAR_OK)
 		return st;
@@ -183,7 +179,7 @@ static invar_status load_record(inv_stages *s)
 	    json_is_object(json_object_get(s->record, "stages")))
 		return json_object_set_new(s->record, "version", json_integer(VERSION)) == 0
 		           ? INVAR_OK
-		           : no_memory(s);
+		           : inv_no_memory();
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is not a record of stages of version 1 to %d; move it away or "
 	                "choose another folder",
@@ -248,7 +244,7 @@ static invar_status write_entry(inv_stages *s, const stage *g, json_t *entry)
 {
 	if (!entry ||
 	    json_object_set_new(json_object_get(s->record, "stages"), g->name, entry) != 0)
-		return no_memory(s);
+		return inv_no_memory();
 	return save_record(s);
 }
 
@@ -337,11 +333,11 @@ static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 		   *fresh = NULL;
 	const json_t *known = json_object_get(files, json_string_value(key));
 	bool same = false;
-	invar_status st = adapter && key ? INVAR_OK : no_memory(s);
+	invar_status st = adapter && key ? INVAR_OK : inv_no_memory();
 
 	if (st == INVAR_OK && !files &&
 	    json_object_set_new(s->record, "files", files = json_object()) != 0)
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK && known)
 		st = inv_stamp_check(s->ctx, at, list, s->ctx, known, s->recorded, &same, &fresh);
 	if (st == INVAR_OK && !same)
@@ -349,7 +345,7 @@ static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 	s->unsaved = s->unsaved || fresh;
 	if (st == INVAR_OK && fresh &&
 	    json_object_set_new(files, json_string_value(key), fresh) != 0)
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		*hex = inv_stamp_sha256(json_object_get(files, json_string_value(key)));
 	json_decref(key);
@@ -362,16 +358,14 @@ static invar_status add_path(inv_stages *s, const stage *g, const char *path,
 {
 	const stage *maker = maker_of(s, g, path);
 	const char *hex;
-	invar_status st;
+	int failed;
 
-	if (maker)
-		return json_object_set_new(stages, maker->name, json_string(maker->fingerprint)) ==
-		               0
-		           ? INVAR_OK
-		           : no_memory(s);
-	if ((st = hash_path(s, path, &hex)) != INVAR_OK)
-		return st;
-	return json_array_append_new(contents, json_string(hex)) == 0 ? INVAR_OK : no_memory(s);
+	if (!maker)
+		INV_TRY(hash_path(s, path, &hex));
+	failed = maker
+	             ? json_object_set_new(stages, maker->name, json_string(maker->fingerprint))
+	             : json_array_append_new(contents, json_string(hex));
+	return failed ? inv_no_memory() : INVAR_OK;
 }
 
 /* {maker: SHA-256} of what the stages before it have made, as far as it is known. Gives. */
@@ -384,9 +378,9 @@ static invar_status describe_reads(const inv_stages *s, const stage *g, json_t *
 			maker ? inv_stamp_sha256(json_object_get(entry_of(s, maker), "outputs")) : NULL;
 
 		if (hex && json_object_set_new(*out, maker->name, json_string(hex)) != 0)
-			return no_memory(s);
+			return inv_no_memory();
 	}
-	return *out ? INVAR_OK : no_memory(s);
+	return *out ? INVAR_OK : inv_no_memory();
 }
 
 /* Everything that decides the result, and its hash. Gives. */
@@ -395,13 +389,14 @@ static invar_status describe_stage(inv_stages *s, stage *g, json_t **out)
 	json_t *stages = json_object(), *contents = json_array();
 	json_t *inputs = *out = json_pack("{s:s, s:o, s:o}", "version", invar_version(),
 	                                  "stages", stages, "contents", contents);
-	invar_status st = inputs ? INVAR_OK : no_memory(s);
 
-	for (size_t i = 0; st == INVAR_OK && g->inputs[i]; i++)
-		st = add_path(s, g, g->inputs[i], stages, contents);
-	if (st == INVAR_OK && g->kind->describe)
-		st = g->kind->describe(g->own, inputs);
-	return st == INVAR_OK ? inv_json_sha256(inputs, g->fingerprint) : st;
+	if (!inputs)
+		return inv_no_memory();
+	for (size_t i = 0; g->inputs[i]; i++)
+		INV_TRY(add_path(s, g, g->inputs[i], stages, contents));
+	if (g->kind->describe)
+		INV_TRY(g->kind->describe(g->own, inputs));
+	return inv_json_sha256(inputs, g->fingerprint);
 }
 
 /* ---- What is done -------------------------------------------------------------------- */
@@ -515,7 +510,7 @@ static invar_status settle(inv_stages *s, const stage *g, const json_t *reads)
 			if (json_object_set_new(taken, "state", json_string("done")) != 0 ||
 			    json_object_set_new(taken, "next", json_object()) != 0) {
 				json_decref(taken);
-				return no_memory(s);
+				return inv_no_memory();
 			}
 			st = write_entry(s, g, taken);
 			return st == INVAR_OK ? remove_part(s, g) : st;
@@ -594,7 +589,7 @@ static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t
 	if (json_object_set_new(entry, "outputs", outputs) != 0 ||
 	    json_object_set_new(entry, "seconds", json_real(seconds)) != 0) {
 		json_decref(entry);
-		return no_memory(s);
+		return inv_no_memory();
 	}
 	if (!beside)
 		return write_entry(s, g, entry);
@@ -602,7 +597,7 @@ static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t
 		st = exchange(g);
 	if (st == INVAR_OK && (json_object_set_new(entry, "state", json_string("done")) != 0 ||
 	                       json_object_set_new(entry, "next", json_object()) != 0))
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st != INVAR_OK) {
 		json_decref(entry);
 		return st;
