@@ -9,8 +9,6 @@
 
 enum { INV_SPELLED_TIME = 64 };
 
-/* "less than a second", "about 1 second", "about 5 minutes", "about 1.5 hours"; out. */
-const char *inv_estimate_text(double seconds, char out[INV_SPELLED_TIME]);
 /* "1.2M/s", "12.5k/s", "340/s", "2.5/s", "4.5/min", "0.5/h"; returns out. */
 const char *inv_rate_text(double per_second, char out[INV_SPELLED_TIME]);
 /* "0.4 s", "59.9 s", "12 min 5 s", "2 h 30 min"; returns out. */
