@@ -102,12 +102,23 @@ static void a_classifier_of_too_many_classes_is_left_out(void **state)
 	assert_non_null(strstr(metrics, "structure"));
 }
 
+static void knn_of_too_many_rows_is_left_out(void **state)
+{
+	char metrics[INV_REPORT_WORDS], left_out[INV_REPORT_WORDS];
+
+	(void)state;
+	assert_true(bound("many", 250000, 8, 10, metrics, left_out) >= 1000);
+	assert_string_equal(left_out, "knn");
+	assert_null(strstr(metrics, "knn"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_small_bank_is_measured_as_a_whole),
 		cmocka_unit_test(many_rows_of_few_columns_are_thinned_out),
 		cmocka_unit_test(a_classifier_of_too_many_classes_is_left_out),
+		cmocka_unit_test(knn_of_too_many_rows_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
