@@ -39,7 +39,7 @@ complete -c invar -n '__fish_seen_subcommand_from demo' -l version -d 'show the 
 complete -c invar -n '__fish_seen_subcommand_from run' -l output -s o -r -F -d 'folder of the study; default: the recipe\'s output, else its file name without .yaml'
 complete -c invar -n '__fish_seen_subcommand_from run' -l set -r -F -d 'change a value of the recipe for this call, such as encode.size=64 or adapters.0.epochs=5; may be repeated'
 complete -c invar -n '__fish_seen_subcommand_from run' -l print-defaults -d 'print a recipe with all keys and options, their defaults and meanings'
-complete -c invar -n '__fish_seen_subcommand_from run' -l dry-run -s n -d 'print the stages that would run, with estimates of time and disk space, and write nothing'
+complete -c invar -n '__fish_seen_subcommand_from run' -l dry-run -s n -d 'print the stages that would run, with disk space and the time that they took before, and write nothing'
 complete -c invar -n '__fish_seen_subcommand_from run' -l keep-going -d 'after a failure, continue with all stages that do not depend on it'
 complete -c invar -n '__fish_seen_subcommand_from run' -l ranks -x -d 'run the stages by so many processes, started by mpirun, or by srun within a job of Slurm; docs/SCALE.md says what they share'
 complete -c invar -n '__fish_seen_subcommand_from run' -l threads -x -d 'number of threads; 0: all cores'

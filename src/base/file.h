@@ -105,6 +105,9 @@ bool inv_exists(const char *path);
 invar_status inv_make_folder(const char *path); /* not an error if it exists */
 invar_status inv_sync_folder(const char *path);
 
+/* Free space of the disk that a path, which need not exist, is on; 0: unknown. */
+uint64_t inv_free_bytes(const char *path);
+
 /* "a/b", gives; inv_free. NULL if no memory. */
 char *inv_join(const char *folder, const char *name);
 

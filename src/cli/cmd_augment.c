@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -445,13 +446,14 @@ static invar_status run_augment(inv_session *s)
 static const char *operation_name(size_t i, char out[INV_ITEM])
 {
 	const char *names = inv_augment_names();
+	char word[INV_WORD];
 
-	for (; i && *names; i--) {
-		names += strcspn(names, "|");
-		names += *names == '|';
-	}
-	snprintf(out, INV_ITEM, "%.*s", (int)strcspn(names, "|"), names);
-	return *out ? out : NULL;
+	for (size_t k = 0; inv_next_word(&names, '|', word); k++)
+		if (k == i) {
+			snprintf(out, INV_ITEM, "%s", word);
+			return out;
+		}
+	return NULL;
 }
 
 static const char *operation_sentence(size_t i, char out[INV_ITEM])

@@ -158,18 +158,10 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 /* What the figures below were taken on. */
 static void print_heading(const invar_results *r)
 {
-	const char *encoder = invar_results_about(r, "encoder");
-	const char *augment = invar_results_about(r, "augment");
-	double points = inv_results_about_number(r, "points");
-	double copies = inv_results_about_number(r, "copies");
+	char origin[INV_HEADING], measured[INV_HEADING];
 
-	inv_print_line(stdout,
-	               "%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
-	               "augmented",
-	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	               augment ? ": " : "", points, points == 1 ? "" : "s",
-	               invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
-	               inv_results_about_number(r, "dim"));
+	inv_print_line(stdout, "%s%s", inv_results_origin(r, origin),
+	               inv_results_measured(r, measured));
 	putchar('\n');
 }
 

@@ -14,6 +14,7 @@
 #include "adapter/adapter.h"
 #include "adapter/losses/loss.h"
 #include "base/options.h"
+#include "base/words.h"
 #include "cli/command_options.h"
 #include "cli/loss_arrays.h"
 #include "cli/loss_output.h"
@@ -499,7 +500,7 @@ static invar_status check_kind(const char *kind)
 	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
 		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
 	snprintf(kinds + fill, sizeof kinds - fill, "sw");
-	return inv_check_word("KIND", kinds, kind);
+	return inv_require_word("KIND", kinds, kind);
 }
 
 static void read_list(inv_session *s, const char *const *list)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bank/bank.h"
+#include "base/text.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/neighbour_sheet.h"
@@ -101,7 +102,7 @@ static invar_status check_bank(inv_session *s, const invar_bank *bank)
 	if (copy >= copies)
 		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0",
 		                copy, split, s->argument[0], (unsigned)copies,
-		                copies == 1 ? "copy" : "copies");
+		                inv_noun(copies, "copy", "copies"));
 	return INVAR_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -144,7 +145,7 @@ static invar_status choose(inv_session *s, inv_figures *all)
 		return INVAR_OK;
 	if (!(names = list_names(all)))
 		return inv_no_memory();
-	st = inv_check_word("--figure", names, wanted);
+	st = inv_require_word("--figure", names, wanted);
 	free(names);
 	return st;
 }

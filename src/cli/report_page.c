@@ -18,9 +18,10 @@
 #include "bank/bank.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/display_text.h"
-#include "cli/report_cost.h"
+#include "cli/report_bounds.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
 #include "measure/measurement.h"
@@ -240,29 +241,14 @@ static bool shares_bank(const reporter *p, size_t first, size_t i)
 	       strcmp(p->run[i].bank_path, p->run[first].bank_path) == 0;
 }
 
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	return false;
-}
-
 /* Adds words of `more` that list does not have; list has WORDS bytes. */
 static void unite(char *list, const char *more)
 {
-	char word[WORDS];
+	char word[INV_WORD];
 
-	while (*more) {
-		size_t length = strcspn(more, ",");
-
-		snprintf(word, sizeof word, "%.*s", (int)length, more);
-		if (*word && !has_word(list, word) && strlen(list) + length + 2 < WORDS)
+	while (inv_next_word(&more, ',', word))
+		if (!inv_has_word(list, ',', word) && strlen(list) + strlen(word) + 2 < WORDS)
 			sprintf(list + strlen(list), "%s%s", *list ? "," : "", word);
-		more += length + (more[length] == ',');
-	}
 }
 
 /* What any of the runs on the bank lacks, "" if nothing. */
@@ -370,19 +356,16 @@ static invar_status check_writable(reporter *p, const group *g)
 }
 
 /*
- * Where all rows would take too long: on how many, and without what. Rows and measurements
- * that an option names are measured in any case. The measurements that are left out are
- * still shown if metrics.json has them.
+ * Where there are too many rows: on how many, and without what. Rows and measurements that
+ * an option names are measured in any case. The measurements that are left out are still
+ * shown if metrics.json has them.
  */
 static invar_status thin_out(reporter *p, const group *g, const invar_bank *bank,
                              char metrics[WORDS], double *points)
 {
 	char left_out[WORDS], why[WORDS];
-	invar_status st;
 
-	if ((st = inv_report_afford(p->s, bank, p->r->split, g->adapter, g->count, metrics,
-	                            left_out, points)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_report_bound(bank, p->r->split, g->count, metrics, left_out, points));
 	if (!*left_out)
 		return INVAR_OK;
 	if (p->r->metrics) { /* asked for */

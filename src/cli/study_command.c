@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/command_files.h"
 #include "cli/outputs.h"
 #include "cli/study_report.h"
@@ -91,7 +92,6 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 	invar_status st;
 
 	inv_reads(s, recipe, "the recipe");
-	inv_reads(s, study->published, "the published figures");
 	for (size_t i = 0; i < study->banks; i++) {
 		const inv_study_bank *b = &study->bank[i];
 
@@ -104,8 +104,7 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 	return st == INVAR_OK ? check_foreign(study) : st;
 }
 
-/* ---- Running --------------------------------------------------------------------------
- */
+/* ---- Running ------------------------------------------------------------------------- */
 
 invar_status inv_study_print_file(const inv_study *study, const char *name)
 {
@@ -129,9 +128,9 @@ invar_status inv_study_tell_failures(const inv_study_job *j)
 	for (size_t i = 0; i < j->failures; i++)
 		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
 		               j->failure[i].message);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%zu stage%s failed; what does not depend on %s is done", j->failures,
-	                j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
+	return inv_fail(INVAR_E_MISMATCH, "%zu %s failed; what does not depend on %s is done",
+	                j->failures, inv_noun(j->failures, "stage", "stages"),
+	                inv_noun(j->failures, "it", "them"));
 }
 
 static void say(void *user, const char *text)
@@ -139,25 +138,29 @@ static void say(void *user, const char *text)
 	inv_term_say(user, "%s", text);
 }
 
-invar_status inv_study_execute(inv_session *s, inv_study_job *j)
+static invar_status run_stages(inv_session *s, inv_study_job *j)
 {
 	const inv_study *study = j->study;
-	invar_status st;
 
 	j->ctx = s->ctx;
 	j->say = say;
 	j->user = s->term;
-	if ((st = inv_study_check(j)) == INVAR_OK)
-		st = inv_folder_make(study->folder);
-	if (st == INVAR_OK)
-		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));
-	if (st == INVAR_OK)
-		st = inv_study_tables(s, j);
-	if (st == INVAR_OK)
-		st = inv_study_report(s, j);
-	if (st == INVAR_E_CANCELLED)
+	if (!j->plans) {
+		INV_TRY(inv_study_check(j));
+		INV_TRY(inv_folder_make(study->folder));
+	}
+	INV_TRY(inv_study_run(j, INV_STUDY_TABLES + inv_study_report_files(study)));
+	INV_TRY(inv_study_tables(s, j));
+	return inv_study_report(s, j);
+}
+
+invar_status inv_study_execute(inv_session *s, inv_study_job *j)
+{
+	invar_status st = run_stages(s, j);
+
+	if (st == INVAR_E_CANCELLED && !j->plans)
 		return inv_fail(
 			st, "interrupted; finished work is kept in %s, and the same command resumes it",
-			study->folder);
+			j->study->folder);
 	return st;
 }

@@ -31,20 +31,7 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-invar_status inv_study_plan_report(const inv_study *study, inv_plan *p)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
-		if (st == INVAR_OK)
-			st = inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p);
-	return st == INVAR_OK && study->reports
-	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p)
-	           : st;
-}
-
-/* ---- The page of a bank ----------------------------------------------------------------
- */
+/* ---- The page of a bank -------------------------------------------------------------- */
 
 /* The options that choose images, from those of the bank; gives. */
 static invar_status choose_images(const inv_study_bank *b, invar_options **out)
@@ -104,8 +91,7 @@ static invar_status write_bank_page(void *user)
 	return st;
 }
 
-/* ---- The overview ----------------------------------------------------------------------
- */
+/* ---- The overview -------------------------------------------------------------------- */
 
 /* A bank of an overview. */
 typedef struct overview {
@@ -172,16 +158,12 @@ static invar_status open_part(const paging *p, overview *o, size_t i)
 {
 	const inv_study_bank *b = p->job->table_bank[i];
 	const char *below = inv_study_below(p->job->study, b->folder);
-	invar_status st;
 
 	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INV_RUN_REPORT)))
 		return inv_no_memory();
-	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
-	    INVAR_OK)
-		return st;
-	st = draw_searches(p, b, o->table[i], &o->pictures[i]);
+	INV_TRY(invar_results_open(p->session->ctx, p->job->table[i], &o->table[i]));
 	o->part[i] = (inv_page_part){b->title, o->href[i], &o->pictures[i]};
-	return st;
+	return draw_searches(p, b, o->table[i], &o->pictures[i]);
 }
 
 static invar_status write_overview(void *user)
@@ -206,52 +188,44 @@ static invar_status write_overview(void *user)
 	return st;
 }
 
-/* ---- Stages ----------------------------------------------------------------------------
- */
+/* ---- Stages -------------------------------------------------------------------------- */
 
-/* The tables stand for all results that they were made from: `first` and those after it. */
-static invar_status add_page(paging *p, const char *folder, size_t first, size_t tables,
+/* Its inputs are tables, which stand for all results that they were made from. */
+static invar_status add_page(paging *p, const char *folder, const char *const *inputs,
                              invar_status (*write)(void *user))
 {
 	inv_study_job *j = p->job;
-	const char **inputs = calloc(tables + 1, sizeof *inputs);
 	bool done;
 	invar_status st;
 
-	p->table = first;
-	p->path = inv_path(folder, INV_RUN_REPORT);
-	if (!inputs || !p->path) {
-		free((void *)(uintptr_t)inputs);
+	if (!(p->path = inv_path(folder, INV_RUN_REPORT)))
 		return inv_no_memory();
-	}
-	for (size_t i = 0; i < tables; i++)
-		inputs[i] = j->table[first + i];
 	st = inv_study_add(j,
-	                   &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                    .user = p,
+	                   &(inv_own_stage){.user = p,
 	                                    .name = inv_study_below(j->study, p->path),
 	                                    .inputs = inputs,
 	                                    .options = j->study->name,
 	                                    .output = p->path,
 	                                    .run = write},
 	                   &done);
-	free((void *)(uintptr_t)inputs);
 	free(p->path);
 	return st;
 }
 
 invar_status inv_study_report(inv_session *s, inv_study_job *j)
 {
+	const char *const *tables = (const char *const *)j->table;
+	const char *folder = j->study->folder;
 	paging p = {.session = s, .job = j};
-	invar_status st = INVAR_OK;
 
 	if (!j->study->reports || !j->runs)
 		return INVAR_OK;
 	if (j->study->banks == 1)
-		return add_page(&p, j->study->folder, 0, 1, write_bank_page);
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		if (has_runs(j, j->table_bank[i]))
-			st = add_page(&p, j->table_bank[i]->folder, i, 1, write_bank_page);
-	return st == INVAR_OK ? add_page(&p, j->study->folder, 0, j->tables, write_overview)
-	                      : st;
+		return add_page(&p, folder, tables, write_bank_page);
+	for (p.table = 0; p.table < j->tables; p.table++)
+		if (has_runs(j, j->table_bank[p.table]))
+			INV_TRY(add_page(&p, j->table_bank[p.table]->folder,
+			                 (const char *const[]){tables[p.table], NULL},
+			                 write_bank_page));
+	return add_page(&p, folder, tables, write_overview);
 }

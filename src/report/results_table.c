@@ -9,6 +9,7 @@
  * table, one per reason.
  */
 #include "report/results_table.h"
+#include "base/text.h"
 #include "run/results.h"
 
 #include <jansson.h>
@@ -375,4 +376,27 @@ inv_table *inv_results_table(const invar_results *r)
 inv_table *inv_results_table_short(const invar_results *r)
 {
 	return make_table(r, false);
+}
+
+const char *inv_results_origin(const invar_results *r, char out[INV_HEADING])
+{
+	const char *encoder = invar_results_about(r, "encoder");
+	const char *augment = invar_results_about(r, "augment");
+
+	snprintf(out, INV_HEADING, "%s%s%s%s", encoder ? encoder : "", encoder ? ", " : "",
+	         augment ? augment : "", augment ? ": " : "");
+	return out;
+}
+
+const char *inv_results_measured(const invar_results *r, char out[INV_HEADING])
+{
+	double points = inv_results_about_number(r, "points");
+	double copies = inv_results_about_number(r, "copies");
+
+	snprintf(out, INV_HEADING,
+	         "%.0f %s of the split %s, %.0f %s, width %.0f; clean | augmented", points,
+	         inv_noun((uint64_t)points, "point", "points"), invar_results_about(r, "split"),
+	         copies, inv_noun((uint64_t)copies, "copy", "copies"),
+	         inv_results_about_number(r, "dim"));
+	return out;
 }

@@ -18,4 +18,13 @@ inv_table *inv_results_table(const invar_results *r);
 /* The same without intervals. */
 inv_table *inv_results_table_short(const invar_results *r);
 
+/*
+ * For headings: how the bank was made, "resnet18, rotation: ", as far as it is known; and
+ * what was measured, "20 points of the split test, 5 copies, width 384; clean | augmented".
+ * Both return out.
+ */
+enum { INV_HEADING = 2048 };
+const char *inv_results_origin(const invar_results *r, char out[INV_HEADING]);
+const char *inv_results_measured(const invar_results *r, char out[INV_HEADING]);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_cost.c - on how many rows a page measures, for banks of every shape. */
+/* test_report_bounds.c - on how many rows a page measures, for banks of every shape. */
 #include "bank/bank.h"
-#include "cli/report_cost.h"
+#include "cli/report_bounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,10 +45,9 @@ static void write_labels(const char *path, uint64_t rows, uint64_t classes)
 }
 
 /* Train and test of `rows` rows with one copy; then what a page of it measures. */
-static double afford(const char *name, uint64_t rows, uint64_t d, uint64_t classes,
-                     char *metrics, char *left_out)
+static double bound(const char *name, uint64_t rows, uint64_t d, uint64_t classes,
+                    char *metrics, char *left_out)
 {
-	inv_session s = {.ctx = test_ctx};
 	invar_bank *bank;
 	double points;
 
@@ -64,8 +63,8 @@ static double afford(const char *name, uint64_t rows, uint64_t d, uint64_t class
 	}
 	assert_int_equal(inv_bank_open(test_ctx, test_path("%s", name), &bank), INVAR_OK);
 	strcpy(metrics, INV_REPORT_METRICS);
-	assert_int_equal(
-		inv_report_afford(&s, bank, "test", NULL, 0, metrics, left_out, &points), INVAR_OK);
+	assert_int_equal(inv_report_bound(bank, "test", 0, metrics, left_out, &points),
+	                 INVAR_OK);
 	invar_bank_close(bank);
 	return points;
 }
@@ -75,7 +74,7 @@ static void a_small_bank_is_measured_as_a_whole(void **state)
 	char metrics[INV_REPORT_WORDS], left_out[INV_REPORT_WORDS];
 
 	(void)state;
-	assert_true(afford("small", 2000, 64, 10, metrics, left_out) == 0);
+	assert_true(bound("small", 2000, 64, 10, metrics, left_out) == 0);
 	assert_string_equal(metrics, INV_REPORT_METRICS);
 	assert_string_equal(left_out, "");
 }
@@ -83,7 +82,7 @@ static void a_small_bank_is_measured_as_a_whole(void **state)
 static void many_rows_of_few_columns_are_thinned_out(void **state)
 {
 	char metrics[INV_REPORT_WORDS], left_out[INV_REPORT_WORDS];
-	double points = afford("rows", 100000, 8, 10, metrics, left_out);
+	double points = bound("rows", 100000, 8, 10, metrics, left_out);
 
 	(void)state;
 	assert_true(points >= 1000 && points < 50000);
@@ -94,7 +93,7 @@ static void many_rows_of_few_columns_are_thinned_out(void **state)
 static void a_classifier_of_too_many_classes_is_left_out(void **state)
 {
 	char metrics[INV_REPORT_WORDS], left_out[INV_REPORT_WORDS];
-	double points = afford("classes", 50000, 64, 10000, metrics, left_out);
+	double points = bound("classes", 50000, 64, 10000, metrics, left_out);
 
 	(void)state;
 	assert_true(points >= 1000);
@@ -103,12 +102,23 @@ static void a_classifier_of_too_many_classes_is_left_out(void **state)
 	assert_non_null(strstr(metrics, "structure"));
 }
 
+static void knn_of_too_many_rows_is_left_out(void **state)
+{
+	char metrics[INV_REPORT_WORDS], left_out[INV_REPORT_WORDS];
+
+	(void)state;
+	assert_true(bound("many", 250000, 8, 10, metrics, left_out) >= 1000);
+	assert_string_equal(left_out, "knn");
+	assert_null(strstr(metrics, "knn"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_small_bank_is_measured_as_a_whole),
 		cmocka_unit_test(many_rows_of_few_columns_are_thinned_out),
 		cmocka_unit_test(a_classifier_of_too_many_classes_is_left_out),
+		cmocka_unit_test(knn_of_too_many_rows_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
