@@ -3,6 +3,7 @@
 #include "run/results.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "support.h"
@@ -132,6 +133,35 @@ static void json_goes_out_and_comes_back(void **state)
 	invar_free(again);
 	invar_results_free(r);
 	invar_results_free(back);
+}
+
+static void *ask(void *results)
+{
+	const invar_results *r = results;
+	size_t right = 0;
+
+	for (size_t i = 0; i < 2000; i++)
+		right += invar_results_value(r, "lc.clean", "2")->value == 0.7 &&
+		         strcmp(inv_results_skipped(r, "nc", "1"), "test has no labels") == 0 &&
+		         !invar_results_value(r, "structure.pairs", "F");
+	return right == 2000 ? results : NULL;
+}
+
+/* Run it under -fsanitize=thread to see a write. */
+static void threads_ask_the_same_results(void **state)
+{
+	invar_results *r = make("x");
+	pthread_t thread[4];
+	void *right;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, ask, r), 0);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(thread[i], &right), 0);
+		assert_ptr_equal(right, r);
+	}
+	invar_results_free(r);
 }
 
 /* Each document is rejected with the place of the fault. */
@@ -461,6 +491,7 @@ int main(void)
 		cmocka_unit_test(equal_titles_keep_a_column_each),
 		cmocka_unit_test(what_is_absent_says_why),
 		cmocka_unit_test(json_goes_out_and_comes_back),
+		cmocka_unit_test(threads_ask_the_same_results),
 		cmocka_unit_test(broken_documents_are_refused),
 		cmocka_unit_test(a_second_bank_adds_and_the_same_replaces),
 		cmocka_unit_test(series_and_points_go_out_and_come_back),
