@@ -27,22 +27,15 @@ static json_t *new_document(void)
 		"skipped", "options", "details", "notes", "series", "scatters");
 }
 
-/* The last part of a path, as text that JSON can hold; gives, NULL: no memory. */
-static char *name_of(const char *path)
+/* Its name as text that JSON can hold; gives, NULL: no memory. */
+static char *name_of(const char *run)
 {
-	size_t end = strlen(path), start;
-	char *bytes, *name;
-	json_t *text;
+	char *title = inv_run_title(run);
+	json_t *text = title ? inv_json_path(title) : NULL;
+	char *name = text ? strdup(json_string_value(text)) : NULL;
 
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/'; start--)
-		;
-	bytes = strndup(path + start, end - start);
-	text = bytes ? inv_json_path(bytes) : NULL;
-	name = text ? strdup(json_string_value(text)) : NULL;
 	json_decref(text);
-	free(bytes);
+	inv_free(title);
 	return name;
 }
 

@@ -377,27 +377,10 @@ static void fill_document(const collection *c, const json_t *bank)
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-/* The last part of a path. */
-static char *name_of(const char *path)
-{
-	size_t end = strlen(path), start;
-	char *name;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/'; start--)
-		;
-	if ((name = inv_alloc(end - start + 1))) {
-		memcpy(name, path + start, end - start);
-		name[end - start] = '\0';
-	}
-	return name;
-}
-
 static invar_status load_run(collection *c, size_t i, const char *run)
 {
 	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st = path && (c->title[i] = name_of(run)) ? INVAR_OK : no_memory();
+	invar_status st = path && (c->title[i] = inv_run_title(run)) ? INVAR_OK : no_memory();
 
 	if (st == INVAR_OK && inv_exists(path))
 		st = inv_json_load(path, &c->metrics[i]);

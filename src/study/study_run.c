@@ -378,16 +378,14 @@ static void close_trial(fitting *t)
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
 static invar_status read_none(fitting *t)
 {
-	char *path = inv_printed("%s/" INV_RUN_JSON, t->run);
-	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	json_t *json = inv_run_json(t->run);
 	const char *why = json_string_value(json_object_get(json, "error"));
 	bool none = json_is_true(json_object_get(json, INV_RUN_NO_ADAPTER));
 
 	if (none)
 		t->none = strdup(why ? why : "no adapter helps");
 	json_decref(json);
-	free(path);
-	return path && (!none || t->none) ? INVAR_OK : no_memory();
+	return !none || t->none ? INVAR_OK : no_memory();
 }
 
 static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
