@@ -76,7 +76,9 @@ invar_status inv_figure_save(inv_session *s, const inv_named_figure *f, const ch
 	inv_svg svg;
 	invar_status st;
 
-	if (inv_figure_draw(f->results, &f->figure, dark ? INV_SVG_DARK : INV_SVG_LIGHT, &svg))
+	if (inv_figure_draw(f->results, &f->figure,
+	                    &(inv_figure_form){.theme = dark ? INV_SVG_DARK : INV_SVG_LIGHT},
+	                    &svg))
 		st = inv_svg_save(s->ctx, &svg, path);
 	else
 		st = inv_no_memory();

@@ -105,6 +105,33 @@ static const char *title_of(const invar_results *r, const char *id)
 	return id;
 }
 
+/*
+ * Bars of a measurement that has curves, points or numbers by class of its own would repeat
+ * these, and a single row says no more than the table. Accuracy is of several measurements.
+ */
+static bool is_in_page(const invar_results *r, const char *id)
+{
+	const inv_series *series;
+	const inv_scatter *scatter;
+	size_t rows = 0;
+
+	for (size_t i = 0; (series = inv_results_series(r, i)); i++)
+		if (strcmp(series->measurement, id) == 0)
+			return false;
+	for (size_t i = 0; (scatter = inv_results_scatter(r, i)); i++)
+		if (strcmp(scatter->measurement, id) == 0)
+			return false;
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const invar_metric *m = invar_results_metric(r, i);
+		bool own = strcmp(m->measurement, id) == 0;
+
+		if (own && inv_metric_class(m))
+			return false;
+		rows += own && m->unit == INVAR_UNIT_SHARE && !m->detail;
+	}
+	return rows > 1 || strcmp(id, ACCURACY) == 0;
+}
+
 /* Figure i is the i-th name that has groups, in the order of the table. */
 static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 {
@@ -115,8 +142,10 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 		if (!id || !next_group(r, id, &begin, &parts) || begin != first || i-- > 0)
 			continue;
 		snprintf(out->id, sizeof out->id, "%s", id);
+		out->measurement = id;
 		out->title =
 			strcmp(id, ACCURACY) == 0 ? "Accuracy, clean and augmented" : title_of(r, id);
+		out->place = is_in_page(r, id) ? INV_IN_COMPARISON : INV_IN_NO_SECTION;
 		return true;
 	}
 	return false;
@@ -245,23 +274,6 @@ static void fit_scale(chart *c)
 	inv_scale_place(&c->x, left, c->svg->width - INV_FIGURE_MARGIN - NUMBERS - left, true);
 }
 
-/* Columns by colour, then what wide and narrow bars are. */
-static size_t list_entries(const chart *c, inv_legend_entry *entry)
-{
-	size_t count = 0, first = 0, parts = 0;
-
-	for (size_t k = 0; k < invar_results_columns(c->results); k++)
-		entry[count++] = (inv_legend_entry){invar_results_column(c->results, k)->title, k,
-		                                    INV_LEGEND_BAR};
-	if (!next_group(c->results, c->id, &first, &parts) || parts < 2)
-		return count;
-	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first)->part, 0,
-	                                    INV_LEGEND_PALE_BAR};
-	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first + 1)->part,
-	                                    0, INV_LEGEND_BAR};
-	return count;
-}
-
 static void put_grid(const chart *c, double top, double bottom)
 {
 	double tick[INV_MAX_TICKS];
@@ -282,40 +294,38 @@ static void put_grid(const chart *c, double top, double bottom)
 	}
 }
 
+/* Columns by colour, then what wide and narrow bars are. */
 static size_t list_bars(const invar_results *r, const inv_figure *f,
                         inv_legend_entry *entry)
 {
-	const chart c = {.results = r, .id = f->id};
+	size_t count = 0, first = 0, parts = 0;
 
-	return list_entries(&c, entry);
+	for (size_t k = 0; k < invar_results_columns(r); k++)
+		entry[count++] =
+			(inv_legend_entry){invar_results_column(r, k)->title, k, INV_LEGEND_BAR};
+	if (!next_group(r, f->id, &first, &parts) || parts < 2)
+		return count;
+	entry[count++] =
+		(inv_legend_entry){invar_results_metric(r, first)->part, 0, INV_LEGEND_PALE_BAR};
+	entry[count++] =
+		(inv_legend_entry){invar_results_metric(r, first + 1)->part, 0, INV_LEGEND_BAR};
+	return count;
 }
 
 static bool draw_bars(const invar_results *r, const inv_figure *f,
                       const inv_figure_form *form, inv_svg *out)
 {
-	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
-	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
 	chart c = {.results = r, .id = f->id};
-	double top, bottom;
-	size_t entries;
-	bool begun;
+	double top = inv_figure_top(form, form->width) + (inv_is_embedded(form) ? 2 : 14);
+	double bottom = lay_groups(&c, top + 8) + 8;
 
-	if (!entry)
+	if (!inv_figure_begin(out, r, f, form, form->width, bottom + 36))
 		return false;
-	entries = list_entries(&c, entry);
-	top = inv_is_embedded(form)
-	          ? 2
-	          : inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
-	bottom = lay_groups(&c, top + 8) + 8;
-	if ((begun = inv_svg_begin(out, form->width, bottom + 36, form->theme))) {
-		c.svg = out;
-		inv_figure_top(out, r, f->title, form, entry, entries);
-		fit_scale(&c);
-		put_grid(&c, top, bottom);
-		lay_groups(&c, top + 8);
-	}
-	free(entry);
-	return begun && inv_svg_end(out);
+	c.svg = out;
+	fit_scale(&c);
+	put_grid(&c, top, bottom);
+	lay_groups(&c, top + 8);
+	return true;
 }
 
 const inv_figure_kind inv_figure_bars = {find_bars, draw_bars, NULL, list_bars};

@@ -49,6 +49,8 @@ static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
 		return false;
 	snprintf(out->id, sizeof out->id, "%s", s->id);
 	out->title = s->title;
+	out->measurement = s->measurement;
+	out->place = s->class_count + s->mark_count ? INV_IN_MAPS : INV_IN_COMPARISON;
 	out->index = i;
 	return true;
 }
@@ -301,8 +303,10 @@ static bool draw_panel(panel *p, const invar_results *r)
 /* ---- The figure ---------------------------------------------------------------------- */
 
 /* Names of marks in grey, then those of classes in their colours. */
-static size_t list_names(const inv_scatter *s, inv_legend_entry *entry)
+static size_t list_points(const invar_results *r, const inv_figure *f,
+                          inv_legend_entry *entry)
 {
+	const inv_scatter *s = inv_results_scatter(r, f->index);
 	size_t count = 0, classes = s->class_count < INV_LEGEND_CLASSES ? s->class_count
 	                                                                : INV_LEGEND_CLASSES;
 
@@ -315,12 +319,6 @@ static size_t list_names(const inv_scatter *s, inv_legend_entry *entry)
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;
-}
-
-static size_t list_points(const invar_results *r, const inv_figure *f,
-                          inv_legend_entry *entry)
-{
-	return list_names(inv_results_scatter(r, f->index), entry);
 }
 
 /* The column of panel i; NULL past the last. */
@@ -338,115 +336,65 @@ static const invar_column *column_at(const invar_results *r, const inv_scatter *
 	return NULL;
 }
 
-static size_t count_panels(const invar_results *r, const inv_figure *f)
-{
-	size_t count = 0, colour;
-
-	while (column_at(r, inv_results_scatter(r, f->index), count, &colour))
-		count++;
-	return count;
-}
-
-const invar_column *inv_figure_panel_column(const invar_results *r, const inv_figure *f,
-                                            size_t i)
+static const invar_column *panel_column(const invar_results *r, const inv_figure *f,
+                                        size_t i)
 {
 	size_t colour;
 
-	return f->kind == &inv_figure_points
-	           ? column_at(r, inv_results_scatter(r, f->index), i, &colour)
-	           : NULL;
+	return column_at(r, inv_results_scatter(r, f->index), i, &colour);
+}
+
+/* One panel for a page, whose heading has its title. */
+static bool draw_alone(const invar_results *r, const inv_figure *f,
+                       const inv_figure_form *form, inv_svg *out)
+{
+	const inv_scatter *s = inv_results_scatter(r, f->index);
+	bool numbers = has_numbers(s);
+	panel p = {
+		.svg = out, .scatter = s, .left = numbers ? AXIS_GAP : 1, .top = numbers ? 12 : 1};
+	const invar_column *c = column_at(r, s, form->panel, &p.colour);
+
+	p.points = inv_results_points(r, s->id, c->id);
+	return inv_figure_begin(out, r, f, form, p.left + PANEL + (numbers ? GAP : 1),
+	                        p.top + PANEL + (numbers ? BOTTOM : 1)) &&
+	       draw_panel(&p, r);
 }
 
 /* Four stand as two by two. */
-static size_t panels_across(size_t panels)
-{
-	return panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
-}
-
-/* What surrounds panels: distances left of and below each, for numbers. */
-typedef struct spacing {
-	double before, below;
-} spacing;
-
-static spacing spacing_of(const inv_scatter *s)
-{
-	return has_numbers(s) ? (spacing){AXIS_GAP - INV_FIGURE_MARGIN, BOTTOM}
-	                      : (spacing){0, GAP};
-}
-
-static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_svg *svg,
-                        double top)
+static bool draw_scatter(const invar_results *r, const inv_figure *f,
+                         const inv_figure_form *form, inv_svg *out)
 {
 	const inv_scatter *s = inv_results_scatter(r, f->index);
-	size_t panels = count_panels(r, f), across = panels_across(panels);
-	const spacing gap = spacing_of(s);
+	/* Distances left of and below each panel, for numbers. */
+	double before = has_numbers(s) ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
+	double below = has_numbers(s) ? BOTTOM : GAP, width, top, rows;
+	size_t panels = 0, across;
 
+	if (inv_is_embedded(form))
+		return draw_alone(r, f, form, out);
+	while (panel_column(r, f, panels))
+		panels++;
+	across = panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
+	rows = (double)((panels + across - 1) / (across ? across : 1));
+	width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + before + GAP) - GAP;
+	width = width < 480 ? 480 : width;
+	top = inv_figure_top(form, width) + 6;
+	if (!inv_figure_begin(out, r, f, form, width, top + rows * (TITLE + PANEL + below) + 8))
+		return false;
 	for (size_t at = 0; at < panels; at++) {
-		panel p = {.svg = svg, .scatter = s};
+		panel p = {.svg = out, .scatter = s};
 		const invar_column *c = column_at(r, s, at, &p.colour);
 
 		p.points = inv_results_points(r, s->id, c->id);
 		p.title = c->title;
-		p.left = INV_FIGURE_MARGIN + gap.before +
-		         (double)(at % across) * (PANEL + gap.before + GAP);
-		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + gap.below);
+		p.left =
+			INV_FIGURE_MARGIN + before + (double)(at % across) * (PANEL + before + GAP);
+		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + below);
 		if (!draw_panel(&p, r))
 			return false;
 	}
 	return true;
 }
 
-/* One panel for a page, whose heading has its title. */
-static bool embed_panel(const invar_results *r, const inv_figure *f,
-                        const inv_figure_form *form, inv_svg *out)
-{
-	const inv_scatter *s = inv_results_scatter(r, f->index);
-	panel p = {.svg = out, .scatter = s, .left = has_numbers(s) ? AXIS_GAP : 1};
-	const invar_column *c = column_at(r, s, form->panel, &p.colour);
-	double beside = has_numbers(s) ? GAP : 1, below = has_numbers(s) ? BOTTOM : 1;
-
-	p.top = has_numbers(s) ? 12 : 1;
-	if (!inv_svg_begin(out, p.left + PANEL + beside, p.top + PANEL + below, form->theme))
-		return false;
-	p.points = inv_results_points(r, s->id, c->id);
-	return draw_panel(&p, r) && inv_svg_end(out);
-}
-
-static bool draw_all(const invar_results *r, const inv_figure *f,
-                     const inv_figure_form *form, const inv_legend_entry *entry,
-                     size_t entries, inv_svg *out)
-{
-	const inv_scatter *s = inv_results_scatter(r, f->index);
-	size_t panels = count_panels(r, f), across = panels_across(panels);
-	const spacing gap = spacing_of(s);
-	double width =
-		2 * INV_FIGURE_MARGIN + (double)across * (PANEL + gap.before + GAP) - GAP;
-	double rows = (double)((panels + across - 1) / (across ? across : 1)), top;
-
-	width = width < 480 ? 480 : width;
-	top = inv_figure_head_height() +
-	      inv_legend_height(entry, entries, width - 2 * INV_FIGURE_MARGIN) + 6;
-	if (!inv_svg_begin(out, width, top + rows * (TITLE + PANEL + gap.below) + 8,
-	                   form->theme))
-		return false;
-	inv_figure_top(out, r, s->title, form, entry, entries);
-	return draw_panels(r, f, out, top) && inv_svg_end(out);
-}
-
-static bool draw_scatter(const invar_results *r, const inv_figure *f,
-                         const inv_figure_form *form, inv_svg *out)
-{
-	inv_legend_entry *entry;
-	bool drawn;
-
-	if (inv_is_embedded(form))
-		return embed_panel(r, f, form, out);
-	if (!(entry = calloc(inv_figure_legend_size(r), sizeof *entry)))
-		return false;
-	drawn = draw_all(r, f, form, entry, list_points(r, f, entry), out);
-	free(entry);
-	return drawn;
-}
-
-const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter, count_panels,
+const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter, panel_column,
                                            list_points};

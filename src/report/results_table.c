@@ -2,11 +2,12 @@
 /*
  * results_table.c - results as a table, from the descriptions of their metrics.
  *
- * Metrics that follow each other and have the same row title share a row. A metric that a
- * column was not measured for shows as a dash, a row that no column was measured for does
- * not show, nor does a metric that is a detail. Means over runs have a row ± below them,
- * with their deviations. What could not be measured, and why, stands in notes below the
- * table, one per reason.
+ * Metrics that follow each other and have the same row title share a row, or in a page a
+ * group of lines, one each. A metric that a column was not measured for shows as a dash, a
+ * row that no column was measured for does not show, nor does a metric that is a detail.
+ * Means over runs have a row ± below them, with their deviations. What could not be
+ * measured, and why, stands in notes below the table, one per reason; a page has a section
+ * for that.
  */
 #include "report/results_table.h"
 #include "run/results.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 64, MAX_DIGITS = 15 };
+enum { PIECE = INV_SPELLED_NUMBER, MAX_DIGITS = 15 };
 
 /* Metrics first … first + count - 1. */
 typedef struct row {
@@ -42,12 +43,13 @@ static const invar_value *value_at(const row *line, size_t i, size_t column)
 /* ---- Pieces of cells ----------------------------------------------------------------- */
 
 /* Fixed digits, or a power of ten where these would show too little or too much. */
-static void spell_number(char text[PIECE], const invar_metric *m, double value)
+const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *m,
+                             double value)
 {
 	int digits = m->digits < MAX_DIGITS ? (int)m->digits : MAX_DIGITS;
 	double size = fabs(value);
 
-	if (isnan(value))
+	if (!isfinite(value))
 		snprintf(text, PIECE, "–");
 	else if (m->unit == INVAR_UNIT_COUNT)
 		snprintf(text, PIECE, "%.0f", value);
@@ -57,6 +59,7 @@ static void spell_number(char text[PIECE], const invar_metric *m, double value)
 		snprintf(text, PIECE, "%.*f", digits, value);
 	else
 		snprintf(text, PIECE, "%.*e", digits > 0 ? digits - 1 : 0, value);
+	return text;
 }
 
 /* A value with digits of its own is shown with these, whatever its size: as published. */
@@ -68,7 +71,7 @@ static void spell_value(char text[PIECE], const invar_metric *m, const invar_val
 		snprintf(text, PIECE, "%.*f", digits,
 		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
 	else
-		spell_number(text, m, v ? v->value : NAN);
+		inv_spell_number(text, m, v ? v->value : NAN);
 }
 
 /*
@@ -87,14 +90,14 @@ static void spell_interval(char text[PIECE], const invar_metric *m, const invar_
 	snprintf(text, PIECE, "–");
 	if (!v || !isfinite(v->low) || is_without_width(v))
 		return;
-	spell_number(low, m, v->low);
-	spell_number(high, m, v->high);
+	inv_spell_number(low, m, v->low);
+	inv_spell_number(high, m, v->high);
 	snprintf(text, PIECE, "%.24s–%.24s", low, high);
 }
 
 static void spell_deviation(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	spell_number(text, m, v && v->runs ? v->deviation : NAN);
+	inv_spell_number(text, m, v && v->runs ? v->deviation : NAN);
 }
 
 typedef void piece_fn(char text[PIECE], const invar_metric *m, const invar_value *v);
@@ -138,34 +141,31 @@ static void write_row(inv_table *t, const row *line, const char *title, piece_fn
 		write_cell(t, line, c, spell);
 }
 
-static bool is_shown(const row *line)
+static bool is_any(const invar_value *v)
 {
-	for (size_t c = 0; c < invar_results_columns(line->results); c++)
-		if (has_value(line, c))
-			return true;
-	return false;
+	(void)v;
+	return true;
 }
 
 /* Is there an interval, or a reason why one is missing? */
-static bool has_intervals(const row *line)
+static bool has_interval(const invar_value *v)
 {
-	for (size_t c = 0; c < invar_results_columns(line->results); c++)
-		for (size_t i = 0; i < line->count; i++) {
-			const invar_value *v = value_at(line, i, c);
-
-			if (v && (isfinite(v->low) || v->no_interval))
-				return true;
-		}
-	return false;
+	return isfinite(v->low) || v->no_interval;
 }
 
-static bool has_deviations(const row *line)
+static bool has_deviation(const invar_value *v)
+{
+	return v->runs;
+}
+
+/* Does any value of the row meet the condition? */
+static bool has(const row *line, bool (*condition)(const invar_value *v))
 {
 	for (size_t c = 0; c < invar_results_columns(line->results); c++)
 		for (size_t i = 0; i < line->count; i++) {
 			const invar_value *v = value_at(line, i, c);
 
-			if (v && v->runs)
+			if (v && condition(v))
 				return true;
 		}
 	return false;
@@ -176,13 +176,11 @@ static void write_rows(inv_table *t, const row *line, bool intervals)
 	const invar_metric *m = invar_results_metric(line->results, line->first);
 	char title[200];
 
-	if (m->detail || !is_shown(line))
-		return;
 	snprintf(title, sizeof title, "%s%s", m->row, m->unit == INVAR_UNIT_SHARE ? ", %" : "");
 	write_row(t, line, title, spell_value);
-	if (has_deviations(line))
+	if (has(line, has_deviation))
 		write_row(t, line, "  ±", spell_deviation);
-	if (intervals && has_intervals(line))
+	if (intervals && has(line, has_interval))
 		write_row(t, line, "  95 %", spell_interval);
 }
 
@@ -196,6 +194,78 @@ static size_t count_parts(const invar_results *r, size_t first)
 	       strcmp(next->row, m->row) == 0 && strcmp(next->measurement, m->measurement) == 0)
 		count++;
 	return count;
+}
+
+/* ---- Lines of a page ----------------------------------------------------------------- */
+
+/* The best value of at least two, as it is shown; "" if there is none. */
+static void spell_best(char text[PIECE], const row *line)
+{
+	const invar_metric *m = invar_results_metric(line->results, line->first);
+	double best = NAN;
+	size_t count = 0;
+
+	for (size_t c = 0; c < invar_results_columns(line->results) && m->better; c++) {
+		const invar_value *v = value_at(line, 0, c);
+
+		if (!v || !isfinite(v->value))
+			continue;
+		count++;
+		if (isnan(best) || (v->value - best) * m->better > 0)
+			best = v->value;
+	}
+	*text = '\0';
+	if (count > 1)
+		inv_spell_number(text, m, best);
+}
+
+/* One metric: the best of several columns is marked, intervals are small. */
+static void write_line(inv_table *t, const invar_results *r, size_t metric,
+                       const char *title, unsigned look)
+{
+	const row line = {r, metric, 1};
+	const invar_metric *m = invar_results_metric(r, metric);
+	char best[PIECE], text[PIECE], low[PIECE], high[PIECE], interval[2 * PIECE + 8];
+
+	spell_best(best, &line);
+	inv_table_cell(t, "%s", title);
+	inv_table_look(t, look, NULL);
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		const invar_value *v = value_at(&line, 0, c);
+		bool has_width = v && isfinite(v->low) && v->high > v->low;
+
+		inv_table_cell(t, "%s", inv_spell_number(text, m, v ? v->value : NAN));
+		if (has_width) /* "-2–-1" is hard to read */
+			snprintf(interval, sizeof interval, "%s%s%s", inv_spell_number(low, m, v->low),
+			         v->low < 0 ? " to " : "–", inv_spell_number(high, m, v->high));
+		inv_table_look(t, v && strcmp(text, best) == 0 ? INV_LOOK_BEST : 0,
+		               has_width ? interval : NULL);
+	}
+}
+
+static void write_group(inv_table *t, const row *line)
+{
+	const invar_results *r = line->results;
+	const invar_metric *m = invar_results_metric(r, line->first);
+	char title[200];
+
+	snprintf(title, sizeof title, "%.180s%s", m->row,
+	         m->unit == INVAR_UNIT_SHARE ? ", %" : "");
+	if (line->count == 1) {
+		write_line(t, r, line->first, title, INV_LOOK_BEGINS);
+		return;
+	}
+	inv_table_cell(t, "%s", title);
+	inv_table_look(t, INV_LOOK_HEADS, NULL);
+	for (size_t c = 0; c < invar_results_columns(r); c++)
+		inv_table_cell(t, "%s", "");
+	for (size_t i = line->first; i < line->first + line->count; i++) {
+		const row one = {r, i, 1};
+
+		m = invar_results_metric(r, i);
+		if (has(&one, is_any))
+			write_line(t, r, i, m->part ? m->part : m->id, 0);
+	}
 }
 
 /* ---- Notes about intervals ------------------------------------------------------- */
@@ -342,22 +412,44 @@ static void note_skipped(inv_table *t, const invar_results *r)
 
 /* ---- The whole ---------------------------------------------------------------------- */
 
-static inv_table *make_table(const invar_results *r, bool intervals)
+/* A table with its heading; NULL: no memory. */
+static inv_table *begin_table(const invar_results *r)
 {
 	inv_table *t = inv_table_new(1 + invar_results_columns(r));
-	const char *note;
 
 	if (!t)
 		return NULL;
 	inv_table_cell(t, "%s", "");
-	for (size_t c = 0; c < invar_results_columns(r); c++)
-		inv_table_cell(t, "%s", invar_results_column(r, c)->title);
-	for (size_t m = 0; m < invar_results_metrics(r);) {
-		row line = {r, m, count_parts(r, m)};
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		bool is_f = strcmp(column_id(r, c), "F") == 0;
 
-		write_rows(t, &line, intervals);
-		m += line.count;
+		inv_table_cell(t, "%s", invar_results_column(r, c)->title);
+		inv_table_look(t, is_f ? 0 : INV_LOOK_NAME, is_f ? "encoder alone" : NULL);
 	}
+	return t;
+}
+
+/* The next row that is shown, at or after metric *first; false past the last. */
+static bool next_row(const invar_results *r, size_t *first, row *out)
+{
+	for (; *first < invar_results_metrics(r); *first += out->count) {
+		*out = (row){r, *first, count_parts(r, *first)};
+		if (!invar_results_metric(r, *first)->detail && has(out, is_any))
+			return true;
+	}
+	return false;
+}
+
+static inv_table *make_table(const invar_results *r, bool intervals)
+{
+	inv_table *t = begin_table(r);
+	const char *note;
+	row line;
+
+	if (!t)
+		return NULL;
+	for (size_t m = 0; next_row(r, &m, &line); m += line.count)
+		write_rows(t, &line, intervals);
 	note_runs(t, r);
 	if (intervals)
 		note_intervals(t, r);
@@ -375,4 +467,37 @@ inv_table *inv_results_table(const invar_results *r)
 inv_table *inv_results_table_short(const invar_results *r)
 {
 	return make_table(r, false);
+}
+
+inv_table *inv_results_lines(const invar_results *r)
+{
+	size_t first = 0;
+	row line;
+	inv_table *t = next_row(r, &first, &line) ? begin_table(r) : NULL;
+	const char *note;
+
+	for (size_t m = 0; t && next_row(r, &m, &line); m += line.count)
+		write_group(t, &line);
+	for (size_t i = 0; t && (note = inv_results_note_at(r, i)); i++)
+		inv_table_note(t, note);
+	return t;
+}
+
+inv_table *inv_results_lines_of(const invar_results *r, const char *const *metric)
+{
+	inv_table *t = begin_table(r);
+	char title[200];
+
+	for (; t && *metric; metric++)
+		for (size_t i = 0; i < invar_results_metrics(r); i++) {
+			const invar_metric *m = invar_results_metric(r, i);
+			const row line = {r, i, 1};
+
+			if (strcmp(m->id, *metric) != 0 || !has(&line, is_any))
+				continue;
+			snprintf(title, sizeof title, "%.100s%s%.60s%s", m->row, m->part ? ", " : "",
+			         m->part ? m->part : "", m->unit == INVAR_UNIT_SHARE ? ", %" : "");
+			write_line(t, r, i, title, 0);
+		}
+	return t;
 }

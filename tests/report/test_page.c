@@ -160,17 +160,18 @@ static char *make_page(const invar_results *r, const inv_page_pictures *pictures
 	                          .hidden = 16,
 	                          .w = 8,
 	                          .residual = 1};
-	const inv_page_gap gap = {hostile[0], hostile[1]};
+	inv_page_gaps gaps = {.count = 0};
 	const inv_page page = {.document = &r,
 	                       .document_count = r != NULL,
 	                       .run = &run,
 	                       .run_count = 1,
 	                       .pictures = pictures,
-	                       .gap = &gap,
-	                       .gap_count = 1};
+	                       .gaps = &gaps};
 	size_t size;
-	char *text = inv_page_text(&page, &size);
+	char *text;
 
+	inv_page_leave_out(&gaps, hostile[0], hostile[1]);
+	text = inv_page_text(&page, &size);
 	assert_non_null(text);
 	assert_int_equal(strlen(text), size);
 	json_decref(json);
