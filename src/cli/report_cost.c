@@ -8,6 +8,7 @@
  */
 #include "cli/report_cost.h"
 #include "bank/bank.h"
+#include "base/words.h"
 #include "measure/measurement.h"
 
 #include <math.h>
@@ -89,19 +90,16 @@ static invar_status find_seconds(const estimate *e, const char *metrics, double 
 {
 	invar_options *o = NULL;
 	invar_figures *f = NULL;
-	invar_status st = invar_options_new("eval", &o);
+	invar_status st;
 
 	*seconds = 0;
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "metrics", metrics);
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "split", e->split);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "points", points);
-	if (st == INVAR_OK)
-		st = inv_eval_forecast(e->s->ctx, &e->sizes, o, &f);
-	if (st == INVAR_OK)
-		*seconds = invar_figure(f, "seconds");
+	INV_TRY_OR(end, invar_options_new("eval", &o));
+	INV_TRY_OR(end, invar_options_set(o, "metrics", metrics));
+	INV_TRY_OR(end, invar_options_set(o, "split", e->split));
+	INV_TRY_OR(end, invar_options_set_number(o, "points", points));
+	INV_TRY_OR(end, inv_eval_forecast(e->s->ctx, &e->sizes, o, &f));
+	*seconds = invar_figure(f, "seconds");
+end:
 	invar_figures_free(f);
 	invar_options_free(o);
 	return st;
@@ -109,47 +107,28 @@ static invar_status find_seconds(const estimate *e, const char *metrics, double 
 
 static void add_word(char *list, const char *word)
 {
-	if (*list)
-		strncat(list, ",", INV_REPORT_WORDS - strlen(list) - 1);
-	strncat(list, word, INV_REPORT_WORDS - strlen(list) - 1);
-}
+	size_t length = strlen(list);
 
-/* Copies the first word of a list separated by commas; returns where the next one begins.
- */
-static const char *take_word(const char *list, char word[INV_REPORT_WORDS])
-{
-	size_t length = strcspn(list, ","), kept = length;
-
-	if (kept > INV_REPORT_WORDS - 1)
-		kept = INV_REPORT_WORDS - 1;
-	memcpy(word, list, kept);
-	word[kept] = '\0';
-	return list + length + (list[length] == ',');
+	snprintf(list + length, INV_REPORT_WORDS - length, "%s%s", length ? "," : "", word);
 }
 
 /* Moves the word of `metrics` that takes longest alone to the end of `left_out`. */
 static invar_status drop_longest(const estimate *e, double points, char *metrics,
                                  char *left_out)
 {
-	char rest[INV_REPORT_WORDS] = "", word[INV_REPORT_WORDS],
-		 longest[INV_REPORT_WORDS] = "";
+	char rest[INV_REPORT_WORDS] = "", word[INV_WORD], longest[INV_WORD] = "";
 	double most = -1, seconds;
-	invar_status st;
 
-	for (const char *at = metrics; *at;) {
-		at = take_word(at, word);
-		if ((st = find_seconds(e, word, points, &seconds)) != INVAR_OK)
-			return st;
+	for (const char *at = metrics; inv_next_word(&at, ',', word);) {
+		INV_TRY(find_seconds(e, word, points, &seconds));
 		if (seconds > most) {
 			most = seconds;
 			strcpy(longest, word);
 		}
 	}
-	for (const char *at = metrics; *at;) {
-		at = take_word(at, word);
+	for (const char *at = metrics; inv_next_word(&at, ',', word);)
 		if (strcmp(word, longest) != 0)
 			add_word(rest, word);
-	}
 	add_word(left_out, longest);
 	strcpy(metrics, rest);
 	return INVAR_OK;
@@ -161,26 +140,19 @@ invar_status inv_report_afford(inv_session *s, const invar_bank *bank, const cha
 {
 	estimate e = {.s = s, .split = split};
 	double fewest, most, seconds;
-	invar_status st;
 
 	*left_out = '\0';
 	*points = 0;
-	if ((st = find_sizes(&e, bank, adapters, count)) != INVAR_OK)
-		return st;
-	if ((st = find_seconds(&e, metrics, 0, &seconds)) != INVAR_OK)
-		return st;
+	INV_TRY(find_sizes(&e, bank, adapters, count));
+	INV_TRY(find_seconds(&e, metrics, 0, &seconds));
 	if (seconds <= max_seconds)
 		return INVAR_OK;
-
 	fewest = fmin(fewest_points, (double)e.sizes.rows);
-	if ((st = find_seconds(&e, metrics, fewest, &seconds)) != INVAR_OK)
-		return st;
+	INV_TRY(find_seconds(&e, metrics, fewest, &seconds));
 	while (seconds > max_seconds && *metrics) {
-		if ((st = drop_longest(&e, fewest, metrics, left_out)) != INVAR_OK)
-			return st;
+		INV_TRY(drop_longest(&e, fewest, metrics, left_out));
 		if (*metrics)
-			if ((st = find_seconds(&e, metrics, fewest, &seconds)) != INVAR_OK)
-				return st;
+			INV_TRY(find_seconds(&e, metrics, fewest, &seconds));
 	}
 	if (!*metrics)
 		return INVAR_OK;
@@ -189,8 +161,7 @@ invar_status inv_report_afford(inv_session *s, const invar_bank *bank, const cha
 	for (most = (double)e.sizes.rows; most - fewest > 1;) {
 		double middle = floor((fewest + most) / 2);
 
-		if ((st = find_seconds(&e, metrics, middle, &seconds)) != INVAR_OK)
-			return st;
+		INV_TRY(find_seconds(&e, metrics, middle, &seconds));
 		*(seconds <= max_seconds ? &fewest : &most) = middle;
 	}
 	*points = fewest;

@@ -15,6 +15,7 @@
 
 #include "bank/bank.h"
 #include "base/file.h"
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/report_cost.h"
 #include "cli/report_pictures.h"
@@ -157,29 +158,14 @@ static invar_status make_options(const reporter *p, const char *metrics, double 
 	return invar_options_set_number(*out, "points", points);
 }
 
-static bool has_word(const char *list, const char *word)
+/* Adds words of `more` that list does not have. */
+static void unite(char list[WORDS], const char *more)
 {
-	size_t length = strlen(word);
+	char word[INV_WORD];
 
-	for (const char *at = list; (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	return false;
-}
-
-/* Adds words of `more` that list does not have; list has WORDS bytes. */
-static void unite(char *list, const char *more)
-{
-	char word[WORDS];
-
-	while (*more) {
-		size_t length = strcspn(more, ",");
-
-		snprintf(word, sizeof word, "%.*s", (int)length, more);
-		if (*word && !has_word(list, word) && strlen(list) + length + 2 < WORDS)
+	while (inv_next_word(&more, ',', word))
+		if (!inv_has_word(list, ',', word) && strlen(list) + strlen(word) + 2 < WORDS)
 			sprintf(list + strlen(list), "%s%s", *list ? "," : "", word);
-		more += length + (more[length] == ',');
-	}
 }
 
 /* What any of the runs on the bank lacks, "" if nothing. */

@@ -70,74 +70,54 @@ static void put_line(FILE *f, const table_form *form, const char *text)
 	free(line);
 }
 
+/* The heading of the table of a bank, in the words of a format. */
 static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
                         const invar_results *r)
 {
-	bool markdown = strcmp(form->format, "markdown") == 0;
+	const char *format = form->format;
+	bool markdown = strcmp(format, "markdown") == 0, latex = strcmp(format, "latex") == 0;
 
-	if (strcmp(form->format, "csv") == 0) {
-		put_line(f, form, b->title);
+	fputs(latex ? "% " : markdown ? "## " : "", f);
+	put_line(f, form, b->title);
+	if (strcmp(format, "csv") == 0) {
 		fputs("\r\n", f);
-	} else if (strcmp(form->format, "latex") == 0) {
-		fputs("% ", f);
-		put_line(f, form, b->title);
-		fputs(": ", f);
-		put_points(f, r);
-		fputc('\n', f);
-	} else {
-		fputs(markdown ? "## " : "", f);
-		put_line(f, form, b->title);
-		fputs(markdown ? "\n\n" : "\n", f);
-		put_points(f, r);
-		fputs("\n\n", f);
+		return;
 	}
+	fputs(latex ? ": " : markdown ? "\n\n" : "\n", f);
+	put_points(f, r);
+	fputs(latex ? "\n" : "\n\n", f);
 }
 
 /* ---- Formats for people -----------------------------------------------------------------
  */
 
-static invar_status put_table(const writing *w, FILE *f, size_t i)
-{
-	inv_session *s = w->session;
-	invar_results *r;
-	inv_table *t;
-	invar_status st = invar_results_open(s->ctx, w->job->table[i], &r);
-	bool written;
-
-	if (st != INVAR_OK)
-		return st;
-	if (i)
-		fputs(strcmp(w->form->format, "csv") == 0 ? "\r\n" : "\n", f);
-	put_heading(f, w->form, w->job->table_bank[i], r);
-	t = inv_results_table(r);
-	written = t && inv_table_write(t, w->form->format, f);
-	inv_table_free(t);
-	invar_results_free(r);
-	return written ? INVAR_OK : inv_no_memory();
-}
-
-static void put_title(const writing *w, FILE *f)
-{
-	const char *name = w->job->study->name;
-
-	if (strcmp(w->form->format, "text") == 0) {
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	} else if (strcmp(w->form->format, "markdown") == 0) {
-		fputs("# ", f);
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	}
-}
-
 static invar_status put_tables(const writing *w, FILE *f)
 {
-	invar_status st = INVAR_OK;
+	const char *format = w->form->format;
+	bool markdown = strcmp(format, "markdown") == 0;
 
-	put_title(w, f);
-	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++)
-		st = put_table(w, f, i);
-	return st;
+	if (markdown || strcmp(format, "text") == 0) {
+		fputs(markdown ? "# " : "", f);
+		put_line(f, w->form, w->job->study->name);
+		fputs("\n\n", f);
+	}
+	for (size_t i = 0; i < w->job->tables; i++) {
+		invar_results *r;
+		inv_table *t;
+		bool written;
+
+		INV_TRY(invar_results_open(w->session->ctx, w->job->table[i], &r));
+		if (i)
+			fputs(strcmp(format, "csv") == 0 ? "\r\n" : "\n", f);
+		put_heading(f, w->form, w->job->table_bank[i], r);
+		t = inv_results_table(r);
+		written = t && inv_table_write(t, format, f);
+		inv_table_free(t);
+		invar_results_free(r);
+		if (!written)
+			return inv_no_memory();
+	}
+	return INVAR_OK;
 }
 
 /* ---- JSON
@@ -180,43 +160,27 @@ static invar_status write_form(void *user)
 	return st;
 }
 
-/* The tables of banks, ended by NULL; gives only the array. */
-static const char **table_paths(const inv_study_job *j)
-{
-	const char **all = calloc(j->tables + 1, sizeof *all);
-
-	for (size_t i = 0; all && i < j->tables; i++)
-		all[i] = j->table[i];
-	return all;
-}
-
-static invar_status add_form(inv_session *s, inv_study_job *j, const table_form *form,
-                             const char *const *inputs)
-{
-	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
-	bool done;
-	invar_status st = w.path ? inv_study_add(j,
-	                                         &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                                          .user = &w,
-	                                                          .name = form->file,
-	                                                          .inputs = inputs,
-	                                                          .options = j->study->name,
-	                                                          .output = w.path,
-	                                                          .run = write_form},
-	                                         &done)
-	                         : inv_no_memory();
-
-	free(w.path);
-	return st;
-}
-
 invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 {
-	const char **inputs = table_paths(j);
+	const char **inputs = calloc(j->tables + 1, sizeof *inputs); /* ended by NULL */
 	invar_status st = inputs ? INVAR_OK : inv_no_memory();
 
-	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++)
-		st = add_form(s, j, &forms[i], inputs);
+	for (size_t i = 0; inputs && i < j->tables; i++)
+		inputs[i] = j->table[i];
+	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++) {
+		writing w = {s, j, &forms[i], inv_path(j->study->folder, forms[i].file)};
+		const inv_own_stage stage = {.size = sizeof stage,
+		                             .user = &w,
+		                             .name = forms[i].file,
+		                             .inputs = inputs,
+		                             .options = j->study->name,
+		                             .output = w.path,
+		                             .run = write_form};
+		bool done;
+
+		st = w.path ? inv_study_add(j, &stage, &done) : inv_no_memory();
+		free(w.path);
+	}
 	free((void *)(uintptr_t)inputs);
 	return st;
 }

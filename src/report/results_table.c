@@ -104,33 +104,22 @@ typedef void piece_fn(char text[PIECE], const invar_metric *m, const invar_value
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
-static bool has_value(const row *line, size_t column)
-{
-	for (size_t i = 0; i < line->count; i++)
-		if (value_at(line, i, column))
-			return true;
-	return false;
-}
-
 static void write_cell(inv_table *t, const row *line, size_t column, piece_fn *spell)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *f;
+	char *text = NULL, piece[PIECE];
+	size_t bytes, values = 0;
+	FILE *f = open_memstream(&text, &bytes);
 
-	if (!has_value(line, column) || !(f = open_memstream(&text, &bytes))) {
-		inv_table_cell(t, "–");
-		return;
-	}
-	for (size_t i = 0; i < line->count; i++) {
-		char piece[PIECE];
+	for (size_t i = 0; f && i < line->count; i++) {
+		const invar_value *v = value_at(line, i, column);
 
-		spell(piece, invar_results_metric(line->results, line->first + i),
-		      value_at(line, i, column));
+		values += v != NULL;
+		spell(piece, invar_results_metric(line->results, line->first + i), v);
 		fprintf(f, "%s%s", i ? " | " : "", piece);
 	}
-	fclose(f);
-	inv_table_cell(t, "%s", text ? text : "–");
+	if (f)
+		fclose(f);
+	inv_table_cell(t, "%s", text && values ? text : "–");
 	free(text);
 }
 
@@ -268,39 +257,17 @@ static void write_group(inv_table *t, const row *line)
 	}
 }
 
-/* ---- Notes about intervals ------------------------------------------------------- */
-
-static void note_intervals(inv_table *t, const invar_results *r)
-{
-	const row all = {r, 0, invar_results_metrics(r)};
-	json_t *reasons = json_object(), *unused;
-	const char *reason;
-
-	for (size_t m = 0; m < all.count; m++)
-		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_value *v = value_at(&all, m, c);
-
-			if (v && v->no_interval)
-				json_object_set_new(reasons, v->no_interval, json_true());
-			else if (v && is_without_width(v))
-				json_object_set_new(reasons, "no interval (–) where all images agree",
-				                    json_true());
-		}
-	json_object_foreach (reasons, reason, unused)
-		inv_table_note(t, reason);
-	json_decref(reasons);
-}
+/* ---- Notes --------------------------------------------------------------------------- */
 
 /* Of means: how many runs they are over, the same number for most values. */
-static void note_runs(inv_table *t, const invar_results *r)
+static void note_runs(inv_table *t, const row *all)
 {
-	const row all = {r, 0, invar_results_metrics(r)};
 	uint64_t least = UINT64_MAX, most = 0;
-	char note[160];
+	char note[160], range[48] = "";
 
-	for (size_t m = 0; m < all.count; m++)
-		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_value *v = value_at(&all, m, c);
+	for (size_t m = 0; m < all->count; m++)
+		for (size_t c = 0; c < invar_results_columns(all->results); c++) {
+			const invar_value *v = value_at(all, m, c);
 
 			if (v && v->runs) {
 				least = v->runs < least ? v->runs : least;
@@ -309,44 +276,48 @@ static void note_runs(inv_table *t, const invar_results *r)
 		}
 	if (!most)
 		return;
-	if (least == most)
-		snprintf(note, sizeof note, "means over %llu runs; ± is their standard deviation",
-		         (unsigned long long)most);
-	else
-		snprintf(note, sizeof note,
-		         "means over %llu to %llu runs; ± is their standard deviation",
-		         (unsigned long long)least, (unsigned long long)most);
+	if (least != most)
+		snprintf(range, sizeof range, "%llu to ", (unsigned long long)least);
+	snprintf(note, sizeof note, "means over %s%llu runs; ± is their standard deviation",
+	         range, (unsigned long long)most);
 	inv_table_note(t, note);
 }
 
-/* ---- Notes about what was skipped ------------------------------------------------ */
-
-/* {reason: ["LC", "kNN of run", …]}, in the order in which reasons appear. */
-static void add_reason(json_t *reasons, const char *reason, json_t *who)
+/* Why intervals are missing, each reason once. */
+static void note_intervals(inv_table *t, const row *all)
 {
-	json_t *list = json_object_get(reasons, reason);
+	json_t *reasons = json_object(), *unused;
+	const char *reason;
 
-	if (!list) {
-		list = json_array();
-		json_object_set_new(reasons, reason, list);
-	}
-	json_array_append_new(list, who);
+	for (size_t m = 0; m < all->count; m++)
+		for (size_t c = 0; c < invar_results_columns(all->results); c++) {
+			const invar_value *v = value_at(all, m, c);
+
+			if (v && (v->no_interval || is_without_width(v)))
+				json_object_set_new(reasons,
+				                    v->no_interval
+				                        ? v->no_interval
+				                        : "no interval (–) where all images agree",
+				                    json_true());
+		}
+	json_object_foreach (reasons, reason, unused)
+		inv_table_note(t, reason);
+	json_decref(reasons);
 }
 
-static bool is_measured(const invar_results *r, const char *measurement, size_t column)
+static bool is_measured(const row *all, const char *measurement, size_t column)
 {
-	const row all = {r, 0, invar_results_metrics(r)};
-
-	for (size_t m = 0; m < all.count; m++)
-		if (strcmp(invar_results_metric(r, m)->measurement, measurement) == 0 &&
-		    value_at(&all, m, column))
+	for (size_t m = 0; m < all->count; m++)
+		if (strcmp(invar_results_metric(all->results, m)->measurement, measurement) == 0 &&
+		    value_at(all, m, column))
 			return true;
 	return false;
 }
 
 /* Why no column has it, if the reason is the same for all columns; or NULL. */
-static const char *common_reason(const invar_results *r, const char *measurement)
+static const char *common_reason(const row *all, const char *measurement)
 {
+	const invar_results *r = all->results;
 	const char *common = inv_results_skipped(r, measurement, NULL);
 
 	for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
@@ -354,63 +325,60 @@ static const char *common_reason(const invar_results *r, const char *measurement
 	for (size_t c = 0; c < invar_results_columns(r) && common; c++) {
 		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
 
-		if (is_measured(r, measurement, c) || (reason && strcmp(common, reason) != 0))
+		if (is_measured(all, measurement, c) || (reason && strcmp(common, reason) != 0))
 			return NULL;
 	}
 	return common;
 }
 
-static void collect_reasons(const invar_results *r, const char *measurement,
-                            const char *title, json_t *reasons)
+/* {reason: ["LC", "kNN of run", …]}, in the order in which reasons appear. */
+static void add_reason(json_t *reasons, const char *reason, json_t *who)
 {
-	const char *common = common_reason(r, measurement);
-
-	if (common)
-		add_reason(reasons, common, json_string(title));
-	for (size_t c = 0; c < invar_results_columns(r) && !common; c++) {
-		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
-
-		if (reason)
-			add_reason(reasons, reason,
-			           json_sprintf("%s of %s", title, invar_results_column(r, c)->title));
-	}
+	if (!json_object_get(reasons, reason))
+		json_object_set_new(reasons, reason, json_array());
+	json_array_append_new(json_object_get(reasons, reason), who);
 }
 
 /* "LC, NC and kNN were not measured: test has no labels.npy" */
-static void note_reason(inv_table *t, const char *reason, const json_t *who)
+static void note_skipped(inv_table *t, const row *all)
 {
-	size_t count = json_array_size(who), bytes;
-	char *text = NULL;
-	FILE *f = open_memstream(&text, &bytes);
-
-	for (size_t i = 0; f && i < count; i++)
-		fprintf(f, "%s%s",
-		        i == 0          ? ""
-		        : i + 1 < count ? ", "
-		                        : " and ",
-		        json_string_value(json_array_get(who, i)));
-	if (f) {
-		fprintf(f, "%s: %s", count == 1 ? " was not measured" : " were not measured",
-		        reason);
-		fclose(f);
-	}
-	inv_table_note(t, text ? text : reason);
-	free(text);
-}
-
-static void note_skipped(inv_table *t, const invar_results *r)
-{
+	const invar_results *r = all->results;
 	json_t *reasons = json_object(), *who;
 	const char *reason, *id, *title;
 
-	for (size_t i = 0; (id = inv_results_measurement(r, i, &title)); i++)
-		collect_reasons(r, id, title, reasons);
-	json_object_foreach (reasons, reason, who)
-		note_reason(t, reason, who);
+	for (size_t i = 0; (id = inv_results_measurement(r, i, &title)); i++) {
+		const char *common = common_reason(all, id);
+
+		if (common)
+			add_reason(reasons, common, json_string(title));
+		for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
+			if ((reason = inv_results_skipped(r, id, column_id(r, c))))
+				add_reason(
+					reasons, reason,
+					json_sprintf("%s of %s", title, invar_results_column(r, c)->title));
+	}
+	json_object_foreach (reasons, reason, who) {
+		size_t count = json_array_size(who), bytes;
+		char *text = NULL;
+		FILE *f = open_memstream(&text, &bytes);
+
+		for (size_t i = 0; f && i < count; i++)
+			fprintf(f, "%s%s",
+			        i == 0          ? ""
+			        : i + 1 < count ? ", "
+			                        : " and ",
+			        json_string_value(json_array_get(who, i)));
+		if (f) {
+			fprintf(f, " %s not measured: %s", count == 1 ? "was" : "were", reason);
+			fclose(f);
+		}
+		inv_table_note(t, text ? text : reason);
+		free(text);
+	}
 	json_decref(reasons);
 }
 
-/* ---- The whole ---------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------- */
 
 /* A table with its heading; NULL: no memory. */
 static inv_table *begin_table(const invar_results *r)
@@ -442,6 +410,7 @@ static bool next_row(const invar_results *r, size_t *first, row *out)
 
 static inv_table *make_table(const invar_results *r, bool intervals)
 {
+	const row all = {r, 0, invar_results_metrics(r)};
 	inv_table *t = begin_table(r);
 	const char *note;
 	row line;
@@ -450,12 +419,12 @@ static inv_table *make_table(const invar_results *r, bool intervals)
 		return NULL;
 	for (size_t m = 0; next_row(r, &m, &line); m += line.count)
 		write_rows(t, &line, intervals);
-	note_runs(t, r);
+	note_runs(t, &all);
 	if (intervals)
-		note_intervals(t, r);
+		note_intervals(t, &all);
 	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
 		inv_table_note(t, note);
-	note_skipped(t, r);
+	note_skipped(t, &all);
 	return t;
 }
 
