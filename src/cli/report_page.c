@@ -309,12 +309,8 @@ static size_t count_values(const invar_results *r)
 	size_t count = 0;
 
 	for (size_t m = 0; m < invar_results_metrics(r); m++)
-		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_value *v = invar_results_value(r, invar_results_metric(r, m)->id,
-			                                           invar_results_column(r, c)->id);
-
-			count += v && !v->reason;
-		}
+		for (size_t c = 0; c < invar_results_columns(r); c++)
+			count += inv_results_at(r, m, c) != NULL;
 	return count;
 }
 

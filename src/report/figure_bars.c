@@ -46,32 +46,15 @@ static bool is_named(const invar_metric *m, const char *part)
 	return m && m->part && strcmp(m->part, part) == 0;
 }
 
-static bool shares_row(const invar_metric *a, const invar_metric *b)
-{
-	return b && strcmp(a->row, b->row) == 0 && strcmp(a->measurement, b->measurement) == 0;
-}
-
-static bool is_measured(const invar_results *r, const invar_metric *m)
-{
-	for (size_t c = 0; c < invar_results_columns(r); c++) {
-		const invar_value *v =
-			invar_results_value(r, m->id, invar_results_column(r, c)->id);
-
-		if (v && !v->reason)
-			return true;
-	}
-	return false;
-}
-
 /* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
  */
 static size_t group_at(const invar_results *r, size_t first)
 {
 	const invar_metric *m = invar_results_metric(r, first);
 
-	if (m->unit != INVAR_UNIT_SHARE || m->detail || !is_measured(r, m))
+	if (m->unit != INVAR_UNIT_SHARE || m->detail || !inv_results_has_any(r, first))
 		return 0;
-	return shares_row(m, invar_results_metric(r, first + 1)) ? 2 : 1;
+	return inv_results_row_size(r, first) > 1 ? 2 : 1;
 }
 
 /* The figure that metric `first` begins a group of. */
@@ -155,11 +138,9 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 
 static const invar_value *value_of(const chart *c, size_t metric, size_t column)
 {
-	const invar_value *v =
-		invar_results_value(c->results, invar_results_metric(c->results, metric)->id,
-	                        invar_results_column(c->results, column)->id);
+	const invar_value *v = inv_results_at(c->results, metric, column);
 
-	return v && !v->reason && isfinite(v->value) ? v : NULL;
+	return v && isfinite(v->value) ? v : NULL;
 }
 
 static double place_of(const chart *c, double value)

@@ -12,6 +12,7 @@
 #include "report/figure.h"
 #include "report/html.h"
 #include "report/results_table.h"
+#include "run/results.h"
 
 enum { MAX_CLASSES = 60 };
 
@@ -32,8 +33,8 @@ static void put_numbers(inv_html *h)
 typedef struct family {
 	const invar_results *r;
 	const char *id;
-	size_t prefix; /* bytes of id that its members share */
-	const invar_metric **member;
+	size_t prefix;  /* bytes of id that its members share */
+	size_t *member; /* [count]: places of metrics, the weakest first */
 	size_t count;
 } family;
 
@@ -45,46 +46,44 @@ static size_t prefix_of(const invar_metric *m)
 	return name ? (size_t)(name - m->id) : 0;
 }
 
-/* The value of the last column that has one, which is that of an adapter; NaN: none. */
-static double last_value(const invar_results *r, const invar_metric *m)
+static bool is_member(const family *f, size_t metric)
 {
-	for (size_t c = invar_results_columns(r); c-- > 0;) {
-		const invar_value *v = inv_html_value(r, m->id, invar_results_column(r, c)->id);
+	const invar_metric *m = invar_results_metric(f->r, metric);
 
-		if (v)
-			return v->value;
-	}
-	return NAN;
-}
-
-static bool is_member(const family *f, const invar_metric *m)
-{
 	return prefix_of(m) == f->prefix && strncmp(m->id, f->id, f->prefix) == 0 &&
-	       !isnan(last_value(f->r, m));
+	       inv_results_has_any(f->r, metric);
 }
 
-/* The weakest first. */
-static void add_member(family *f, const invar_metric *m)
+/* The value of the last column that has one, which is that of an adapter. */
+static double last_value(const invar_results *r, size_t metric)
 {
-	double value = last_value(f->r, m);
+	const invar_value *v = NULL;
+
+	for (size_t c = invar_results_columns(r); c-- > 0 && !v;)
+		v = inv_results_at(r, metric, c);
+	return v ? v->value : NAN;
+}
+
+static void add_member(family *f, size_t metric)
+{
+	double value = last_value(f->r, metric);
 	size_t at = f->count++;
 
 	for (; at > 0 && last_value(f->r, f->member[at - 1]) > value; at--)
 		f->member[at] = f->member[at - 1];
-	f->member[at] = m;
+	f->member[at] = metric;
 }
 
 /* Dots of all columns on a line, with a bar from the least to the greatest; gives. */
-static char *draw_dots(const family *f, const invar_metric *m)
+static char *draw_dots(const invar_results *r, size_t metric)
 {
 	double low = 1, high = 0;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		const invar_value *v =
-			inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		const invar_value *v = inv_results_at(r, metric, c);
 
 		low = v && v->value < low ? v->value : low;
 		high = v && v->value > high ? v->value : high;
@@ -95,11 +94,10 @@ static char *draw_dots(const family *f, const invar_metric *m)
 	if (high > low)
 		fprintf(out, "<i class=\"span\" style=\"left:%.1f%%;width:%.1f%%\"></i>", 100 * low,
 		        100 * (high - low));
-	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		const invar_value *v =
-			inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		const invar_value *v = inv_results_at(r, metric, c);
 
-		if (v)
+		if (v && isfinite(v->value))
 			fprintf(out, "<i class=\"dot b%zu\" style=\"left:%.1f%%\"></i>",
 			        c % INV_COLOURS, 100 * v->value);
 	}
@@ -126,15 +124,14 @@ static inv_table *make_table(const family *f)
 		inv_table_markup(t, NULL, dot);
 	}
 	for (size_t i = 0; i < f->count && i < MAX_CLASSES; i++) {
-		const invar_metric *m = f->member[i];
+		const invar_metric *m = invar_results_metric(f->r, f->member[i]);
 
 		inv_table_cell(t, "%s", m->id + f->prefix);
 		inv_table_look(t, INV_LOOK_NAME, NULL);
 		inv_table_cell(t, "%s", "");
-		inv_table_markup(t, "track", draw_dots(f, m));
+		inv_table_markup(t, "track", draw_dots(f->r, f->member[i]));
 		for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-			const invar_value *v =
-				inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+			const invar_value *v = inv_results_at(f->r, f->member[i], c);
 
 			inv_table_cell(t, "%s", inv_spell_number(text, m, v ? v->value : NAN));
 		}
@@ -145,13 +142,13 @@ static inv_table *make_table(const family *f)
 /* Its title is that of a row without the name of the class. */
 static void put_family(const inv_html *h, const family *f)
 {
-	const char *row = f->member[0]->row;
-	size_t length = strlen(row), tail = strlen(f->member[0]->id + f->prefix);
+	const invar_metric *m = invar_results_metric(f->r, f->member[0]);
+	size_t length = strlen(m->row), tail = strlen(m->id + f->prefix);
 	char title[200];
 
 	if (length > tail + 2)
 		length -= tail + 2;
-	snprintf(title, sizeof title, "%.*s", (int)(length < 190 ? length : 190), row);
+	snprintf(title, sizeof title, "%.*s", (int)(length < 190 ? length : 190), m->row);
 	inv_html_put(h, "<div><h3>%.60s, copies recognised, %%</h3>\n", title);
 	inv_html_table(h, make_table(f), "dots");
 	if (f->count > MAX_CLASSES)
@@ -165,25 +162,24 @@ static void put_family(const inv_html *h, const family *f)
 static void put_classes(inv_html *h)
 {
 	size_t all = invar_results_metrics(h->r), families = 0;
-	const invar_metric **member = calloc(all + 1, sizeof *member);
+	size_t *member = calloc(all + 1, sizeof *member);
 
 	for (size_t i = 0; member && i < all; i++) {
 		const invar_metric *m = invar_results_metric(h->r, i);
 		family f = {h->r, m->id, prefix_of(m), member, 0};
-		bool is_first = f.prefix && is_member(&f, m);
+		bool is_first = f.prefix && is_member(&f, i);
 
 		for (size_t k = 0; k < i && is_first; k++)
-			is_first = !is_member(&f, invar_results_metric(h->r, k));
-		if (!is_first)
-			continue;
-		for (size_t k = i; k < all; k++)
-			if (is_member(&f, invar_results_metric(h->r, k)))
-				add_member(&f, invar_results_metric(h->r, k));
-		if (!families++)
+			is_first = !is_member(&f, k);
+		for (size_t k = i; k < all && is_first; k++)
+			if (is_member(&f, k))
+				add_member(&f, k);
+		if (is_first && !families++)
 			fputs("<p>Augmented images of each class, weakest first. Grey is the encoder "
 			      "alone.</p>\n<div class=\"pair\">\n",
 			      h->out);
-		put_family(h, &f);
+		if (is_first)
+			put_family(h, &f);
 	}
 	if (families)
 		fputs("</div>\n", h->out);

@@ -33,11 +33,7 @@ static const char *column_id(const invar_results *r, size_t column)
 /* The value of part i of a row; NULL if there is none, or only a reason. */
 static const invar_value *value_at(const row *line, size_t i, size_t column)
 {
-	const invar_metric *m = invar_results_metric(line->results, line->first + i);
-	const invar_value *v =
-		invar_results_value(line->results, m->id, column_id(line->results, column));
-
-	return v && !v->reason ? v : NULL;
+	return inv_results_at(line->results, line->first + i, column);
 }
 
 /* ---- Pieces of cells ----------------------------------------------------------------- */
@@ -130,12 +126,6 @@ static void write_row(inv_table *t, const row *line, const char *title, piece_fn
 		write_cell(t, line, c, spell);
 }
 
-static bool is_any(const invar_value *v)
-{
-	(void)v;
-	return true;
-}
-
 /* Is there an interval, or a reason why one is missing? */
 static bool has_interval(const invar_value *v)
 {
@@ -171,18 +161,6 @@ static void write_rows(inv_table *t, const row *line, bool intervals)
 		write_row(t, line, "  ±", spell_deviation);
 	if (intervals && has(line, has_interval))
 		write_row(t, line, "  95 %", spell_interval);
-}
-
-/* How many metrics from `first` on share its row. */
-static size_t count_parts(const invar_results *r, size_t first)
-{
-	const invar_metric *m = invar_results_metric(r, first), *next;
-	size_t count = 1;
-
-	while ((next = invar_results_metric(r, first + count)) &&
-	       strcmp(next->row, m->row) == 0 && strcmp(next->measurement, m->measurement) == 0)
-		count++;
-	return count;
 }
 
 /* ---- Lines of a page ----------------------------------------------------------------- */
@@ -249,10 +227,8 @@ static void write_group(inv_table *t, const row *line)
 	for (size_t c = 0; c < invar_results_columns(r); c++)
 		inv_table_cell(t, "%s", "");
 	for (size_t i = line->first; i < line->first + line->count; i++) {
-		const row one = {r, i, 1};
-
 		m = invar_results_metric(r, i);
-		if (has(&one, is_any))
+		if (inv_results_has_any(r, i))
 			write_line(t, r, i, m->part ? m->part : m->id, 0);
 	}
 }
@@ -401,9 +377,10 @@ static inv_table *begin_table(const invar_results *r)
 static bool next_row(const invar_results *r, size_t *first, row *out)
 {
 	for (; *first < invar_results_metrics(r); *first += out->count) {
-		*out = (row){r, *first, count_parts(r, *first)};
-		if (!invar_results_metric(r, *first)->detail && has(out, is_any))
-			return true;
+		*out = (row){r, *first, inv_results_row_size(r, *first)};
+		for (size_t i = 0; i < out->count && !invar_results_metric(r, *first)->detail; i++)
+			if (inv_results_has_any(r, *first + i))
+				return true;
 	}
 	return false;
 }
@@ -460,9 +437,8 @@ inv_table *inv_results_lines_of(const invar_results *r, const char *const *metri
 	for (; t && *metric; metric++)
 		for (size_t i = 0; i < invar_results_metrics(r); i++) {
 			const invar_metric *m = invar_results_metric(r, i);
-			const row line = {r, i, 1};
 
-			if (strcmp(m->id, *metric) != 0 || !has(&line, is_any))
+			if (strcmp(m->id, *metric) != 0 || !inv_results_has_any(r, i))
 				continue;
 			snprintf(title, sizeof title, "%.100s%s%.60s%s", m->row, m->part ? ", " : "",
 			         m->part ? m->part : "", m->unit == INVAR_UNIT_SHARE ? ", %" : "");

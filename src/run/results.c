@@ -500,15 +500,46 @@ const invar_metric *invar_results_metric(const invar_results *r, size_t i)
 	return i < r->row_count ? &r->row[i].metric : NULL;
 }
 
+static const invar_value *find_value(const inv_results_row *row, const char *column)
+{
+	for (const inv_cell *cell = row->cells; cell; cell = cell->next)
+		if (strcmp(cell->column, column) == 0)
+			return &cell->value;
+	return NULL;
+}
+
 const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                        const char *column)
 {
 	const inv_results_row *row = find_row(r, metric);
 
-	for (const inv_cell *cell = row ? row->cells : NULL; cell; cell = cell->next)
-		if (strcmp(cell->column, column) == 0)
-			return &cell->value;
-	return NULL;
+	return row ? find_value(row, column) : NULL;
+}
+
+const invar_value *inv_results_at(const invar_results *r, size_t metric, size_t column)
+{
+	const invar_value *v = find_value(&r->row[metric], r->column[column].id);
+
+	return v && !v->reason ? v : NULL;
+}
+
+bool inv_results_has_any(const invar_results *r, size_t metric)
+{
+	for (size_t c = 0; c < r->column_count; c++)
+		if (inv_results_at(r, metric, c))
+			return true;
+	return false;
+}
+
+size_t inv_results_row_size(const invar_results *r, size_t first)
+{
+	const invar_metric *m = &r->row[first].metric, *next;
+	size_t count = 1;
+
+	while ((next = invar_results_metric(r, first + count)) &&
+	       strcmp(next->row, m->row) == 0 && strcmp(next->measurement, m->measurement) == 0)
+		count++;
+	return count;
 }
 
 const char *inv_results_measurement(const invar_results *r, size_t i, const char **title)

@@ -161,6 +161,11 @@ invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_
                               size_t i, invar_results **out);
 /* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
 const char *inv_results_measurement(const invar_results *r, size_t i, const char **title);
+/* By places instead of ids: the value of a metric, NULL if there is none or only a reason. */
+const invar_value *inv_results_at(const invar_results *r, size_t metric, size_t column);
+bool inv_results_has_any(const invar_results *r, size_t metric); /* of any column */
+/* How many metrics from `first` on stand side by side in one row of a table. */
+size_t inv_results_row_size(const invar_results *r, size_t first);
 /* Descriptions, NULL past the last; and the data of a column, NULL if it has none. */
 const inv_series *inv_results_series(const invar_results *r, size_t i);
 const inv_curve *inv_results_curve(const invar_results *r, const char *series,
