@@ -111,24 +111,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->image > y->image) - (x->image < y->image);
 }
 
-/* Of equal names the first is found. */
-static uint64_t find_name(const named *all, uint64_t count, const named *wanted)
-{
-	uint64_t low = 0, high = count;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (compare_names(&all[middle], wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && compare_names(&all[low], wanted) == 0 ? all[low].image
-	                                                            : UINT64_MAX;
-}
-
-/* Looks up what is not found yet, by whole names or by stems. */
+/* Looks up what is not found yet, by whole names or by stems; of equal names the first. */
 static void match_names(inv_picture_index *x, uint64_t rows, char *const *names, named *all,
                         bool stems)
 {
@@ -144,9 +127,20 @@ static void match_names(inv_picture_index *x, uint64_t rows, char *const *names,
 	for (uint64_t i = 0; i < rows; i++) {
 		const named wanted = {names[i], stems ? stem_length(names[i]) : strlen(names[i]),
 		                      0};
+		uint64_t low = 0, high = known;
 
-		if (x->image[i] == UINT64_MAX)
-			x->image[i] = find_name(all, known, &wanted);
+		if (x->image[i] != UINT64_MAX)
+			continue;
+		while (low < high) {
+			uint64_t middle = low + (high - low) / 2;
+
+			if (compare_names(&all[middle], &wanted) < 0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < known && compare_names(&all[low], &wanted) == 0)
+			x->image[i] = all[low].image;
 	}
 }
 
@@ -158,10 +152,8 @@ static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_
 
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = UINT64_MAX;
-	if (st == INVAR_OK) {
-		match_names(x, rows, names, all, false);
-		match_names(x, rows, names, all, true);
-	}
+	for (int stems = 0; stems < 2 && st == INVAR_OK; stems++)
+		match_names(x, rows, names, all, stems);
 	invar_free(names);
 	free(all);
 	return st;

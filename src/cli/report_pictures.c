@@ -44,34 +44,29 @@ typedef struct maker {
 
 /* ---- Smaller ------------------------------------------------------------------------- */
 
-/* The mean of channel c over the area that pixel (x, y) of the smaller picture covers. */
-static uint8_t area_mean(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
-                         uint32_t to_h, uint32_t x, uint32_t y, uint32_t c)
-{
-	uint32_t x0 = (uint32_t)((uint64_t)x * width / to_w);
-	uint32_t x1 = (uint32_t)((uint64_t)(x + 1) * width / to_w);
-	uint32_t y0 = (uint32_t)((uint64_t)y * height / to_h);
-	uint32_t y1 = (uint32_t)((uint64_t)(y + 1) * height / to_h);
-	uint64_t sum = 0, count;
-
-	x1 = x1 > x0 ? x1 : x0 + 1;
-	y1 = y1 > y0 ? y1 : y0 + 1;
-	count = (uint64_t)(x1 - x0) * (y1 - y0);
-	for (uint32_t v = y0; v < y1; v++)
-		for (uint32_t u = x0; u < x1; u++)
-			sum += rgb[((size_t)v * width + u) * 3 + c];
-	return (uint8_t)((sum + count / 2) / count);
-}
-
-/* Into out [to_h, stride, 3], of which to_w pixels are filled; also makes larger. */
+/*
+ * Means over the areas that the pixels of the smaller picture cover, into out
+ * [to_h, stride, 3], of which to_w pixels are filled; also makes larger.
+ */
 static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
                    uint32_t to_h, uint8_t *out, size_t stride)
 {
-	for (uint32_t y = 0; y < to_h; y++)
-		for (uint32_t x = 0; x < to_w; x++)
-			for (uint32_t c = 0; c < 3; c++)
-				out[(y * stride + x) * 3 + c] =
-					area_mean(rgb, width, height, to_w, to_h, x, y, c);
+	for (uint32_t i = 0; i < to_w * to_h * 3; i++) {
+		uint32_t c = i % 3, x = i / 3 % to_w, y = i / 3 / to_w;
+		uint32_t x0 = (uint32_t)((uint64_t)x * width / to_w);
+		uint32_t x1 = (uint32_t)((uint64_t)(x + 1) * width / to_w);
+		uint32_t y0 = (uint32_t)((uint64_t)y * height / to_h);
+		uint32_t y1 = (uint32_t)((uint64_t)(y + 1) * height / to_h);
+		uint64_t sum = 0, count;
+
+		x1 = x1 > x0 ? x1 : x0 + 1;
+		y1 = y1 > y0 ? y1 : y0 + 1;
+		count = (uint64_t)(x1 - x0) * (y1 - y0);
+		for (uint32_t v = y0; v < y1; v++)
+			for (uint32_t u = x0; u < x1; u++)
+				sum += rgb[((size_t)v * width + u) * 3 + c];
+		out[(y * stride + x) * 3 + c] = (uint8_t)((sum + count / 2) / count);
+	}
 }
 
 static invar_status encode_picture(const uint8_t *rgb, uint32_t width, uint32_t height,

@@ -148,15 +148,6 @@ static double place_of(const chart *c, double value)
 	return inv_scale_at(&c->x, value > least_shown ? value : least_shown);
 }
 
-/* Two angles in a bar that goes on. */
-static void put_cut(const chart *c, double x, double y)
-{
-	fprintf(c->svg->out,
-	        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
-	        "stroke-width=\"2.5\"/>\n",
-	        x + 10, y + BAR / 2.0 - 6);
-}
-
 static void put_bar(const chart *c, double value, double y, double height, size_t column,
                     bool pale)
 {
@@ -166,47 +157,37 @@ static void put_bar(const chart *c, double value, double y, double height, size_
 	        fmin(zero, end), y + (BAR - height) / 2, fabs(end - zero), height);
 	inv_figure_bar_look(c->svg, column, pale);
 	fputs("/>\n", c->svg->out);
-	if (value < least_shown)
-		put_cut(c, end, y);
-}
-
-static void put_interval(const chart *c, const invar_value *v, double y)
-{
-	double middle = y + BAR / 2.0;
-
-	if (isfinite(v->low) && v->high > v->low && v->high > least_shown)
+	if (value < least_shown) /* two angles in a bar that goes on */
 		fprintf(c->svg->out,
-		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
-		        "stroke-width=\"1.5\"/>\n",
-		        place_of(c, v->low), middle, place_of(c, v->high), place_of(c, v->low),
-		        middle - 4);
+		        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
+		        "stroke-width=\"2.5\"/>\n",
+		        end + 10, y + BAR / 2.0 - 6);
 }
 
-static void put_numbers(const chart *c, const invar_value *first, const invar_value *last,
-                        double y)
-{
-	char text[48] = "";
-
-	if (first && last && first != last)
-		snprintf(text, sizeof text, "%.1f | %.1f", 100 * first->value, 100 * last->value);
-	else if (last || first)
-		snprintf(text, sizeof text, "%.1f", 100 * (last ? last : first)->value);
-	inv_svg_text(c->svg, c->svg->width - INV_FIGURE_MARGIN, y + BAR - 5, INV_TICK_SIZE,
-	             INV_END, "ink", 0, text);
-}
-
+/* The bars of a column, the interval of the last, and their numbers. */
 static void put_row(const chart *c, size_t first, size_t parts, size_t column, double y)
 {
 	const invar_value *v = value_of(c, first, column);
 	const invar_value *last = parts == 2 ? value_of(c, first + 1, column) : v;
+	double middle = y + BAR / 2.0;
+	char text[48] = "";
 
 	if (v && parts == 2)
 		put_bar(c, v->value, y, BAR, column, true);
 	if (last)
 		put_bar(c, last->value, y, parts == 2 ? BAR * 0.5 : BAR, column, false);
-	if (last)
-		put_interval(c, last, y);
-	put_numbers(c, v, last, y);
+	if (last && isfinite(last->low) && last->high > last->low && last->high > least_shown)
+		fprintf(c->svg->out,
+		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
+		        "stroke-width=\"1.5\"/>\n",
+		        place_of(c, last->low), middle, place_of(c, last->high),
+		        place_of(c, last->low), middle - 4);
+	if (v && last && v != last)
+		snprintf(text, sizeof text, "%.1f | %.1f", 100 * v->value, 100 * last->value);
+	else if (last || v)
+		snprintf(text, sizeof text, "%.1f", 100 * (last ? last : v)->value);
+	inv_svg_text(c->svg, c->svg->width - INV_FIGURE_MARGIN, y + BAR - 5, INV_TICK_SIZE,
+	             INV_END, "ink", 0, text);
 }
 
 /* The bars of one group below y, without columns that it was not measured for. */

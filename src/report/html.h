@@ -11,11 +11,7 @@
 #include "report/page.h"
 #include "report/table.h"
 
-enum {
-	INV_HTML_SECTIONS = 64,
-	INV_NAME = 60, /* characters of a name that are shown, "%.60s" */
-	INV_NUMBER = 64
-};
+enum { INV_HTML_SECTIONS = 64 };
 
 typedef struct inv_html {
 	FILE *out; /* of the section, while it is written */
@@ -51,7 +47,7 @@ void inv_html_section(inv_html *h, const inv_section *s);
  */
 void inv_html_put(const inv_html *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A name from outside, kept apart from the direction of the text around it. */
+/* A name from outside, shortened and kept apart from the direction of the text around it. */
 #define INV_HTML_NAME "<bdi>%.60s</bdi>"
 /* Text with a capital letter; returns out. */
 const char *inv_sentence(const char *text, char out[400]);
