@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/figure.h"
 #include "report/page.h"
 #include "report/table.h"
 
@@ -28,14 +29,18 @@ typedef struct inv_html {
 } inv_html;
 
 /*
- * A section of a page: a heading, and what `put` writes with the calls below. The sections
- * are listed in meson.build, in the order of the page.
+ * A section of a page is a heading and what it names: a paragraph, figures, a table, and
+ * what `put` writes with the calls below. The sections are listed in meson.build, in the
+ * order of the page.
  */
 typedef struct inv_section {
 	const char *id, *title;
+	const char *text;         /* a paragraph below the title, as HTML; or NULL */
 	bool once;                /* about the runs, not about each document */
-	void (*put)(inv_html *h); /* writes nothing if there is nothing to show, */
-	const char *what, *why;   /* and the page says so in the end; or NULL */
+	inv_figure_place figures; /* those that say that they belong here */
+	inv_table *(*table)(const invar_results *r);
+	void (*put)(inv_html *h);
+	const char *what, *why; /* if all of this is nothing, the page says so; or NULL */
 } inv_section;
 
 /* Writes it and adds it to the list at the top of the page. */
@@ -47,11 +52,14 @@ void inv_html_section(inv_html *h, const inv_section *s);
  */
 void inv_html_put(const inv_html *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A name from outside, shortened and kept apart from the direction of the text around it. */
+/* A name from outside, shortened and kept apart from the direction of the text around it.
+ */
 #define INV_HTML_NAME "<bdi>%.60s</bdi>"
 /* Text with a capital letter; returns out. */
 const char *inv_sentence(const char *text, char out[400]);
 
+/* The figures of a document that belong to a section. */
+void inv_html_figures(inv_html *h, inv_figure_place place);
 /* Takes the table, which may be NULL; its class is in page.css. */
 void inv_html_table(const inv_html *h, inv_table *t, const char *class);
 

@@ -33,7 +33,12 @@ void inv_html_section(inv_html *h, const inv_section *s)
 	if (!section)
 		return;
 	h->out = section;
-	s->put(h);
+	if (s->figures)
+		inv_html_figures(h, s->figures);
+	if (s->table)
+		inv_html_table(h, s->table(h->r), "results");
+	if (s->put)
+		s->put(h);
 	fclose(section);
 	h->out = page;
 	if (!size && s->what)
@@ -45,6 +50,8 @@ void inv_html_section(inv_html *h, const inv_section *s)
 			h->section[h->sections++].title = s->title;
 		}
 		inv_html_put(h, "<section id=\"%s\">\n<h2>%.60s</h2>\n", id, s->title);
+		if (s->text)
+			fprintf(h->out, "<p>%s</p>\n", s->text);
 		fwrite(text, 1, size, h->out);
 		fputs("</section>\n", h->out);
 	}
@@ -197,8 +204,10 @@ static void set_document(inv_html *h, size_t i)
 
 static void put_body(inv_html *h)
 {
-	static const inv_section other = {"bank", "Another bank", .put = put_other_bank};
-	static const inv_section left_out = {"left-out", "Not on this page", .put = put_gaps};
+	static const inv_section other = {
+		.id = "bank", .title = "Another bank", .put = put_other_bank};
+	static const inv_section left_out = {
+		.id = "left-out", .title = "Not on this page", .put = put_gaps};
 
 	if (h->page->part) {
 		inv_page_overview(h);

@@ -73,10 +73,6 @@ static void put_code(const inv_html *h, const inv_page_run *run)
 
 static void put_use(inv_html *h)
 {
-	fputs("<p>The adapter takes the features of the encoder, as they are, and gives codes. "
-	      "It is a safetensors file with the names that <code>torch.nn.Sequential</code> "
-	      "gives.</p>\n",
-	      h->out);
 	for (size_t i = 0; i < h->page->run_count && i < 8; i++) {
 		const inv_page_run *run = &h->page->run[i];
 
@@ -262,7 +258,17 @@ static void put_configuration(inv_html *h)
 		put_measurements(h, h->page->document[i]);
 }
 
-const inv_section inv_section_use = {"use", "How to use the adapter", true, put_use, NULL,
-                                     NULL};
-const inv_section inv_section_configuration = {
-	"configuration", "Configuration and provenance", true, put_configuration, NULL, NULL};
+const inv_section inv_section_use = {
+	.id = "use",
+	.title = "How to use the adapter",
+	.text =
+		"The adapter takes the features of the encoder, as they are, and gives codes. It "
+		"is a safetensors file with the names that <code>torch.nn.Sequential</code> "
+		"gives.",
+	.once = true,
+	.put = put_use};
+
+const inv_section inv_section_configuration = {.id = "configuration",
+                                               .title = "Configuration and provenance",
+                                               .once = true,
+                                               .put = put_configuration};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_figures.c - the figures of a document in a page: their panels side by side, with a
- * legend and a sentence about what was measured. A figure says which section shows it.
+ * page_figures.c - figures in a page: their panels side by side, with a legend and a
+ * sentence about what was measured. A figure says which section shows it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "measure/measurement.h"
-#include "report/figure.h"
 #include "report/html.h"
 #include "run/results.h"
 
@@ -93,7 +92,7 @@ static void put_figure(inv_html *h, const invar_results *r, const inv_figure *f,
 }
 
 /* The sentence about a measurement stands with its first figure. */
-static void put_figures(inv_html *h, inv_figure_place place, const char *text)
+void inv_html_figures(inv_html *h, inv_figure_place place)
 {
 	const char *last = NULL;
 	inv_figure f;
@@ -101,33 +100,11 @@ static void put_figures(inv_html *h, inv_figure_place place, const char *text)
 	for (size_t i = 0; inv_figure_find(h->r, i, &f); i++) {
 		if (f.place != place)
 			continue;
-		if (!last)
-			fprintf(h->out, "<p>%s</p>\n<div class=\"figures\">\n", text);
+		fputs(last ? "" : "<div class=\"figures\">\n", h->out);
 		put_figure(h, h->r, &f, !last || strcmp(f.measurement, last) != 0);
 		last = f.measurement;
 	}
-	if (last)
-		fputs("</div>\n", h->out);
-}
-
-static void put_comparison(inv_html *h)
-{
-	put_figures(h, INV_IN_COMPARISON,
-	            "One bar per column, the encoder alone (F) first; lines are 95&nbsp;% "
-	            "intervals.");
-}
-
-static void put_maps(inv_html *h)
-{
-	put_figures(h, INV_IN_MAPS,
-	            "One panel per column, the encoder alone first. Where an augmentation does "
-	            "not matter, augmented points lie among clean ones of their class.");
-}
-
-static void put_curves(inv_html *h)
-{
-	put_figures(h, INV_IN_CURVES,
-	            "Means over bins of a parameter; bands are 95&nbsp;% intervals.");
+	fputs(last ? "</div>\n" : "", h->out);
 }
 
 static void put_training(inv_html *h)
@@ -148,18 +125,34 @@ static void put_training(inv_html *h)
 }
 
 const inv_section inv_section_comparison = {
-	"comparison",   "Before and after",   false,
-	put_comparison, "bars and distances", "they were not measured"};
-const inv_section inv_section_maps = {"maps",       "Maps of the features",
-                                      false,        put_maps,
-                                      "embeddings", "they were not measured"};
+	.id = "comparison",
+	.title = "Before and after",
+	.text = "One bar per column, the encoder alone (F) first; lines are 95&nbsp;% "
+			"intervals.",
+	.figures = INV_IN_COMPARISON,
+	.what = "bars and distances",
+	.why = "they were not measured"};
+
+const inv_section inv_section_maps = {
+	.id = "maps",
+	.title = "Maps of the features",
+	.text = "One panel per column, the encoder alone first. Where an augmentation does not "
+			"matter, augmented points lie among clean ones of their class.",
+	.figures = INV_IN_MAPS,
+	.what = "embeddings",
+	.why = "they were not measured"};
+
 const inv_section inv_section_curves = {
-	"curves",
-	"Over the augmentation",
-	false,
-	put_curves,
-	"curves over the parameters of the augmentation",
-	"the bank has no parameters, or they were not measured"};
-const inv_section inv_section_training = {"training",    "Training",
-                                          true,          put_training,
-                                          "loss curves", "no run was trained in epochs"};
+	.id = "curves",
+	.title = "Over the augmentation",
+	.text = "Means over bins of a parameter; bands are 95&nbsp;% intervals.",
+	.figures = INV_IN_CURVES,
+	.what = "curves over the parameters of the augmentation",
+	.why = "the bank has no parameters, or they were not measured"};
+
+const inv_section inv_section_training = {.id = "training",
+                                          .title = "Training",
+                                          .once = true,
+                                          .put = put_training,
+                                          .what = "loss curves",
+                                          .why = "no run was trained in epochs"};

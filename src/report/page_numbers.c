@@ -9,23 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/figure.h"
 #include "report/html.h"
 #include "report/results_table.h"
 #include "run/results.h"
 
 enum { MAX_CLASSES = 60 };
-
-static void put_numbers(inv_html *h)
-{
-	inv_table *t = inv_results_lines(h->r);
-
-	if (t)
-		fputs("<p>The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% "
-		      "intervals, where there are any, are small.</p>\n",
-		      h->out);
-	inv_html_table(h, t, "results");
-}
 
 /* ---- Classes ------------------------------------------------------------------------- */
 
@@ -175,9 +163,7 @@ static void put_classes(inv_html *h)
 			if (is_member(&f, k))
 				add_member(&f, k);
 		if (is_first && !families++)
-			fputs("<p>Augmented images of each class, weakest first. Grey is the encoder "
-			      "alone.</p>\n<div class=\"pair\">\n",
-			      h->out);
+			fputs("<div class=\"pair\">\n", h->out);
 		if (is_first)
 			put_family(h, &f);
 	}
@@ -187,11 +173,18 @@ static void put_classes(inv_html *h)
 }
 
 const inv_section inv_section_classes = {
-	"classes",   "Accuracy by class", false,
-	put_classes, "accuracy by class", "it was not measured"};
-const inv_section inv_section_numbers = {"numbers",
-                                         "All numbers",
-                                         false,
-                                         put_numbers,
-                                         "the table of all numbers",
-                                         "nothing was measured"};
+	.id = "classes",
+	.title = "Accuracy by class",
+	.text = "Augmented images of each class, weakest first. Grey is the encoder alone.",
+	.put = put_classes,
+	.what = "accuracy by class",
+	.why = "it was not measured"};
+
+const inv_section inv_section_numbers = {
+	.id = "numbers",
+	.title = "All numbers",
+	.text = "The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
+			"where there are any, are small.",
+	.table = inv_results_lines,
+	.what = "the table of all numbers",
+	.why = "nothing was measured"};

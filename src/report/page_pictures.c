@@ -170,9 +170,14 @@ static void put_worst(inv_html *h)
 		}
 }
 
-const inv_section inv_section_augmentation = {"augmentation", "The augmentation",
-                                              .put = put_augmentation};
-const inv_section inv_section_search = {"search", "What a search finds", .put = put_search};
-const inv_section inv_section_worst = {
-	"worst",   "The worst images", false,
-	put_worst, "the worst images", "they were not measured"};
+const inv_section inv_section_augmentation = {
+	.id = "augmentation", .title = "The augmentation", .put = put_augmentation};
+
+const inv_section inv_section_search = {
+	.id = "search", .title = "What a search finds", .put = put_search};
+
+const inv_section inv_section_worst = {.id = "worst",
+                                       .title = "The worst images",
+                                       .put = put_worst,
+                                       .what = "the worst images",
+                                       .why = "they were not measured"};
