@@ -350,6 +350,33 @@ static void the_best_is_marked(void **state)
 	invar_results_free(r);
 }
 
+/* Bars of every measurement have the sentence about it, not only the first of a section. */
+static void every_measurement_is_explained(void **state)
+{
+	static const char *const ids[] = {"collision", "same-class"};
+	invar_results *r = make_results(0.5, 0.7, 0.75);
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		char id[32], row[32];
+		const invar_metric m = {.id = id,
+		                        .measurement = ids[i / 2],
+		                        .row = row,
+		                        .unit = INVAR_UNIT_SHARE};
+		const invar_value v = {.value = 0.5, .low = NAN, .high = NAN};
+
+		snprintf(id, sizeof id, "%s.%zu", ids[i / 2], i);
+		snprintf(row, sizeof row, "row %zu", i);
+		inv_results_add_metric(r, &m);
+		inv_results_put(r, id, "F", &v);
+	}
+	text = make_page(r, NULL);
+	assert_int_equal(count(text, "<p class=\"about\">"), 2);
+	free(text);
+	invar_results_free(r);
+}
+
 static void nothing_measured_is_a_page(void **state)
 {
 	char *text = make_page(NULL, NULL);
@@ -404,6 +431,7 @@ int main(void)
 		cmocka_unit_test(json_has_the_names),
 		cmocka_unit_test(a_loss_is_called_a_loss),
 		cmocka_unit_test(the_best_is_marked),
+		cmocka_unit_test(every_measurement_is_explained),
 		cmocka_unit_test(nothing_measured_is_a_page),
 		cmocka_unit_test(pictures_stand_in_the_page),
 	};

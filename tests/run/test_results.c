@@ -5,6 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "support.h"
 
@@ -485,6 +486,40 @@ static void each_measuring_keeps_its_own_row_titles(void **state)
 	json_decref(metrics);
 }
 
+/* Of results with two values of an option the latest is shown, with the title of its row. */
+static void a_run_alone_shows_the_latest_options(void **state)
+{
+	invar_results *r;
+
+	(void)state;
+	mkdir(test_path("twice"), 0777);
+	for (int i = 0; i < 2; i++) {
+		const invar_metric m = {
+			.id = "knn.clean", .measurement = "knn", .row = i ? "5-NN" : "20-NN"};
+		const invar_value v = share(i ? 0.5 : 0.7);
+
+		assert_int_equal(inv_results_new(&r), INVAR_OK);
+		inv_results_describe(r, "split", json_string("test"));
+		inv_results_add_column(r, "F", "F", NULL);
+		inv_results_add_column(r, "1", "twice", NULL);
+		inv_results_add_measurement(r, "knn", "kNN");
+		inv_results_add_metric(r, &m);
+		inv_results_put(r, "knn.clean", "1", &v);
+		inv_results_options(r, "knn", json_pack("{s:i}", "k", i ? 5 : 20));
+		assert_int_equal(invar_run_keep_results(NULL, test_path("twice"), r, "1"),
+		                 INVAR_OK);
+		invar_results_free(r);
+	}
+	assert_int_equal(invar_run_results(NULL, test_path("twice/"), 0, &r), INVAR_OK);
+	assert_int_equal(invar_results_metrics(r), 1);
+	assert_string_equal(invar_results_metric(r, 0)->row, "5-NN");
+	assert_true(invar_results_value(r, "knn.clean", "E")->value == 0.5);
+	assert_string_equal(invar_results_column(r, 1)->title, "twice");
+	invar_results_free(r);
+	assert_int_equal(invar_run_results(NULL, test_path("twice"), 1, &r), INVAR_OK);
+	assert_null(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +534,7 @@ int main(void)
 		cmocka_unit_test(broken_plots_are_refused),
 		cmocka_unit_test(a_run_keeps_the_series_of_its_column),
 		cmocka_unit_test(each_measuring_keeps_its_own_row_titles),
+		cmocka_unit_test(a_run_alone_shows_the_latest_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
