@@ -128,15 +128,21 @@ static invar_status put_json(const writing *w, FILE *f)
 	json_t *tables = json_array();
 	json_t *all = json_pack("{s:s, s:i, s:s, s:o}", "format", "invar-study", "version", 1,
 	                        "name", w->job->study->name, "tables", tables);
-	bool whole = all;
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
-	for (size_t i = 0; i < w->job->tables && whole; i++)
-		whole =
-			json_array_append_new(tables, json_load_file(w->job->table[i], 0, NULL)) == 0;
-	whole = whole && json_dumpf(all, f, INV_JSON_STYLE) == 0;
+	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++) {
+		invar_results *r;
+
+		st = invar_results_open(w->session->ctx, w->job->table[i], &r);
+		if (st == INVAR_OK)
+			json_array_append_new(tables, inv_results_document(r));
+		invar_results_free(r);
+	}
+	if (st == INVAR_OK && json_dumpf(all, f, INV_JSON_STYLE) != 0)
+		st = inv_no_memory();
 	fputc('\n', f);
 	json_decref(all);
-	return whole ? INVAR_OK : inv_no_memory();
+	return st;
 }
 
 /* ---- Stages

@@ -2,7 +2,6 @@
 /* html.c - text, tables, pictures and JSON of a page. */
 #include "report/html.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,14 +63,6 @@ void inv_html_table(const inv_html *h, inv_table *t, const char *class)
 }
 
 /* ---- Results ------------------------------------------------------------------------- */
-
-const invar_value *inv_html_value(const invar_results *r, const char *metric,
-                                  const char *column)
-{
-	const invar_value *v = invar_results_value(r, metric, column);
-
-	return v && !v->reason && isfinite(v->value) ? v : NULL;
-}
 
 const char *inv_html_measurement(const char *id)
 {

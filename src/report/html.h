@@ -63,9 +63,6 @@ void inv_html_figures(inv_html *h, inv_figure_place place);
 /* Takes the table, which may be NULL; its class is in page.css. */
 void inv_html_table(const inv_html *h, inv_table *t, const char *class);
 
-/* The value of a metric; NULL: none, or only a reason. */
-const invar_value *inv_html_value(const invar_results *r, const char *metric,
-                                  const char *column);
 /* The title of a measurement; its id if it is not known. */
 const char *inv_html_measurement(const char *id);
 

@@ -56,6 +56,15 @@ typedef struct story {
 	size_t adapters;                   /* that were measured */
 } story;
 
+/* NULL: none, or only a reason. */
+static const invar_value *value_of(const invar_results *r, const char *metric,
+                                   const char *column)
+{
+	const invar_value *v = invar_results_value(r, metric, column);
+
+	return v && !v->reason && isfinite(v->value) ? v : NULL;
+}
+
 /* Queries of four views cost four times as much, so they are not compared with others. */
 static bool is_adapter(const invar_column *c)
 {
@@ -66,7 +75,7 @@ static bool is_adapter(const invar_column *c)
 static double score(const story *s, const goal *g, const invar_column *c,
                     const invar_value *augmented)
 {
-	const invar_value *clean = inv_html_value(s->r, g->clean, c->id);
+	const invar_value *clean = value_of(s->r, g->clean, c->id);
 
 	return augmented->value + (clean ? clean->value : 0);
 }
@@ -76,12 +85,11 @@ static bool find_best(story *s, const goal *g)
 	s->goal = g;
 	s->best = NULL;
 	s->adapters = 0;
-	if (!(s->before = inv_html_value(s->r, g->augmented, "F")))
+	if (!(s->before = value_of(s->r, g->augmented, "F")))
 		return false;
 	for (size_t i = 0; i < invar_results_columns(s->r); i++) {
 		const invar_column *c = invar_results_column(s->r, i);
-		const invar_value *v =
-			is_adapter(c) ? inv_html_value(s->r, g->augmented, c->id) : NULL;
+		const invar_value *v = is_adapter(c) ? value_of(s->r, g->augmented, c->id) : NULL;
 
 		s->adapters += v != NULL;
 		if (v && (!s->best || score(s, g, c, v) > score(s, g, s->best, s->after))) {
@@ -154,9 +162,9 @@ static void put_change(const inv_html *h, const story *s)
 /* Clean images, where a cost would show. */
 static void put_cost(const inv_html *h, const story *s)
 {
-	const invar_value *before = inv_html_value(s->r, s->goal->clean, "F");
-	const invar_value *after = inv_html_value(s->r, s->goal->clean, s->best->id);
-	const invar_value *structure = inv_html_value(s->r, "structure.R2", s->best->id);
+	const invar_value *before = value_of(s->r, s->goal->clean, "F");
+	const invar_value *after = value_of(s->r, s->goal->clean, s->best->id);
+	const invar_value *structure = value_of(s->r, "structure.R2", s->best->id);
 	double points = before && after ? shown(after->value) - shown(before->value) : 0;
 
 	if (before && after) {
@@ -186,8 +194,7 @@ static bool put_displacement(const inv_html *h, const invar_results *r)
 {
 	for (size_t i = 0; i < invar_results_columns(r); i++) {
 		const invar_column *c = invar_results_column(r, i);
-		const invar_value *v =
-			is_adapter(c) ? inv_html_value(r, "invariance.gone", c->id) : NULL;
+		const invar_value *v = is_adapter(c) ? value_of(r, "invariance.gone", c->id) : NULL;
 
 		if (!v)
 			continue;
@@ -238,8 +245,8 @@ static void put_difference(const inv_html *h, const invar_metric *m,
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
                      const char *of, bool alone)
 {
-	const invar_value *before = alone ? NULL : inv_html_value(s->r, id, "F");
-	const invar_value *after = inv_html_value(s->r, id, s->best->id);
+	const invar_value *before = alone ? NULL : value_of(s->r, id, "F");
+	const invar_value *after = value_of(s->r, id, s->best->id);
 	const invar_metric *m = NULL;
 	char text[INV_SPELLED_NUMBER];
 

@@ -11,10 +11,10 @@
  *   2. A value belongs to a metric and a column of the document, and there is at most one.
  *   3. A value is a number, or says why there is none.
  *   4. Equal documents give equal text.
- *   5. Curves and points belong to a series or scatter and to a column, and there is at most
- *      one of each. Their arrays have one length, at most INV_MAX_PLOTTED. x is finite; of a
- *      curve, y, low and high may be NaN (null in JSON), where a bin is empty; of points, y
- *      is finite, and classes and marks are in range.
+ *   5. Curves and points belong to a series or scatter and to a column, and there is at
+ * most one of each. Their arrays have one length, at most INV_MAX_PLOTTED. x is finite; of
+ * a curve, y, low and high may be NaN (null in JSON), where a bin is empty; of points, y is
+ * finite, and classes and marks are in range.
  *
  * results_object.h is the form in memory; results_json.c has the one writer and the one
  * reader. Whatever takes a const invar_results changes nothing and may be called by several
@@ -161,7 +161,8 @@ invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_
                               size_t i, invar_results **out);
 /* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
 const char *inv_results_measurement(const invar_results *r, size_t i, const char **title);
-/* By places instead of ids: the value of a metric, NULL if there is none or only a reason. */
+/* By places instead of ids: the value of a metric, NULL if there is none or only a reason.
+ */
 const invar_value *inv_results_at(const invar_results *r, size_t metric, size_t column);
 bool inv_results_has_any(const invar_results *r, size_t metric); /* of any column */
 /* How many metrics from `first` on stand side by side in one row of a table. */

@@ -249,7 +249,8 @@ static void nan_is_named_with_file_row_and_column(void **state)
 	invar_bank_close(b);
 }
 
-/* The list that run.json keeps, with what was said of views of the rows, which are no files. */
+/* The list that run.json keeps, with what was said of views of the rows, which are no
+ * files. */
 static void a_bank_knows_the_files_of_a_list(void **state)
 {
 	json_t *list, *other;

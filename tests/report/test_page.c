@@ -360,10 +360,8 @@ static void every_measurement_is_explained(void **state)
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		char id[32], row[32];
-		const invar_metric m = {.id = id,
-		                        .measurement = ids[i / 2],
-		                        .row = row,
-		                        .unit = INVAR_UNIT_SHARE};
+		const invar_metric m = {
+			.id = id, .measurement = ids[i / 2], .row = row, .unit = INVAR_UNIT_SHARE};
 		const invar_value v = {.value = 0.5, .low = NAN, .high = NAN};
 
 		snprintf(id, sizeof id, "%s.%zu", ids[i / 2], i);

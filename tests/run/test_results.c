@@ -486,7 +486,8 @@ static void each_measuring_keeps_its_own_row_titles(void **state)
 	json_decref(metrics);
 }
 
-/* Of results with two values of an option the latest is shown, with the title of its row. */
+/* Of results with two values of an option the latest is shown, with the title of its row.
+ */
 static void a_run_alone_shows_the_latest_options(void **state)
 {
 	invar_results *r;
