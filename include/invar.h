@@ -494,7 +494,7 @@ INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
-/* NULL if nothing was measured for this pair. Not thread-safe for the same results. */
+/* NULL if nothing was measured for this pair. Threads may ask the same results at once. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
 /* What was measured: "bank", "split", "encoder", "augment"; or NULL. */

@@ -132,6 +132,13 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 /* Appends the same of the files with its views, of which there may be none. */
 invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list);
 
+/*
+ * Does the split have the files of such a list? What the list says of views of rows is not
+ * compared, as these are made when a bank is opened. A list without files has no rows.
+ */
+invar_status inv_bank_has_files(const invar_bank *b, const char *split, const json_t *list,
+                                bool *out);
+
 /* Fails if the split has other clean rows than s of a, naming the first that differs. */
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
                                       const invar_bank *b, const inv_split *other);

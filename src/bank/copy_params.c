@@ -149,15 +149,21 @@ const char *inv_copy_params_operation(const inv_copy_params *p, size_t column)
 	           : NULL;
 }
 
+invar_status inv_copy_params_drawn(const inv_copy_params *p, uint32_t copy, uint64_t row,
+                                   float *out)
+{
+	return inv_npy_read(p->file[copy], inv_file_row(p->split, row) * p->columns, p->columns,
+	                    out);
+}
+
 invar_status inv_copy_params_row(const inv_copy_params *p, uint32_t copy, uint64_t row,
                                  float *out)
 {
 	bool acts[INV_MAX_OPS];
-	invar_status st = inv_npy_read(p->file[copy], inv_file_row(p->split, row) * p->columns,
-	                               p->columns, out);
 
-	if (st != INVAR_OK || !p->has_spec)
-		return st;
+	INV_TRY(inv_copy_params_drawn(p, copy, row, out));
+	if (!p->has_spec)
+		return INVAR_OK;
 	for (size_t i = 0; i < p->spec.ops; i++)
 		acts[i] = inv_spec_acts(&p->spec, out, i);
 	for (size_t i = 0; i < p->columns; i++)

@@ -393,3 +393,34 @@ invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list)
 			st = fingerprint_file(inv_split_views(s, i), small, list);
 	return st;
 }
+
+static bool has_entry(const json_t *list, const json_t *entry)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (json_equal(one, (json_t *)(uintptr_t)entry))
+			return true;
+	return false;
+}
+
+invar_status inv_bank_has_files(const invar_bank *b, const char *split, const json_t *list,
+                                bool *out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	json_t *own = NULL;
+	const json_t *entry;
+	invar_status st;
+	size_t i;
+
+	*out = json_object_get(json_array_get(list, 0), "file");
+	if (!s)
+		return INVAR_E_MISMATCH;
+	INV_TRY(inv_bank_fingerprint(b, s, &own));
+	st = inv_bank_fingerprint_views(s, own);
+	json_array_foreach (list, i, entry)
+		*out = *out && (!json_object_get(entry, "file") || has_entry(own, entry));
+	json_decref(own);
+	return st;
+}

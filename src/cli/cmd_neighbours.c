@@ -205,9 +205,7 @@ static invar_status run_neighbours(inv_session *s)
 	if (st != INVAR_OK || (st = check_output(s)) != INVAR_OK)
 		return st;
 	if ((st = open_all(s, &all)) == INVAR_OK) {
-		const inv_neighbours n = {.bank_path = s->argument[0],
-		                          .query_images = all.images,
-		                          .gallery_images = all.images,
+		const inv_neighbours n = {.images = all.images,
 		                          .title = "with the adapter",
 		                          .search = {.bank = all.bank,
 		                                     .split = inv_text(s, "from"),

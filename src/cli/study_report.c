@@ -33,28 +33,23 @@ size_t inv_study_report_files(const inv_study *study)
 
 /* ---- The page of a bank -------------------------------------------------------------- */
 
-/* The options that choose images, from those of the bank; gives. */
-static invar_status choose_images(const inv_study_bank *b, invar_options **out)
+/* The split that is measured, and the options that choose images of the bank; gives *data.
+ */
+static invar_status describe_page(const inv_study *study, const inv_study_bank *b,
+                                  inv_report *r, invar_options **data)
 {
 	const inv_settings *set = &b->encode;
-	invar_status st = invar_options_new("data", out);
+	const char *split = inv_settings_find(&study->eval, "split");
 
-	for (size_t i = 0; i < set->count && st == INVAR_OK; i++)
-		if (inv_options_find(*out, set->list[i].name))
-			st = invar_options_set(*out, set->list[i].name, set->list[i].text);
-	return st;
-}
-
-/* The runs of a bank; gives only the array. */
-static const char **runs_of(const inv_study_job *j, const inv_study_bank *b, size_t *count)
-{
-	const char **all = calloc(j->runs + 1, sizeof *all);
-
-	*count = 0;
-	for (size_t i = 0; all && i < j->runs; i++)
-		if (j->run_bank[i] == b)
-			all[(*count)++] = j->run[i];
-	return all;
+	r->bank = b->path;
+	r->split = split ? split : "test";
+	r->images = b->dataset;
+	INV_TRY(invar_options_new("data", data));
+	r->data = *data;
+	for (size_t i = 0; i < set->count; i++)
+		if (inv_options_find(*data, set->list[i].name))
+			INV_TRY(invar_options_set(*data, set->list[i].name, set->list[i].text));
+	return INVAR_OK;
 }
 
 /* A page shows adapters; where none helps, there is a table alone. */
@@ -69,21 +64,19 @@ static bool has_runs(const inv_study_job *j, const inv_study_bank *b)
 static invar_status write_bank_page(void *user)
 {
 	const paging *p = user;
-	const inv_study *study = p->job->study;
-	const inv_study_bank *b = p->job->table_bank[p->table];
-	const char *split = inv_settings_find(&study->eval, "split");
-	inv_report r = {.bank = b->path,
-	                .split = split ? split : "test",
+	const inv_study_job *j = p->job;
+	const inv_study_bank *b = j->table_bank[p->table];
+	const char **run = calloc(j->runs + 1, sizeof *run);
+	inv_report r = {.run = run,
 	                .as_is = true, /* what is measured stands in the recipe */
-	                .images = b->dataset,
-	                .name = study->banks > 1 ? b->title : study->name,
+	                .name = j->study->banks > 1 ? b->title : j->study->name,
 	                .output = p->path};
-	const char **run = runs_of(p->job, b, &r.runs);
 	invar_options *data = NULL;
-	invar_status st = run ? choose_images(b, &data) : inv_no_memory();
+	invar_status st = run ? describe_page(j->study, b, &r, &data) : inv_no_memory();
 
-	r.run = run;
-	r.data = data;
+	for (size_t i = 0; run && i < j->runs; i++)
+		if (j->run_bank[i] == b)
+			run[r.runs++] = j->run[i];
 	if (st == INVAR_OK && r.runs)
 		st = inv_report_write(p->session, &r);
 	invar_options_free(data);
@@ -93,30 +86,13 @@ static invar_status write_bank_page(void *user)
 
 /* ---- The overview -------------------------------------------------------------------- */
 
-/* A bank of an overview. */
+/* The banks of an overview: arrays [tables]. */
 typedef struct overview {
-	invar_results **table;       /* [tables] */
-	inv_page_part *part;         /* [tables] */
-	inv_page_pictures *pictures; /* [tables] */
-	char **href;                 /* [tables] */
-	size_t tables;
+	invar_results **table;
+	inv_page_part *part;
+	inv_page_pictures *pictures;
+	char **href;
 } overview;
-
-static void close_overview(overview *o)
-{
-	for (size_t i = 0; i < o->tables; i++) {
-		if (o->table)
-			invar_results_free(o->table[i]);
-		if (o->pictures)
-			inv_page_pictures_clear(&o->pictures[i]);
-		if (o->href)
-			free(o->href[i]);
-	}
-	free(o->table);
-	free(o->part);
-	free(o->pictures);
-	free(o->href);
-}
 
 /* The run of the first seed that a column of a table is; gives, NULL if there is none. */
 static char *run_of_column(const inv_study *study, const inv_study_bank *b,
@@ -133,22 +109,15 @@ static invar_status draw_searches(const paging *p, const inv_study_bank *b,
                                   const invar_results *table, inv_page_pictures *out)
 {
 	const inv_study *study = p->job->study;
-	const char *split = inv_settings_find(&study->eval, "split");
 	const invar_column *best = inv_page_best(table);
 	char *run = b->dataset ? run_of_column(study, b, best) : NULL;
 	const char *const runs[] = {run};
+	inv_report r = {.run = runs, .runs = 1};
 	invar_options *data = NULL;
-	invar_status st = run ? choose_images(b, &data) : INVAR_OK;
+	invar_status st = run ? describe_page(study, b, &r, &data) : INVAR_OK;
 
 	if (run && st == INVAR_OK)
-		st = inv_overview_pictures(p->session,
-		                           &(inv_report){.run = runs,
-		                                         .runs = 1,
-		                                         .bank = b->path,
-		                                         .split = split ? split : "test",
-		                                         .images = b->dataset,
-		                                         .data = data},
-		                           best->title, out);
+		st = inv_overview_pictures(p->session, &r, best->title, out);
 	invar_options_free(data);
 	free(run);
 	return st;
@@ -173,10 +142,9 @@ static invar_status write_overview(void *user)
 	overview o = {.table = calloc(j->tables, sizeof *o.table),
 	              .part = calloc(j->tables, sizeof *o.part),
 	              .pictures = calloc(j->tables, sizeof *o.pictures),
-	              .href = calloc(j->tables, sizeof *o.href),
-	              .tables = j->tables};
-	invar_status st =
-		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory();
+	              .href = calloc(j->tables, sizeof *o.href)};
+	bool all = o.table && o.part && o.pictures && o.href;
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
 		st = open_part(p, &o, i);
@@ -184,7 +152,15 @@ static invar_status write_overview(void *user)
 		st = inv_overview_write(p->session, j->study->name,
 		                        (const invar_results *const *)o.table, o.part, j->tables,
 		                        p->path);
-	close_overview(&o);
+	for (size_t i = 0; all && i < j->tables; i++) {
+		invar_results_free(o.table[i]);
+		inv_page_pictures_clear(&o.pictures[i]);
+		free(o.href[i]);
+	}
+	free(o.table);
+	free(o.part);
+	free(o.pictures);
+	free(o.href);
 	return st;
 }
 

@@ -52,66 +52,53 @@ static void put_line(FILE *f, const table_form *form, const char *text)
 	free(line);
 }
 
+/* The heading of the table of a bank, in the words of a format. */
 static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
                         const invar_results *r)
 {
-	bool markdown = strcmp(form->format, "markdown") == 0;
+	const char *format = form->format;
+	bool markdown = strcmp(format, "markdown") == 0, latex = strcmp(format, "latex") == 0;
 	char measured[INV_HEADING];
 
-	if (strcmp(form->format, "csv") == 0) {
-		put_line(f, form, b->title);
+	fputs(latex ? "% " : markdown ? "## " : "", f);
+	put_line(f, form, b->title);
+	if (strcmp(format, "csv") == 0) {
 		fputs("\r\n", f);
-	} else if (strcmp(form->format, "latex") == 0) {
-		fputs("% ", f);
-		put_line(f, form, b->title);
-		fputs(": ", f);
-		fputs(inv_results_measured(r, measured), f);
-		fputc('\n', f);
-	} else {
-		fputs(markdown ? "## " : "", f);
-		put_line(f, form, b->title);
-		fputs(markdown ? "\n\n" : "\n", f);
-		fputs(inv_results_measured(r, measured), f);
-		fputs("\n\n", f);
+		return;
 	}
+	fputs(latex ? ": " : markdown ? "\n\n" : "\n", f);
+	fputs(inv_results_measured(r, measured), f);
+	fputs(latex ? "\n" : "\n\n", f);
 }
 
 /* ---- Formats for people -------------------------------------------------------------- */
 
-static invar_status put_table(const writing *w, FILE *f, size_t i)
-{
-	inv_session *s = w->session;
-	invar_results *r;
-	inv_table *t;
-	bool written;
-
-	INV_TRY(invar_results_open(s->ctx, w->job->table[i], &r));
-	if (i)
-		fputs(strcmp(w->form->format, "csv") == 0 ? "\r\n" : "\n", f);
-	put_heading(f, w->form, w->job->table_bank[i], r);
-	t = inv_results_table(r);
-	written = t && inv_table_write(t, w->form->format, f);
-	inv_table_free(t);
-	invar_results_free(r);
-	return written ? INVAR_OK : inv_no_memory();
-}
-
-static void put_title(const writing *w, FILE *f)
-{
-	bool markdown = strcmp(w->form->format, "markdown") == 0;
-
-	if (!markdown && strcmp(w->form->format, "text") != 0)
-		return;
-	fputs(markdown ? "# " : "", f);
-	put_line(f, w->form, w->job->study->name);
-	fputs("\n\n", f);
-}
-
 static invar_status put_tables(const writing *w, FILE *f)
 {
-	put_title(w, f);
-	for (size_t i = 0; i < w->job->tables; i++)
-		INV_TRY(put_table(w, f, i));
+	const char *format = w->form->format;
+	bool markdown = strcmp(format, "markdown") == 0;
+
+	if (markdown || strcmp(format, "text") == 0) {
+		fputs(markdown ? "# " : "", f);
+		put_line(f, w->form, w->job->study->name);
+		fputs("\n\n", f);
+	}
+	for (size_t i = 0; i < w->job->tables; i++) {
+		invar_results *r;
+		inv_table *t;
+		bool written;
+
+		INV_TRY(invar_results_open(w->session->ctx, w->job->table[i], &r));
+		if (i)
+			fputs(strcmp(format, "csv") == 0 ? "\r\n" : "\n", f);
+		put_heading(f, w->form, w->job->table_bank[i], r);
+		t = inv_results_table(r);
+		written = t && inv_table_write(t, format, f);
+		inv_table_free(t);
+		invar_results_free(r);
+		if (!written)
+			return inv_no_memory();
+	}
 	return INVAR_OK;
 }
 
@@ -122,15 +109,21 @@ static invar_status put_json(const writing *w, FILE *f)
 	json_t *tables = json_array();
 	json_t *all = json_pack("{s:s, s:i, s:s, s:o}", "format", "invar-study", "version", 1,
 	                        "name", w->job->study->name, "tables", tables);
-	bool whole = all;
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
-	for (size_t i = 0; i < w->job->tables && whole; i++)
-		whole =
-			json_array_append_new(tables, json_load_file(w->job->table[i], 0, NULL)) == 0;
-	whole = whole && json_dumpf(all, f, INV_JSON_STYLE) == 0;
+	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++) {
+		invar_results *r;
+
+		st = invar_results_open(w->session->ctx, w->job->table[i], &r);
+		if (st == INVAR_OK)
+			json_array_append_new(tables, inv_results_document(r));
+		invar_results_free(r);
+	}
+	if (st == INVAR_OK && json_dumpf(all, f, INV_JSON_STYLE) != 0)
+		st = inv_no_memory();
 	fputc('\n', f);
 	json_decref(all);
-	return whole ? INVAR_OK : inv_no_memory();
+	return st;
 }
 
 /* ---- Stages -------------------------------------------------------------------------- */

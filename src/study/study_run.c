@@ -424,16 +424,14 @@ static invar_status train_adapter(inv_study_job *j, const fitting *f, uint32_t d
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
 static invar_status read_none(fitting *f)
 {
-	char *path = inv_join(f->run, INV_RUN_JSON);
-	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	json_t *json = inv_run_json(f->run);
 	const char *why = json_string_value(json_object_get(json, "error"));
 	bool none = json_is_true(json_object_get(json, INV_RUN_NO_ADAPTER));
 
 	if (none)
 		f->none = strdup(why ? why : "no adapter helps");
 	json_decref(json);
-	inv_free(path);
-	return path && (!none || f->none) ? INVAR_OK : inv_no_memory();
+	return !none || f->none ? INVAR_OK : inv_no_memory();
 }
 
 static invar_status eval_adapter(inv_study_job *j, const fitting *f, bool *done)
