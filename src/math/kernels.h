@@ -96,9 +96,6 @@ typedef struct inv_panel_product {
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;
 
-/* The panel at column j of several. */
-inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j);
-
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
 enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
 
@@ -303,25 +300,24 @@ struct inv_kernels {
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
-void inv_kernels_avx2(struct inv_kernels *k);
-void inv_kernels_avx512(struct inv_kernels *k);
-void inv_kernels_random_avx512(struct inv_kernels *k);
-void inv_kernels_random_avx2(struct inv_kernels *k);
-void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);
-void inv_kernels_tokens_avx2(struct inv_kernels *k);
 void inv_kernels_panels_ref(struct inv_kernels *k);
-void inv_kernels_panels_avx2(struct inv_kernels *k);
-void inv_kernels_lanes_ref(struct inv_kernels *k);
-void inv_kernels_lanes_avx2(struct inv_kernels *k);
+void inv_kernels_fourier_ref(struct inv_kernels *k);
 void inv_kernels_walk_ref(struct inv_kernels *k);
-void inv_kernels_walk_avx2(struct inv_kernels *k);
-void inv_kernels_neon(struct inv_kernels *k);
-void inv_kernels_random_neon(struct inv_kernels *k);
-void inv_kernels_sliced_neon(struct inv_kernels *k);
-void inv_kernels_tokens_neon(struct inv_kernels *k);
-void inv_kernels_panels_neon(struct inv_kernels *k);
-void inv_kernels_lanes_neon(struct inv_kernels *k);
-void inv_kernels_walk_neon(struct inv_kernels *k);
+
+/* Of each instruction set, from the same files, see lanes.h. */
+#define INV_KERNELS_OF(set)                                 \
+	void inv_kernels_##set(struct inv_kernels *k);          \
+	void inv_kernels_random_##set(struct inv_kernels *k);   \
+	void inv_kernels_sliced_##set(struct inv_kernels *k);   \
+	void inv_kernels_tokens_##set(struct inv_kernels *k);   \
+	void inv_kernels_packing_##set(struct inv_kernels *k);  \
+	void inv_kernels_products_##set(struct inv_kernels *k); \
+	void inv_kernels_walk_##set(struct inv_kernels *k);
+INV_KERNELS_OF(avx2)
+INV_KERNELS_OF(neon)
+void inv_kernels_fourier_avx2(struct inv_kernels *k);
+void inv_kernels_random_avx512(struct inv_kernels *k);
+void inv_kernels_products_avx512(struct inv_kernels *k);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lanes_ref.c - the kernels of lanes.h for any machine, and attraction in plain C. */
-#include "math/lanes.h"
+/* fourier_ref.c - the kernels of fourier.h for any machine, and attraction in plain C. */
+#include "math/fourier.h"
 
 static void attract_ref(const float *y, size_t self, const uint32_t *index,
                         const float *weight, size_t count, float force[2])
@@ -18,14 +18,8 @@ static void attract_ref(const float *y, size_t self, const uint32_t *index,
 	force[1] = f1;
 }
 
-void inv_kernels_lanes_ref(struct inv_kernels *k)
+void inv_kernels_fourier_ref(struct inv_kernels *k)
 {
-	k->fft = fft;
-	k->fft_back = fft_back;
-	k->multiply_spectra = multiply_spectra;
-	k->spline_weights = spline_weights;
-	k->spread_spline = spread_spline;
-	k->gather_spline = gather_spline;
-	k->thin_pass = thin_pass;
+	set_fourier(k);
 	k->attract = attract_ref;
 }
