@@ -15,7 +15,6 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_tokens_avx2(k);
 		inv_kernels_panels_avx2(k);
 		inv_kernels_lanes_avx2(k);
-		inv_kernels_walk_avx2(k);
 	}
 	if (cpu & INV_CPU_AVX512) {
 		inv_kernels_avx512(k);
@@ -29,7 +28,6 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_tokens_neon(k);
 		inv_kernels_panels_neon(k);
 		inv_kernels_lanes_neon(k);
-		inv_kernels_walk_neon(k);
 	}
 #else
 	(void)cpu;
