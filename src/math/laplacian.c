@@ -6,10 +6,10 @@
  * sparse factor of L. The null space of L is known exactly: one vector per component.
  *
  * In ARPACK the null space is moved to the other end: N - SHIFT P, P the projection on it,
- * has -2 where N has 1, and N has nothing below -1. One start vector finds equal eigenvalues
- * (of two components alike, say) only by rounding. So what was found is moved away in the
- * same way, and the rest is asked for its largest: if that belongs among those found, it is
- * taken and the question is repeated.
+ * has -2 where N has 1, and N has nothing below -1. One start vector finds equal
+ * eigenvalues (of two components alike, say) only by rounding. So what was found is moved
+ * away in the same way, and the rest is asked for its largest: if that belongs among those
+ * found, it is taken and the question is repeated.
  *
  * Few rows go to LAPACK as a dense matrix: ARPACK wants many more rows than eigenpairs.
  */
@@ -42,7 +42,7 @@ typedef struct laplacian {
 	double *sums;        /* [components] */
 	double *start;       /* [n] */
 	double *scaled;      /* [n]: D^-1/2 x */
-	double *vectors; /* [found, n] */
+	double *vectors;     /* [found, n] */
 } laplacian;
 
 /* ---- Products -------------------------------------------------------------------- */

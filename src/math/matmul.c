@@ -80,8 +80,8 @@ static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
 	whole.m = s->whole_m ? s->whole_m : s->m;
 	whole.n = s->whole_n ? s->whole_n : s->n;
 	return (ctx->cpu & INV_CPU_PANELS) &&
-	       (s->relu || (whole.m >= MIN_ROWS && whole.n >= MIN_COLS &&
-	                    work_of(&whole) >= packed_work));
+	       (s->relu ||
+	        (whole.m >= MIN_ROWS && whole.n >= MIN_COLS && work_of(&whole) >= packed_work));
 }
 
 static size_t tile_count(const inv_matmul *p)
