@@ -512,7 +512,7 @@ static void read_list(inv_session *s, const char *const *list)
 static void read_pairs(inv_session *s, const char *const *list)
 {
 	for (; list && *list; list++)
-		inv_reads_arrays(s, *list);
+		inv_reads_list(s, *list, "an array");
 }
 
 static invar_status check_output(inv_session *s, const loss_values *v)

@@ -22,7 +22,7 @@ static invar_status check_gradient(inv_session *s, const inv_grad_folder *to,
 	char *path = gradient_path(to->path, name);
 	invar_status st = path ? inv_check_output(s, &(inv_output){.option = "--grad",
 	                                                           .path = path,
-	                                                           .kind = INV_OUTPUT_NPY,
+	                                                           .kind = &inv_kind_npy,
 	                                                           .force = to->force})
 	                       : inv_no_memory();
 
