@@ -386,11 +386,11 @@ static invar_status check_outputs(inv_session *s, bool numpy)
 	const char *output = inv_text(s, "output"), *params_out = inv_text(s, "params-out");
 	const inv_output result = {.option = "-o",
 	                           .path = output,
-	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(output),
+	                           .kind = numpy ? &inv_kind_npy : inv_sheet_kind(output),
 	                           .force = inv_flag(s, "force")};
 	const inv_output params = {.option = "--params-out",
 	                           .path = params_out,
-	                           .kind = INV_OUTPUT_PARAMS,
+	                           .kind = &inv_kind_params,
 	                           .force = inv_flag(s, "force")};
 	invar_status st;
 

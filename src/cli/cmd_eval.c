@@ -67,7 +67,7 @@ static const invar_option own[] = {
      .help = "write what was measured, and what the clean features look like, into the "
              "metadata of each adapter, for 'invar check' and model cards; its tensors "
              "stay as they are"},
-	{INV_FORCE_IN_BANK_ROW},
+	{INV_FORCE_ROW},
 	{0},
 };
 
@@ -295,8 +295,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the adapter");
-	return inv_check_output_option(s,
-	                               saves_table(s) ? INV_OUTPUT_TABLE : INV_OUTPUT_RESULTS);
+	return inv_check_output_option(s, saves_table(s) ? &inv_kind_table : &inv_kind_results);
 }
 
 static invar_status evaluate(inv_session *s, columns *c)

@@ -125,7 +125,7 @@ static invar_status check_target(inv_session *s)
 {
 	inv_reads(s, s->argument[1], "the weights");
 	return inv_check_output(s, &(inv_output){.path = s->argument[2],
-	                                         .kind = INV_OUTPUT_SAFETENSORS,
+	                                         .kind = &inv_kind_safetensors,
 	                                         .force = inv_flag(s, "force")});
 }
 

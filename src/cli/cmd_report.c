@@ -76,7 +76,7 @@ static invar_status check_output(inv_session *s, const char *output)
 		inv_reads_dataset(s, inv_text(s, "images"));
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = output,
-	                                         .kind = INV_OUTPUT_HTML,
+	                                         .kind = &inv_kind_page,
 	                                         .force = inv_flag(s, "force")});
 }
 

@@ -55,7 +55,7 @@ void inv_figures_free(inv_figures *all)
 
 invar_status inv_figure_check(inv_session *s, const char *path, bool force)
 {
-	if (inv_sheet_kind(path) == INV_OUTPUT_PNG && !inv_can_draw())
+	if (inv_sheet_kind(path) == &inv_kind_png && !inv_can_draw())
 		return inv_fail(INVAR_E_USE,
 		                "%s: this program was built without librsvg and writes only SVG; "
 		                "give a name that ends in .svg",

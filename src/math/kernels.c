@@ -12,7 +12,6 @@
 		inv_kernels_tokens_##set(k);   \
 		inv_kernels_packing_##set(k);  \
 		inv_kernels_products_##set(k); \
-		inv_kernels_walk_##set(k);     \
 	} while (0)
 
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu)

@@ -592,6 +592,29 @@ static void count_lower(const float *x, size_t count, uint32_t upper, uint32_t *
 	}
 }
 
+/* Points lie as pairs (x, y), so an edge costs one load of 64 bits; a gather takes longer.
+ */
+static void attract(const float *y, size_t self, const uint32_t *index, const float *weight,
+                    size_t count, float force[2])
+{
+	const vec x0 = splat(y[2 * self]), x1 = splat(y[2 * self + 1]);
+	vec f0[PARTS] = {{0}}, f1[PARTS] = {{0}};
+
+	for (size_t i = 0; i < count; i += INV_EDGES)
+#pragma GCC unroll 2
+		for (size_t v = 0; v < PARTS; v++, index += LANES, weight += LANES) {
+			vec at0, at1, d0, d1, w;
+
+			load_twos(y, 2, (const int32_t *)index, &at0, &at1);
+			d0 = x0 - at0, d1 = x1 - at1;
+			w = load(weight) / (1.0f + madd(d0, d0, d1 * d1));
+			f0[v] = madd(w, d0, f0[v]);
+			f1[v] = madd(w, d1, f1[v]);
+		}
+	force[0] = sum_eight(f0);
+	force[1] = sum_eight(f1);
+}
+
 void INV_OF_SET(inv_kernels)(struct inv_kernels *k)
 {
 	k->all_finite = all_finite;
@@ -616,4 +639,5 @@ void INV_OF_SET(inv_kernels)(struct inv_kernels *k)
 	k->transpose = transpose;
 	k->add_mirrored = add_mirrored;
 	k->count_lower = count_lower;
+	k->attract = attract;
 }
