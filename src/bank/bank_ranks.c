@@ -72,8 +72,7 @@ invar_status inv_bank_agree(const invar_context *ctx, const inv_split *s, uint64
 	                  .print = print_piece,
 	                  .differs = refuse_piece};
 
-	if ((st = inv_agree(ctx, st)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_agree(ctx, st));
 	files.copies = copies < s->aug_files ? (size_t)copies : s->aug_files;
 	for (size_t i = 0; i <= files.copies; i++)
 		c.count += pieces_of(file_at(&files, i));

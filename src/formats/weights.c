@@ -29,8 +29,7 @@ static invar_status find_weight_file(const char *path, char **out)
 	if (!inv_is_folder(path))
 		return inv_new_text(out, path);
 	for (size_t i = 0; names[i]; i++) {
-		if (!(*out = inv_join(path, names[i])))
-			return inv_no_memory();
+		INV_TRY(inv_new_path(out, path, names[i]));
 		if (inv_exists(*out))
 			return INVAR_OK;
 		inv_free(*out);
