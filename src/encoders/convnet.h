@@ -49,8 +49,7 @@ size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
                           float *weights, float *bias);
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w);
 /* A value with this number of channels that several layers will write; images then run one
- * by one.
- */
+ * by one. */
 size_t inv_convnet_space(inv_convnet *net, size_t channels);
 
 /* Channels of a value; 0 after a failure. */

@@ -2,18 +2,17 @@
 /*
  * encoder.h - the frozen network F behind one small interface: tensors to features.
  *
- * A family of networks is one file with one inv_encoder_kind, and one line in
- * the list of meson.build.
- * It recognises its own weights by their names, builds itself from them, and is then
- * planned for a shape of images: what depends on the shape (position tables, the layout
- * of activations, scratch memory per thread) is made once. A plan turns groups of
+ * A family of networks is one file with one inv_encoder_kind, and one line in the list of
+ * meson.build. It recognises its own weights by their names, builds itself from them, and
+ * is then planned for a shape of images: what depends on the shape (position tables, the
+ * layout of activations, scratch memory per thread) is made once. A plan turns groups of
  * images into rows of features, each group on one thread. Either groups are cut by the
  * position of an image alone, or the kind's features do not depend on the cut, which it
  * declares by having run_together: no bit depends on the number of threads.
  *
  * A family declares the options that its weights do not determine (heads of attention, an
- * epsilon) and reads them from e->options; another family refuses them. What is known
- * about an encoder by its name is in model_zoo.c; the user's options win.
+ * epsilon) and reads them from e->options; for another family they are an error. What is
+ * known about an encoder by its name is in model_zoo.c; the user's options win.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H
@@ -46,7 +45,7 @@ typedef struct inv_input {
 typedef struct inv_measures {
 	uint64_t width;     /* of a feature */
 	uint64_t patch;     /* its side, of a ViT */
-	uint64_t depth;     /* blocks, of all stages together */
+	uint64_t depth;     /* blocks, of all layers together */
 	uint64_t registers; /* of a ViT */
 } inv_measures;
 
@@ -134,8 +133,7 @@ typedef struct inv_model {
 
 const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 
-/* The options of opening an encoder; the second is for commands that also open another one.
- */
+/* The options for opening an encoder; the second is for commands that open another one. */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
 /* { name: value, … } of encoder, key and the family's own, as they are used; gives. */
@@ -145,8 +143,7 @@ struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model; /* NULL: found from the weights */
-	/* As the caller says; views of what the kind owns; NULL: the model's or the family's.
-	 */
+	/* Set by the caller; views of what the kind owns; NULL: the model's or the family's. */
 	const char *name, *version;
 	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
 	invar_options *options;
