@@ -18,7 +18,7 @@
  *   8. A class view (class_view.h) has the rows of some classes. Rows are numbered in the
  *      view everywhere except in files and in messages that name a row of a file.
  *   9. A bank in memory (in_memory.c) has the caller's arrays instead of files: its path
- *      is a name for messages, and what is stored beside rows in a folder it does not have.
+ *      is a name for messages, and it has no names, fingerprints or parameters.
  *  10. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
  *      closed, and its rows are divided by their norms as they are read.
  */

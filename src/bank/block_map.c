@@ -148,32 +148,11 @@ static invar_status read_map_text(inv_block_map *d, const char *text, size_t byt
 	return INVAR_OK;
 }
 
-static invar_status open_locked(inv_block_map *d)
-{
-	/* Not through a link, and not into a pipe, which could block. */
-	d->fd = open(d->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-	if (d->fd < 0)
-		return inv_fail_errno(d->path, "cannot write");
-	if (flock(d->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return INVAR_OK;
-	close(d->fd);
-	d->fd = -1;
-	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
-}
-
 invar_status inv_block_map_share(inv_block_map *d, bool shared)
 {
 	if (flock(d->fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
-}
-
-static invar_status open_joined(inv_block_map *d)
-{
-	d->fd = open(d->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (d->fd < 0)
-		return inv_fail_errno(d->path, "cannot write");
-	return inv_block_map_share(d, true);
 }
 
 static invar_status open_block_map(const char *path, uint64_t rows, size_t arrays,
@@ -191,7 +170,12 @@ static invar_status open_block_map(const char *path, uint64_t rows, size_t array
 	d->blocks = (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
 	d->line = NAME + (size_t)d->blocks + 1;
 	INV_TRY_OR(fail, inv_new_text(&d->path, path));
-	INV_TRY_OR(fail, joined ? open_joined(d) : open_locked(d));
+	/* Not through a link, and not into a pipe, which could block. */
+	d->fd = open(
+		path, O_RDWR | (joined ? 0 : O_CREAT) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (d->fd < 0)
+		INV_TRY_OR(fail, inv_fail_errno(path, "cannot write"));
+	INV_TRY_OR(fail, inv_block_map_share(d, joined));
 	INV_TRY_OR(fail, inv_file_load(path, MAX_BYTES, &text, &bytes));
 	INV_TRY_OR(fail, read_map_text(d, text, bytes, arrays));
 	inv_free(text);

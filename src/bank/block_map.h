@@ -18,7 +18,7 @@
  *      bytes of its own blocks and no others, so that no mark is taken back. The holder
  *      saves the whole map before they join and loads it after they have left. Meanwhile
  *      all of them share the lock: a process that outlives the holder keeps others from
- *      starting the split anew, until it has ended as well.
+ *      starting the split again, until it has ended as well.
  */
 #ifndef INV_BLOCK_MAP_H
 #define INV_BLOCK_MAP_H

@@ -124,36 +124,30 @@ static invar_status rename_classes(invar_bank *b, const listed *in_order, uint32
 	return INVAR_OK;
 }
 
-static invar_status keep_classes(invar_bank *b, const char *list, listed *all,
-                                 uint32_t count)
-{
-	inv_class_view *v = &b->view;
-	char number[24];
-
-	INV_TRY(inv_new_zeros(&v->label, count));
-	INV_TRY(inv_new_zeros(&v->number, count));
-	qsort(all, count, sizeof *all, compare_listed);
-	for (uint32_t i = 0; i < count; i++) {
-		if (i && all[i].label == all[i - 1].label)
-			return inv_class_list_twice(list, spell_class(b, all[i].label, number));
-		v->label[i] = all[i].label;
-		v->number[i] = all[i].number;
-	}
-	v->count = count;
-	return INVAR_OK;
-}
-
 static invar_status apply_list(invar_bank *b, const char *list, const inv_names *names)
 {
+	uint32_t count = (uint32_t)names->count;
+	inv_class_view *v = &b->view;
 	listed *all, *sorted;
+	char number[24];
 	invar_status st;
 
 	INV_TRY(inv_new_zeros(&all, 2 * names->count));
-	sorted = all + names->count;
+	sorted = all + count;
 	INV_TRY_OR(done, find_listed_classes(b, list, names, all));
-	memcpy(sorted, all, names->count * sizeof *all);
-	INV_TRY_OR(done, keep_classes(b, list, sorted, (uint32_t)names->count));
-	st = rename_classes(b, all, (uint32_t)names->count);
+	INV_TRY_OR(done, inv_new_zeros(&v->label, count));
+	INV_TRY_OR(done, inv_new_zeros(&v->number, count));
+	memcpy(sorted, all, count * sizeof *all);
+	qsort(sorted, count, sizeof *sorted, compare_listed);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i && sorted[i].label == sorted[i - 1].label)
+			INV_TRY_OR(done,
+			           inv_class_list_twice(list, spell_class(b, sorted[i].label, number)));
+		v->label[i] = sorted[i].label;
+		v->number[i] = sorted[i].number;
+	}
+	v->count = count;
+	st = rename_classes(b, all, count);
 done:
 	inv_free(all);
 	return st;
@@ -192,43 +186,33 @@ static invar_status pick_rows(const inv_split *s, picking *p)
 	return INVAR_OK;
 }
 
-static invar_status keep_rows(const invar_bank *b, inv_split *s, bool *seen)
-{
-	picking p = {.view = &b->view, .seen = seen};
-
-	if (!s->labels)
-		return INVAR_OK;
-	INV_TRY(pick_rows(s, &p)); /* counts them */
-	INV_TRY(inv_new_zeros(&s->row, p.kept + 1));
-	p.row = s->row;
-	s->rows = p.kept;
-	return pick_rows(s, &p);
-}
-
-/* A label that bank.json has no name for and no row has is a mistake in the list. */
-static invar_status check_unnamed_labels(const invar_bank *b, size_t named,
-                                         const char *list, const bool *seen)
-{
-	char number[24];
-
-	for (uint32_t i = 0; i < b->view.count; i++) {
-		if (seen[i] || (uint64_t)b->view.label[i] < named)
-			continue;
-		snprintf(number, sizeof number, "%" PRId64, b->view.label[i]);
-		return inv_class_list_unknown(list, number, b->path);
-	}
-	return INVAR_OK;
-}
-
 static invar_status select_rows(invar_bank *b, size_t named, const char *list)
 {
+	const inv_class_view *v = &b->view;
+	char number[24];
 	bool *seen;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
-	INV_TRY(inv_new_zeros(&seen, b->view.count));
-	for (size_t i = 0; i < b->split_count; i++)
-		INV_TRY_OR(done, keep_rows(b, &b->splits[i], seen));
-	st = check_unnamed_labels(b, named, list, seen);
+	INV_TRY(inv_new_zeros(&seen, v->count));
+	for (size_t i = 0; i < b->split_count; i++) {
+		inv_split *s = &b->splits[i];
+		picking p = {.view = v, .seen = seen};
+
+		if (!s->labels)
+			continue;
+		INV_TRY_OR(done, pick_rows(s, &p)); /* counts them */
+		INV_TRY_OR(done, inv_new_zeros(&s->row, p.kept + 1));
+		p.row = s->row;
+		s->rows = p.kept;
+		INV_TRY_OR(done, pick_rows(s, &p));
+	}
+	/* A label that bank.json has no name for and no row has is a mistake in the list. */
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (seen[i] || (uint64_t)v->label[i] < named)
+			continue;
+		snprintf(number, sizeof number, "%" PRId64, v->label[i]);
+		INV_TRY_OR(done, inv_class_list_unknown(list, number, b->path));
+	}
 done:
 	inv_free(seen);
 	return st;

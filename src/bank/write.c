@@ -39,13 +39,6 @@ char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const ch
 
 /* ---- What exists ------------------------------------------------------------------ */
 
-static bool has_suffix(const char *text, const char *end)
-{
-	size_t a = strlen(text), b = strlen(end);
-
-	return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 typedef struct contents {
 	bool split, other; /* some split, finished or started; anything else except *.part */
 } contents;
@@ -53,7 +46,7 @@ typedef struct contents {
 static invar_status inspect_entry(void *user, const char *path, const struct dirent *entry)
 {
 	contents *out = user;
-	const char *name = entry->d_name;
+	const char *name = entry->d_name, *dot = strrchr(name, '.');
 	char *folder = NULL, *clean = NULL, *map = NULL;
 	invar_status st;
 
@@ -62,7 +55,7 @@ static invar_status inspect_entry(void *user, const char *path, const struct dir
 	INV_TRY_OR(done, inv_new_path(&map, folder, "done.part"));
 	if (inv_exists(clean) || inv_block_map_is_begun(map))
 		out->split = true;
-	else if (!has_suffix(name, ".part"))
+	else if (!dot || strcmp(dot, ".part") != 0)
 		out->other = true;
 done:
 	inv_free(folder);

@@ -131,7 +131,7 @@ static invar_status check_callback(const invar_encoder_callback *is)
 	if (!is->name || !*is->name)
 		return inv_fail(INVAR_E_USE,
 		                "the encoder has no name: give one, so that its features can be "
-		                "told from others");
+		                "distinguished from others");
 	if (!is->width || is->width > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "the encoder %.60s: its features must have 1 to %" PRIu32

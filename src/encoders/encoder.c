@@ -426,31 +426,25 @@ static invar_status run_some(void *user, size_t i, unsigned thread)
 	                            thread, job_feature(j, first));
 }
 
-/* A group at a time, on all threads. */
-static invar_status run_rest(const job *j)
-{
-	size_t group = j->plan->group, end = j->images + j->rest;
-
-	for (size_t i = j->images; i < end; i += group)
-		INV_TRY(j->plan->encoder->kind->run_together(j->plan, job_image(j, i),
-		                                             end - i < group ? end - i : group,
-		                                             job_feature(j, i)));
-	return INVAR_OK;
-}
-
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
 	job j = {.x = nchw, .out = out};
+	size_t group, end = (size_t)shape[0];
 
 	INV_TRY(plan_for(e, shape));
 	j.plan = e->last;
-	distribute(&j, (size_t)shape[0], e->ctx->threads);
+	group = j.plan->group;
+	distribute(&j, end, e->ctx->threads);
 	if (e->kind->by_caller) { /* on this thread */
 		for (size_t i = 0; i < j.groups + j.blocks; i++)
 			INV_TRY(run_some(&j, i, 0));
 		return INVAR_OK;
 	}
 	INV_TRY(inv_parallel_try(e->ctx, j.groups + j.blocks, run_some, &j));
-	return run_rest(&j);
+	for (size_t i = j.images; i < end; i += group) /* on all threads together */
+		INV_TRY(e->kind->run_together(j.plan, job_image(&j, i),
+		                              end - i < group ? end - i : group,
+		                              job_feature(&j, i)));
+	return INVAR_OK;
 }

@@ -74,20 +74,18 @@ static void axis_weights(inv_pos way, size_t grid, size_t n, double *weights)
 			                weights + i * grid);
 }
 
-/* sums [width] += weight row */
-static void add_table_row(double weight, const float *row, size_t width, double *sums)
-{
-	for (size_t c = 0; weight != 0 && c < width; c++)
-		sums[c] += weight * row[c];
-}
-
 static void fit_one(const double *down, const double *across, const float *table,
                     size_t grid, size_t width, double *sums, float *out)
 {
 	memset(sums, 0, width * sizeof *sums);
 	for (size_t u = 0; u < grid; u++)
-		for (size_t v = 0; down[u] != 0 && v < grid; v++)
-			add_table_row(down[u] * across[v], table + (u * grid + v) * width, width, sums);
+		for (size_t v = 0; down[u] != 0 && v < grid; v++) {
+			const float *row = table + (u * grid + v) * width;
+			double weight = down[u] * across[v];
+
+			for (size_t c = 0; weight != 0 && c < width; c++)
+				sums[c] += weight * row[c];
+		}
 	for (size_t c = 0; c < width; c++)
 		out[c] = (float)sums[c];
 }

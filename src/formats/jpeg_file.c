@@ -66,7 +66,7 @@ static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
 
 /* Reads segments up to the frame header; on the way the orientation. */
 static invar_status find_frame_header(const uint8_t *bytes, uint64_t size, const char *name,
-                               header *h)
+                                      header *h)
 {
 	uint64_t at = 2;
 	unsigned marker, length;

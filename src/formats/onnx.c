@@ -191,28 +191,13 @@ static uint64_t find_number(inv_bytes message, uint32_t number)
 	return 0;
 }
 
-static void measure_shape(inv_onnx_value *v)
+/* From a ValueInfoProto; *is_tensor stays true if its type is unknown. */
+static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 {
-	inv_bytes rest = v->shape;
+	inv_bytes type, tensor, rest;
 	uint64_t second = 0;
 	bool ones = true;
 	inv_field f;
-
-	while (inv_field_next(&rest, &f) == INV_FIELD)
-		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
-			v->width = find_number(f.part, ONNX_DIM_VALUE);
-			if (v->rank == 1)
-				second = v->width;
-			ones = ones && (v->rank < 2 || v->width == 1);
-			v->rank++;
-		}
-	v->pixel_width = v->rank > 2 && ones ? second : 0;
-}
-
-/* From a ValueInfoProto. */
-static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
-{
-	inv_bytes type, tensor;
 
 	*out = (inv_onnx_value){0};
 	*is_tensor = true;
@@ -224,8 +209,17 @@ static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 		return;
 	out->element = find_number(tensor, ONNX_TENSOR_TYPE_ELEMENT);
 	out->has_shape = find_part(tensor, ONNX_TENSOR_TYPE_SHAPE, &out->shape);
-	if (out->has_shape)
-		measure_shape(out);
+	if (!out->has_shape)
+		return;
+	for (rest = out->shape; inv_field_next(&rest, &f) == INV_FIELD;)
+		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
+			out->width = find_number(f.part, ONNX_DIM_VALUE);
+			if (out->rank == 1)
+				second = out->width;
+			ones = ones && (out->rank < 2 || out->width == 1);
+			out->rank++;
+		}
+	out->pixel_width = out->rank > 2 && ones ? second : 0;
 }
 
 enum { LISTED = 300 };

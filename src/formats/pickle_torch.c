@@ -96,9 +96,9 @@ static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
 	return out;
 }
 
-static invar_status refuse_global(const inv_pickle *p, const char *module,
-                                  size_t module_length, const char *name,
-                                  size_t name_length)
+static invar_status fail_unknown_global(const inv_pickle *p, const char *module,
+                                        size_t module_length, const char *name,
+                                        size_t name_length)
 {
 	static const char whole[] = "torch.nn.modules.";
 	char a[SHOWN + 1], b[SHOWN + 1];
@@ -134,7 +134,7 @@ invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_l
 	if (p->modules && module_length >= 9 && memcmp(module, "__torch__", 9) == 0 &&
 	    (module_length == 9 || module[9] == '.'))
 		return new_global(p, ROLE_BAG, NULL, out);
-	return refuse_global(p, module, module_length, name, name_length);
+	return fail_unknown_global(p, module, module_length, name, name_length);
 }
 
 /* ---- Storages --------------------------------------------------------------------- */

@@ -218,19 +218,6 @@ static invar_status take_entry(const inv_safetensors *f, const char *name,
 
 /* ---- All tensors together --------------------------------------------------------- */
 
-static invar_status take_entries(inv_safetensors *f)
-{
-	const char *name;
-	json_t *info;
-
-	INV_TRY(inv_new_zeros(&f->entries, json_object_size(f->header)));
-	json_object_foreach (f->header, name, info) {
-		if (strcmp(name, "__metadata__") != 0)
-			INV_TRY(take_entry(f, name, info, &f->entries[f->count++]));
-	}
-	return INVAR_OK;
-}
-
 static int compare_tensor_names(const void *a, const void *b)
 {
 	return strcmp(((const entry *)a)->tensor.name, ((const entry *)b)->tensor.name);
@@ -269,9 +256,15 @@ static invar_status check_cover(const inv_safetensors *f)
 static invar_status view_tensors(inv_safetensors *f, const unsigned char *bytes,
                                  uint64_t size)
 {
+	const char *name;
+	json_t *info;
+
 	INV_TRY(parse_header(f, bytes, size));
 	INV_TRY(check_metadata(f));
-	INV_TRY(take_entries(f));
+	INV_TRY(inv_new_zeros(&f->entries, json_object_size(f->header)));
+	json_object_foreach (f->header, name, info)
+		if (strcmp(name, "__metadata__") != 0)
+			INV_TRY(take_entry(f, name, info, &f->entries[f->count++]));
 	qsort(f->entries, f->count, sizeof *f->entries, compare_offsets);
 	INV_TRY(check_cover(f));
 	qsort(f->entries, f->count, sizeof *f->entries, compare_tensor_names);

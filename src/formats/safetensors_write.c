@@ -67,9 +67,9 @@ static int by_width_and_name(const void *a, const void *b)
 	return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
 }
 
-/* The caller's list does not change. NULL: not enough memory. */
+/* The caller's list does not change. NULL: no memory. */
 static void *new_sorted_list(const void *list, size_t count, size_t size,
-                         int (*order)(const void *, const void *))
+                             int (*order)(const void *, const void *))
 {
 	void *copy = inv_calloc(count, size);
 

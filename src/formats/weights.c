@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -143,22 +144,18 @@ const inv_weight_about *inv_weights_at(const inv_weights *w, size_t i)
 	return i < w->count ? &w->list[i].of : NULL;
 }
 
+static int compare_to_weight(const void *name, const void *weight)
+{
+	return strcmp(name, ((const inv_weight *)weight)->of.name);
+}
+
 const inv_weight_about *inv_weights_find(const inv_weights *w, const char *name)
 {
-	size_t low = 0, high = w->count;
+	const inv_weight *found =
+		w->count ? bsearch(name, w->list, w->count, sizeof *w->list, compare_to_weight)
+				 : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(w->list[middle].of.name, name);
-
-		if (order == 0)
-			return &w->list[middle].of;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return found ? &found->of : NULL;
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */

@@ -346,28 +346,13 @@ static invar_status check_entries(const inv_zip *z, size_t folder, uint64_t limi
 	return INVAR_OK;
 }
 
-static int compare_name_bytes(const char *a, size_t m, const char *b, size_t n)
-{
-	int order = memcmp(a, b, m < n ? m : n);
-
-	return order ? order : (m > n) - (m < n);
-}
-
 static int compare_entries(const void *a, const void *b)
 {
 	const inv_zip_entry *x = a, *y = b;
+	size_t m = x->length, n = y->length;
+	int order = memcmp(x->name, y->name, m < n ? m : n);
 
-	return compare_name_bytes(x->name, x->length, y->name, y->length);
-}
-
-static invar_status sort_entries(const inv_zip *z)
-{
-	qsort(z->entries, z->count, sizeof *z->entries, compare_entries);
-	for (size_t i = 1; i < z->count; i++)
-		if (compare_entries(&z->entries[i - 1], &z->entries[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: has two entries %.*s", z->path,
-			                shown_length(&z->entries[i]), z->entries[i].name);
-	return INVAR_OK;
+	return order ? order : (m > n) - (m < n);
 }
 
 invar_status inv_zip_open(const unsigned char *bytes, uint64_t size, const char *path,
@@ -384,7 +369,13 @@ invar_status inv_zip_open(const unsigned char *bytes, uint64_t size, const char 
 		(size_t)(out->entries[0].name - (const char *)bytes - d.offset) - DIRECTORY_BYTES;
 	qsort(out->entries, out->count, sizeof *out->entries, compare_headers);
 	INV_TRY(check_entries(out, folder, d.offset));
-	return sort_entries(out);
+
+	qsort(out->entries, out->count, sizeof *out->entries, compare_entries);
+	for (size_t i = 1; i < out->count; i++)
+		if (compare_entries(&out->entries[i - 1], &out->entries[i]) == 0)
+			return inv_fail(INVAR_E_FORMAT, "%s: has two entries %.*s", path,
+			                shown_length(&out->entries[i]), out->entries[i].name);
+	return INVAR_OK;
 }
 
 void inv_zip_close(inv_zip *z)
@@ -395,21 +386,9 @@ void inv_zip_close(inv_zip *z)
 
 const inv_zip_entry *inv_zip_find(const inv_zip *z, const char *name)
 {
-	size_t low = 0, high = z->count, length = strlen(name);
+	const inv_zip_entry key = {.name = name, .length = strlen(name)};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const inv_zip_entry *e = &z->entries[middle];
-		int order = compare_name_bytes(e->name, e->length, name, length);
-
-		if (order == 0)
-			return e;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(&key, z->entries, z->count, sizeof key, compare_entries);
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
