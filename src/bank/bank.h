@@ -96,8 +96,7 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name);
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
                           uint64_t row, float *out);
 
-/* The same for one of its views: 0 is the row itself, v its image rotated by 90 v degrees.
- */
+/* The same for a view: 0 is the row itself, v its image rotated by 90 v degrees. */
 invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t copy,
                                unsigned view, uint64_t row, float *out);
 

@@ -115,8 +115,7 @@ static invar_status fail_other_rows(const inv_block_map *d)
 	                d->path);
 }
 
-/* Whether text that is not our map is another map, not what a crash left of a first save.
- */
+/* Whether text that is not our map is another one, and not the rest of a first save. */
 static bool is_other_map(const char *text, size_t bytes)
 {
 	return memchr(text, MAGIC[0], bytes) != NULL;

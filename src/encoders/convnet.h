@@ -62,7 +62,7 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
                               float **weights, float **bias);
 void inv_convnet_fail(inv_convnet *net, invar_status st); /* keeps the message */
 
-/* `last` becomes the features; fails if an unused tensor's name starts with one of `own`.
+/* `last` becomes the features; fails if an unused tensor's name begins with one of `own`.
  */
 invar_status inv_convnet_finish(inv_convnet *net, size_t last, const char *const *own);
 

@@ -105,23 +105,20 @@ typedef struct inv_encoder_kind {
 /* In the order in which weights are compared with them; NULL past the last. */
 const inv_encoder_kind *inv_encoder_kind_at(size_t i);
 
-/* An encoder known by name. Read it by pointer; later versions may add fields at the end.
- */
+/* An encoder known by name. Read it by pointer; later versions may append fields. */
 typedef struct inv_known_model {
 	const char *name;   /* "dino_vits8" */
 	const char *family; /* "vit" */
 	const char *about;  /* a phrase */
 	uint32_t width;     /* of its features */
-	/* How images are prepared: shorter side to `resize`, then the centre `side` x `side`.
-	 */
+	/* Images are prepared: shorter side to `resize`, then the centre `side` x `side`. */
 	uint32_t resize, side; /* 0: native */
 	const char *filter;    /* "bilinear" or "bicubic" */
 	const char *normalize; /* as in invar_image_to_tensor */
 	const char *file;      /* name of the published file; NULL: none */
 	uint64_t bytes;        /* size of that file; 0: unknown */
 	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
-	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
-	 */
+	/* Options of its family that no weight determines, "heads=6,eps=1e-6"; or NULL. */
 	const char *options;
 } inv_known_model;
 

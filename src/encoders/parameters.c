@@ -67,8 +67,7 @@ static bool unwrap(inv_parameters *p, const char *wrapper)
 	return wrapped > 0;
 }
 
-/* Without the limit, which no real file reaches, a long hostile name would make this slow.
- */
+/* No real file reaches the limit; without it a long hostile name would take long. */
 static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;

@@ -273,8 +273,7 @@ static void norm_rows(const pass *r, inv_vit_norm by, const float *then, size_t 
 	r->v->kernels.layer_norm(&n, rows, r->v->width, r->v->width, x, y);
 }
 
-/* Some patches of an image [c, h, w] as rows; left-over pixels at the border are ignored.
- */
+/* Some patches of an image [c, h, w] as rows, without left-over pixels at the border. */
 static void cut_patches(const pass *r, const float *image, size_t first, size_t count,
                         float *out)
 {

@@ -71,8 +71,7 @@ static invar_status fail_truncated_tags(const char *name)
 	                name);
 }
 
-/* The first directory is in the file, and its tags claim no more bytes than the file has.
- */
+/* The first directory is in the file, and its tags claim at most the size of the file. */
 static invar_status check_tags(const uint8_t *bytes, uint64_t size, const char *name)
 {
 	bool motorola, big; /* byte order; BigTIFF */

@@ -76,8 +76,7 @@ typedef struct directory {
 	uint64_t end; /* where the end records begin */
 } directory;
 
-/* In ZIP64 both records have the same number, or the old one says that it cannot hold it.
- */
+/* In ZIP64 both records have the same number, or the old one is all ones. */
 static bool agrees_with_zip64(uint64_t narrow, uint64_t wide, uint64_t cannot)
 {
 	return narrow == wide || narrow == cannot;
