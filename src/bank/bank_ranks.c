@@ -58,7 +58,7 @@ static invar_status print_piece(void *user, size_t item, unsigned thread,
 	return st;
 }
 
-static invar_status refuse_piece(void *user, size_t item)
+static invar_status fail_other_piece(void *user, size_t item)
 {
 	return inv_fail_other_file(file_of(user, &item)->path);
 }
@@ -70,10 +70,9 @@ invar_status inv_bank_agree(const invar_context *ctx, const inv_split *s, uint64
 	inv_compared c = {.user = &files,
 	                  .file = identify_piece,
 	                  .print = print_piece,
-	                  .differs = refuse_piece};
+	                  .differs = fail_other_piece};
 
-	if ((st = inv_agree(ctx, st)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_agree(ctx, st));
 	files.copies = copies < s->aug_files ? (size_t)copies : s->aug_files;
 	for (size_t i = 0; i <= files.copies; i++)
 		c.count += pieces_of(file_at(&files, i));

@@ -42,6 +42,12 @@ char *inv_join(const char *folder, const char *name)
 	return path;
 }
 
+invar_status inv_new_path(char **out, const char *folder, const char *name)
+{
+	*out = inv_join(folder, name);
+	return inv_check_memory(*out, strlen(folder) + strlen(name) + 2);
+}
+
 bool inv_is_folder(const char *path)
 {
 	struct stat info;
