@@ -107,8 +107,8 @@ class Lance:
         if mine[0] != new:
             only_new = self.table.count_rows(f"{self.column} IS NOT NULL AND {mine[0]} IS NULL")
             if only_new:
-                raise MismatchError(f"{only_new} rows were added after the exchange and have no old vector; write their features "
-                                    f"to {mine[0]} first")
+                raise MismatchError(f"rows that were added after the exchange and have no old vector: {only_new}; write their "
+                                    f"features to {mine[0]} first")
             self.table.alter_columns({"path": self.column, "rename": new}, {"path": mine[0], "rename": self.column})
         self.table.drop_columns([new])
 

@@ -117,20 +117,18 @@ class Postgres:
     def batches(self):
         after = ()
         while True:
-            with self.db.transaction():
-                # Locked, so that nobody changes a vector between reading it and writing its code.
-                found = self.ask("SELECT {column}, {key} FROM {t} WHERE {new} IS NULL AND {column} IS NOT NULL "
-                                 + ("AND {key} > %s " if after else "") + "ORDER BY {key} LIMIT %s FOR UPDATE", (*after, self.batch))
-                if found:
-                    yield [key for _, key in found], self.unpack([row for row, _ in found])
+            found = self.ask("SELECT {column}, {key} FROM {t} WHERE {new} IS NULL AND {column} IS NOT NULL "
+                             + ("AND {key} > %s " if after else "") + "ORDER BY {key} LIMIT %s", (*after, self.batch))
             if not found:
                 return
+            yield found, self.unpack([row for row, _ in found])
             after = (found[-1][1],)
 
-    def write(self, keys, codes):
-        with self.db.cursor() as cursor:
-            cursor.executemany(SQL("UPDATE {t} SET {new} = %s WHERE {key} = %s").format(**self.words),
-                               [(self.pack(code), key) for code, key in zip(codes, keys)])
+    def write(self, found, codes):
+        """A row whose vector has changed since it was read stays without a code, until the exchange at the latest."""
+        with self.db.transaction(), self.db.cursor() as cursor:
+            cursor.executemany(SQL("UPDATE {t} SET {new} = %s WHERE {key} = %s AND {column} = %s").format(**self.words),
+                               [(self.pack(code), key, Rows(row)) for code, (row, key) in zip(codes, found)])
 
     def close(self):
         if not self.db.closed:
@@ -161,8 +159,8 @@ class Postgres:
     def exchange(self):
         with self.db.transaction():
             self.run("LOCK TABLE {t} IN ACCESS EXCLUSIVE MODE")
-            for keys, rows in self.batches():
-                self.write(keys, self.encode(rows))
+            for found, rows in self.batches():
+                self.write(found, self.encode(rows))
             self.run("DROP TRIGGER {trigger} ON {t}")
             self.run("DROP FUNCTION {trigger}()")
             names = self.names()
@@ -193,7 +191,7 @@ class Postgres:
             self.run("LOCK TABLE {t} IN ACCESS EXCLUSIVE MODE")
             only_new = self.ask("SELECT count(*) FROM {t} WHERE {column} IS NOT NULL AND {kept} IS NULL", **words)[0][0]
             if only_new:
-                raise MismatchError(f"{only_new} rows of {self.table} were added after the exchange and have no old vector; "
+                raise MismatchError(f"rows of {self.table} that were added after the exchange and have no old vector: {only_new}; "
                                     f"write their features to {mine[0]} first")
             names = [row[0] for row in self.indexes(self.number)]
             self.run("ALTER TABLE {t} DROP COLUMN {column}")

@@ -91,6 +91,19 @@ class Index(InFolder):
         reindex("rows.npy", self.E, tolerance=1)
         self.assertTrue((np.load("rows.npy") == self.E(self.clean + 1)).all())
 
+    def test_killed_between_the_two_steps_of_the_exchange(self):
+        self.assertFalse(reindex("rows.npy", self.E, exchange=False).exchanged)
+        mark = glob.glob("rows.npy.*.part")[0].split(".")[2].split("-")[0]
+        os.link("rows.npy", f"rows.npy.{mark}-01234567.old")
+        self.assertTrue(reindex("rows.npy", self.E).exchanged)
+        self.assertTrue((np.load("rows.npy") == self.E(self.clean)).all())
+        self.assertEqual(len(glob.glob("rows.npy.*")), 1)
+        restore("rows.npy")
+        os.link("rows.npy", f"rows.npy.{mark}-01234567.old")
+        restore("rows.npy")
+        self.assertTrue((np.load("rows.npy") == self.clean).all())
+        self.assertEqual(glob.glob("rows.npy.*"), [])
+
     def test_half_precision_and_narrower_codes(self):
         np.save("half.npy", self.clean.astype(np.float16))
         reindex("half.npy", self.E, tolerance=1)
