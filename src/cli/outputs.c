@@ -466,7 +466,8 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 	struct stat file;
 	invar_status st;
 
-	if (!o->path || (o->stream && strcmp(o->path, "-") == 0))
+	if (!o->path || (o->stream && strcmp(o->path, "-") == 0) ||
+	    inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
 	if (s->inputs_missing)
 		return inv_no_memory();
@@ -490,7 +491,7 @@ invar_status inv_check_output_folder(inv_session *s, const char *option, const c
 {
 	const struct inv_input *around;
 
-	if (!path)
+	if (!path || inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
 	if (s->inputs_missing)
 		return inv_no_memory();

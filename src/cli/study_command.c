@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/processes.h"
 #include "base/status.h"
 #include "cli/command_files.h"
 #include "cli/outputs.h"
@@ -90,6 +91,8 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 {
 	invar_status st;
 
+	if (inv_processes_rank(s->processes)) /* rank 0 checks */
+		return INVAR_OK;
 	inv_reads(s, recipe, "the recipe");
 	inv_reads(s, study->published, "the published figures");
 	for (size_t i = 0; i < study->banks; i++) {
@@ -147,14 +150,19 @@ invar_status inv_study_execute(inv_session *s, inv_study_job *j)
 	j->ctx = s->ctx;
 	j->say = say;
 	j->user = s->term;
-	if ((st = inv_study_check(j)) == INVAR_OK)
+	if ((st = inv_study_check(j)) == INVAR_OK && inv_process_rank(s->ctx) == 0)
 		st = inv_folder_make(study->folder);
 	if (st == INVAR_OK)
 		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && inv_process_rank(s->ctx) == 0) {
+		inv_processes *all = s->ctx->processes;
+
+		inv_context_share(s->ctx, NULL); /* rank 0 writes them */
 		st = inv_study_tables(s, j);
-	if (st == INVAR_OK)
-		st = inv_study_report(s, j);
+		if (st == INVAR_OK)
+			st = inv_study_report(s, j);
+		inv_context_share(s->ctx, all);
+	}
 	if (st == INVAR_E_CANCELLED)
 		return inv_fail(
 			st, "interrupted; finished work is kept in %s, and the same command resumes it",

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/processes.h"
 #include "measure/trial.h"
 #include "study/stage.h"
 
@@ -53,7 +54,7 @@ static invar_status run_diagnose(void *own, const char *at)
 		st = invar_diagnose(bank, d->options, &r);
 	if (st == INVAR_OK)
 		st = invar_results_json(r, &text);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && inv_process_rank(d->ctx) == 0)
 		st = inv_file_save(d->results, text, strlen(text));
 	inv_free(text);
 	invar_results_free(r);

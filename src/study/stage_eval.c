@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/processes.h"
 #include "measure/eval_options.h"
 #include "run/results.h"
 #include "run/run.h"
@@ -131,9 +132,9 @@ static invar_status run_eval(void *own, const char *at)
 		                (const char *const *)e->titles, e->count, e->options, &r);
 	if (is_partial(e, st, r))
 		st = INVAR_OK;
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && inv_process_rank(e->ctx) == 0)
 		st = keep_results(e, r);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && inv_process_rank(e->ctx) == 0)
 		st = save_results(e, r);
 	invar_results_free(r);
 	close_adapters(e);

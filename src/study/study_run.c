@@ -4,6 +4,8 @@
 #include "adapter/train_options.h"
 #include "bank/bank.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/processes.h"
 #include "base/status.h"
 #include "encode/encoding.h"
 #include "images/dataset.h"
@@ -58,12 +60,16 @@ char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
 	return inv_printed("%s/eval/%" PRIu64 "/%s.json", b->folder, seed, a->folder);
 }
 
-/* Creates the folders that lead to a file or folder. */
-static invar_status make_parents(const char *path)
+/* Creates the folders that lead to a file or folder; rank 0 does. */
+static invar_status make_parents(const inv_study_job *j, const char *path)
 {
 	char *copy = strdup(path);
 	invar_status st = copy ? INVAR_OK : no_memory();
 
+	if (inv_process_rank(j->ctx)) {
+		free(copy);
+		return INVAR_OK;
+	}
 	for (char *at = copy ? strchr(copy + 1, '/') : NULL; at && st == INVAR_OK;
 	     at = strchr(at + 1, '/')) {
 		*at = '\0';
@@ -110,6 +116,7 @@ static invar_status settle_failure(inv_study_job *j, const char *stage, invar_st
 {
 	if (st == INVAR_E_CANCELLED)
 		return st;
+	INV_TRY(inv_processes_check(j->ctx->processes)); /* another rank has failed */
 	if (j->keep_going && st != INVAR_E_NOMEM)
 		return note_failure(j, stage ? stage : "bank");
 	inv_study_spelled(st);
@@ -372,11 +379,11 @@ static void close_trial(fitting *t)
 	free(t->run);
 	free(t->results);
 	free(t->what);
-	free(t->none);
+	inv_free(t->none);
 }
 
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
-static invar_status read_none(fitting *t)
+static invar_status read_none(const inv_study_job *j, fitting *t)
 {
 	char *path = inv_printed("%s/" INV_RUN_JSON, t->run);
 	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
@@ -384,10 +391,12 @@ static invar_status read_none(fitting *t)
 	bool none = json_is_true(json_object_get(json, INV_RUN_NO_ADAPTER));
 
 	if (none)
-		t->none = strdup(why ? why : "no adapter helps");
+		t->none = inv_strdup(why ? why : "no adapter helps");
 	json_decref(json);
 	free(path);
-	return path && (!none || t->none) ? INVAR_OK : no_memory();
+	if (!path || (none && !t->none))
+		return no_memory();
+	return inv_broadcast_text(j->ctx, &t->none);
 }
 
 static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
@@ -397,7 +406,7 @@ static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
 	                t->adapter->folder, t->seed);
 	char *says = announce(j, "training", t->what);
 	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(t->run) : no_memory();
+	invar_status st = name && says ? make_parents(j, t->run) : no_memory();
 
 	if (st == INVAR_OK)
 		st = inv_study_train_options(t->adapter, t->d, t->seed, &o);
@@ -429,7 +438,7 @@ static invar_status eval_trial(inv_study_job *j, const fitting *t, bool *done)
 	const char *const runs[] = {t->run}, *const titles[] = {t->adapter->title};
 	size_t count = t->none ? 0 : 1; /* then F alone is measured */
 	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(t->results) : no_memory();
+	invar_status st = name && says ? make_parents(j, t->results) : no_memory();
 
 	if (st == INVAR_OK)
 		st = inv_study_eval_options(j->study, t->seed, &o);
@@ -672,7 +681,7 @@ static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64
 	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory();
 
 	if (st == INVAR_OK && trained)
-		st = read_none(&t);
+		st = read_none(j, &t);
 	if (st == INVAR_OK && trained)
 		st = eval_trial(j, &t, &measured);
 	else
@@ -716,9 +725,10 @@ static invar_status run_bank(inv_study_job *j, const inv_study_bank *b)
 {
 	bool done = true;
 	uint32_t d = 0;
-	invar_status st = make_parents(b->folder);
+	invar_status st = make_parents(j, b->folder);
 
-	if (st == INVAR_OK && mkdir(b->folder, 0777) != 0 && errno != EEXIST)
+	if (st == INVAR_OK && inv_process_rank(j->ctx) == 0 && mkdir(b->folder, 0777) != 0 &&
+	    errno != EEXIST)
 		st = inv_fail_errno(b->folder, "cannot create the folder");
 	if (st == INVAR_OK && b->dataset)
 		st = encode_bank(j, b, &done);
