@@ -40,8 +40,7 @@ static void add_stages(inv_stages *s, writer writers[STAGES])
 
 	for (int i = 0; i < STAGES; i++) {
 		const char *const inputs[] = {i ? path[0] : NULL, NULL};
-		const inv_own_stage stage = {.size = sizeof stage,
-		                             .name = i ? "second" : "first",
+		const inv_own_stage stage = {.name = i ? "second" : "first",
 		                             .inputs = inputs,
 		                             .output = path[i],
 		                             .run = write_output,

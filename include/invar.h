@@ -28,9 +28,9 @@
  *     freed with the function named beside it, which accepts NULL; what it *views* belongs
  *     to the object it was read from and is valid as long as that object;
  *   - an object copies its strings and options; only its context must outlive it;
- *   - the library never prints, never exits and keeps no global state, except that
- * OpenBLAS, loaded on first use, is set to one thread per call. Different objects may be
- * used from different threads, and several threads may apply one adapter at once;
+ *   - the library never prints, never exits and keeps no global state, except that OpenBLAS,
+ *     loaded on first use, is set to one thread per call. Different objects may be used from
+ *     different threads, and several threads may apply one adapter at once;
  *   - it installs no signal handlers. Ignore SIGXFSZ and SIGPIPE to get an error instead of
  *     a signal. A file that is truncated while it is mapped raises SIGBUS;
  *   - matrices are row-major, features are float32, labels are int64.
@@ -73,9 +73,6 @@ typedef enum invar_status {
 	INVAR_E_CANCELLED /* a hook asked to stop; state was saved */
 } invar_status;
 
-/* The name, such as "INVAR_E_USE"; "INVAR_E_UNKNOWN" for any other number. */
-INVAR_API const char *invar_status_name(invar_status status);
-
 /* This thread's last error message; "" before the first error, never NULL. */
 INVAR_API const char *invar_last_error(void);
 
@@ -87,10 +84,9 @@ typedef struct invar_context invar_context;
 enum { INVAR_LOG_WARNING, INVAR_LOG_INFO, INVAR_LOG_DETAIL };
 
 /*
- * Callbacks during a call; they run in the thread that called the library. `progress`
- * returns non-zero to stop: the library then saves what can be resumed and returns
- * INVAR_E_CANCELLED. The context copies the struct; `user` and option_prefix must outlive
- * the context.
+ * Callbacks during a call, in the thread that called the library. `progress` returns
+ * non-zero to stop: the library then saves what can be resumed and returns
+ * INVAR_E_CANCELLED. The context copies the struct, but not what it points to.
  */
 typedef struct invar_hooks {
 	size_t size; /* sizeof(invar_hooks) */
@@ -145,8 +141,7 @@ typedef struct invar_option {
 	const char *meta;                /* placeholder for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
 	const char *help;                /* a phrase without a full stop */
-	/* What each choice means, for help; NULL: nothing to add. */
-	const char *(*choice_help)(size_t i);
+	const char *(*choice_help)(size_t i); /* what a choice means; NULL: nothing to add */
 } invar_option;
 
 /*
@@ -166,7 +161,7 @@ INVAR_API invar_status invar_options_set_number(invar_options *o, const char *na
 INVAR_API size_t invar_options_count(const invar_options *o);
 INVAR_API const invar_option *invar_options_at(const invar_options *o, size_t i);
 
-/* All values as a JSON object; gives, free with invar_free. The second call sets them. */
+/* All values as a JSON object; gives, free with invar_free. */
 INVAR_API invar_status invar_options_json(const invar_options *o, char **json);
 
 /* Named numbers that a call returns; NaN if there is no such name. */
@@ -499,7 +494,7 @@ INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
-/* NULL if nothing was measured for this pair. Not thread-safe for the same results. */
+/* NULL if nothing was measured for this pair. Threads may ask the same results at once. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
 /* What was measured: "bank", "split", "encoder", "augment"; or NULL. */

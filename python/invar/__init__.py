@@ -20,11 +20,12 @@ from ._measure import augment, check, dependence, diagnose, eval, neighbours, sl
 from ._options import OptionInfo, commands, options
 from ._results import Results
 from ._train import Run, fit, train
+from . import index
 
 __all__ = [
     "encode", "train", "fit", "eval", "diagnose", "check", "export", "bank", "merge", "synthetic", "Adapter", "Bank", "Encoder", "Results", "Run",
     "InvariantTransformer", "structure", "dependence", "sliced_wasserstein", "tsne", "neighbours", "augment", "options",
-    "commands", "OptionInfo", "Error", "UseError", "FileError", "FormatError", "MismatchError", "NumericError",
+    "commands", "index", "OptionInfo", "Error", "UseError", "FileError", "FormatError", "MismatchError", "NumericError",
     "OutOfMemoryError", "Cancelled",
 ]
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import index as index
+
 OptionText = str | int | float | PathLike[str] | Sequence[Any] | Mapping[str, Any] | None
 Path = str | PathLike[str]
 Progress = bool | Callable[[str, int, int], Any] | None

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stub __init__.pyi: types of every function, with the options of the library's tables as keywords.
+"""The stubs __init__.pyi, with the options of the library's tables as keywords, and index.pyi.
 
-`python3 -m invar._stub > python/invar/__init__.pyi` makes it again; a test fails if it differs.
+`python3 -m invar._stub > python/invar/__init__.pyi` and `python3 -m invar._stub index > python/invar/index.pyi` make them again; a
+test fails if they differ.
 """
 import inspect
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
 
 from ._describe import COMMANDS, rows_of
 from ._options import COUNT, FLAG, LIST, NUMBER
@@ -19,6 +21,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from . import index as index
 
 OptionText = str | int | float | PathLike[str] | Sequence[Any] | Mapping[str, Any] | None
 Path = str | PathLike[str]
@@ -175,5 +179,28 @@ def stub():
     return "".join(parts)
 
 
+def index_stub():
+    """The text of index.pyi, from the annotations of the source."""
+    from . import index
+
+    parts = ["# SPDX-License-Identifier: Apache-2.0\n# Made by `python3 -m invar._stub index`; do not edit.\n"
+             "from collections.abc import Callable\nfrom dataclasses import dataclass\nfrom os import PathLike\nfrom typing import Any\n\n"
+             "from numpy.typing import ArrayLike\n\nfrom . import Adapter\n\n"]
+    for name in index.__all__:
+        value = getattr(index, name)
+        if inspect.isclass(value):
+            parts.append(f"@dataclass(frozen=True)\nclass {name}:\n" + "".join(
+                f"    {one.name}: {one.type}{'' if one.default is one.default_factory else ' = ...'}\n" for one in fields(value)))
+            continue
+        words, keywords_only = [], False
+        for p in inspect.signature(value).parameters.values():
+            if p.kind is p.KEYWORD_ONLY and not keywords_only:
+                words, keywords_only = [*words, "*"], True
+            words.append(f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else f" = {p.default!r}"))
+        parts.append(f"def {name}(\n" + "".join(f"    {word},\n" for word in words)
+                     + f") -> {inspect.signature(value).return_annotation}: ...\n")
+    return "".join(parts)
+
+
 if __name__ == "__main__":
-    print(stub(), end="")
+    print(index_stub() if sys.argv[1:] == ["index"] else stub(), end="")

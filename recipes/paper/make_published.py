@@ -5,7 +5,7 @@
 Reads the LaTeX source of "Post-Training Augmentation Invariance" and writes every number of
 every table, under the names that invar uses for data sets, encoders, augmentations, adapters
 and metrics. Numbers are copied as they are printed. A table, row or cell that is not
-understood is an error, so nothing is left out silently; tests/recipe/published.py counts the
+understood is an error, so nothing is left out silently; tests/study/published.py counts the
 numbers of the source in another way.
 """
 import json

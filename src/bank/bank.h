@@ -18,7 +18,7 @@
  *   8. A class view (class_view.h) has the rows of some classes. Rows are numbered in the
  *      view everywhere except in files and in messages that name a row of a file.
  *   9. A bank in memory (in_memory.c) has the caller's arrays instead of files: its path
- *      is a name for messages, and what is stored beside rows in a folder it does not have.
+ *      is a name for messages, and it has no names, fingerprints or parameters.
  *  10. A unit view (row_norms.h) is a copy of the struct of an open bank: it is not
  *      closed, and its rows are divided by their norms as they are read.
  */
@@ -63,12 +63,12 @@ struct invar_bank {
 	char *path;
 	uint32_t dim;
 	size_t split_count;
-	inv_split *splits;   /* by name; behind them those that a view leaves out */
+	inv_split *splits;   /* by name; after them those that a view leaves out */
 	size_t hidden_count; /* of the latter */
 	json_t *json;        /* bank.json, or NULL; of a view, with its classes */
 	inv_class_view view;
 	bool unit;      /* rows are given as unit(row); row_norms.h */
-	bool in_memory; /* arrays of the caller; path is no folder */
+	bool in_memory; /* arrays of the caller; path is not a folder */
 };
 
 /* All of its classes; invar_bank_open also knows options. */
@@ -96,8 +96,7 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name);
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
                           uint64_t row, float *out);
 
-/* The same of one of its views: 0 is the row itself, v its image rotated by 90 v degrees.
- */
+/* The same for a view: 0 is the row itself, v its image rotated by 90 v degrees. */
 invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t copy,
                                unsigned view, uint64_t row, float *out);
 
@@ -106,7 +105,7 @@ const inv_npy *inv_split_views(const inv_split *s, int32_t copy);
 /* Whether there are copies and all of them have views. */
 bool inv_split_copies_have_views(const inv_split *s);
 
-/* Of its clean rows and copies, as they are on disk. */
+/* Bytes of its clean rows and copies on disk. */
 uint64_t inv_split_bytes(const inv_split *s);
 
 /* Tells the system that a row will be read soon. */
@@ -120,32 +119,46 @@ void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy,
 void inv_bank_wont_need(const invar_bank *b, const inv_split *s, int32_t copy,
                         uint64_t first, uint64_t last);
 
-/* Rows will be read here and there, not one after the other. */
+/* Rows will be read in random order. */
 void inv_bank_expect_random(const inv_split *s);
 
 /*
- * What the rows of a split are, for run.json: file names, sizes, SHA-256, and of a view how
- * many rows it has and the hash of which.
+ * Identifies the rows of a split, for run.json: file names, sizes, SHA-256; for a view also
+ * its number of rows and the hash of which rows they are.
  */
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
 
-/* Appends the same of the files with its views, of which there may be none. */
+/* Appends the same for the files with its views, if there are any. */
 invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list);
 
-/* Fails if the split has other clean rows than s of a, naming the first that differs. */
+/*
+ * Does the split have the files of such a list? What the list says of views of rows is not
+ * compared, as these are made when a bank is opened. A list without files has no rows.
+ */
+invar_status inv_bank_has_files(const invar_bank *b, const char *split, const json_t *list,
+                                bool *out);
+
+/* Fails if the clean rows of two splits differ, naming the first that does. */
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
                                       const invar_bank *b, const inv_split *other);
 
 /* Reads a bank.json; fails if it has another format. *out is set in any case. */
 invar_status inv_bank_load_json(const char *path, json_t **out);
 
+/* Whether a value of bank.json is absent or null, so that nothing is known. */
+static inline bool inv_json_is_unknown(const json_t *value)
+{
+	return !value || json_is_null(value);
+}
+
+/* inv_no_memory, for callers that do not use inv_new yet. */
 invar_status inv_bank_no_memory(const char *path);
 
 /* The options of invar_bank_synthesize. */
 invar_status inv_synthetic_declare(invar_options *o);
 
 int inv_bank_has_split(const invar_bank *b, const char *split);
-/* The row of the split's files that a row is; others only if classes were chosen. */
+/* The number of a row in the split's files; it differs only if classes were chosen. */
 uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row);
 /* The name of a class as bank.json has it; NULL if it has none. Views. */
 const char *inv_bank_class(const invar_bank *b, int64_t label);

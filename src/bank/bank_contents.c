@@ -12,16 +12,17 @@
 
 #define MARK "{\n \"format\": \"invar-bank\""
 
-/* What a split of clean rows consists of; each has its part file while it is written. */
+/* The files of a split of clean rows; each has a part file while it is written. */
 static const char *const of_split[] = {"clean.npy", "labels.npy", "names.txt",
                                        "fingerprints.npy"};
 
-/* Arrays are filled in part files that a later program takes up, see base/file.h. */
-static bool is_part_of_array(const char *name, const char *array)
+/* An array, or the part file from which a later program resumes it (base/file.h). */
+static bool is_array(const char *name, const char *array)
 {
 	size_t length = strlen(array);
 
-	return strncmp(name, array, length) == 0 && strcmp(name + length, INV_BANK_PART) == 0;
+	return inv_is_own_name(name, array) ||
+	       (strncmp(name, array, length) == 0 && strcmp(name + length, INV_BANK_PART) == 0);
 }
 
 static inv_ownership claim_in_split(const char *name)
@@ -29,7 +30,7 @@ static inv_ownership claim_in_split(const char *name)
 	if (strcmp(name, "done.part") == 0)
 		return INV_OWN_FILE;
 	for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
-		if (inv_is_own_name(name, of_split[i]) || is_part_of_array(name, of_split[i]))
+		if (is_array(name, of_split[i]))
 			return INV_OWN_FILE;
 	return INV_FOREIGN;
 }
@@ -51,12 +52,7 @@ inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry)
 	return INV_FOREIGN;
 }
 
-/* ---- The whole of a bank ------------------------------------------------------------ */
-
-static bool is_array(const char *name, const char *array)
-{
-	return inv_is_own_name(name, array) || is_part_of_array(name, array);
-}
+/* ---- A whole bank ----------------------------------------------------------------- */
 
 /* "003.npy", "003.params.npy", "003.views.npy" and their part files. */
 static bool is_copy(const char *name)
@@ -95,11 +91,12 @@ static inv_ownership claim_whole(const void *bank_json, const char *entry)
 /* The owner of a whole bank; gives *json, which it views. */
 static invar_status own_whole(const char *path, json_t **json, inv_owner *out)
 {
-	char *file = inv_join(path, "bank.json");
-	invar_status st = file ? INVAR_OK : inv_bank_no_memory(path);
+	char *file;
+	invar_status st = INVAR_OK;
 
 	*json = NULL;
-	if (st == INVAR_OK && inv_exists(file))
+	INV_TRY(inv_new_path(&file, path, "bank.json"));
+	if (inv_exists(file))
 		st = inv_bank_load_json(file, json);
 	inv_free(file);
 	*out = (inv_owner){claim_whole, *json};
@@ -115,14 +112,14 @@ invar_status inv_bank_refuse_foreign(const char *path)
 
 	if (!inv_exists(path))
 		return INVAR_OK;
-	st = own_whole(path, &json, &owner);
-	if (st == INVAR_OK)
-		st = inv_folder_find_foreign(path, owner, &foreign);
-	if (st == INVAR_OK && foreign)
+	INV_TRY_OR(done, own_whole(path, &json, &owner));
+	INV_TRY_OR(done, inv_folder_find_foreign(path, owner, &foreign));
+	if (foreign)
 		st = inv_fail(INVAR_E_IO,
 		              "%s: must be made again but contains %s, which is not part of a "
 		              "bank; move it away",
 		              path, foreign);
+done:
 	inv_free(foreign);
 	json_decref(json);
 	return st;
@@ -136,36 +133,31 @@ invar_status inv_bank_remove(const char *path, const char *to)
 
 	if (!inv_exists(path))
 		return INVAR_OK;
-	st = own_whole(path, &json, &owner);
-	if (st == INVAR_OK && to)
-		st = inv_folder_move_foreign(path, to, owner);
-	if (st == INVAR_OK)
-		st = inv_folder_remove_own(path, owner, "bank.json");
-	if (st == INVAR_OK && rmdir(path) != 0 && errno != ENOENT && errno != ENOTEMPTY &&
-	    errno != EEXIST)
+	INV_TRY_OR(done, own_whole(path, &json, &owner));
+	if (to)
+		INV_TRY_OR(done, inv_folder_move_foreign(path, to, owner));
+	INV_TRY_OR(done, inv_folder_remove_own(path, owner, "bank.json"));
+	if (rmdir(path) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
 		st = inv_fail_errno(path, "cannot remove");
+done:
 	json_decref(json);
 	return st;
 }
 
-static bool is_null(const json_t *value)
-{
-	return !value || json_is_null(value);
-}
-
-/* Both name the encoder; what else one of them does not say is no contradiction. */
-static bool agrees(const json_t *bank_json, const json_t *about)
+/* Both name the encoder, and no value that both have differs. */
+static bool describes_same_rows(const json_t *bank_json, const json_t *about)
 {
 	const char *key;
 	json_t *value;
 
-	if (is_null(json_object_get(about, "encoder")) ||
-	    is_null(json_object_get(bank_json, "encoder")))
+	if (inv_json_is_unknown(json_object_get(about, "encoder")) ||
+	    inv_json_is_unknown(json_object_get(bank_json, "encoder")))
 		return false;
 	json_object_foreach ((json_t *)(uintptr_t)about, key, value) {
 		const json_t *other = json_object_get(bank_json, key);
 
-		if (!is_null(value) && !is_null(other) && !inv_json_same(value, other))
+		if (!inv_json_is_unknown(value) && !inv_json_is_unknown(other) &&
+		    !inv_json_same(value, other))
 			return false;
 	}
 	return true;
@@ -174,19 +166,22 @@ static bool agrees(const json_t *bank_json, const json_t *about)
 invar_status inv_bank_find_json(const char *path, const json_t *about, json_t **out,
                                 bool *begun)
 {
-	char *file = inv_join(path, "bank.json"), *part = inv_join(path, "bank.json" INV_PART);
-	invar_status st = file && part ? INVAR_OK : inv_bank_no_memory(path);
+	char *file = NULL, *part = NULL;
+	invar_status st;
 
 	*out = NULL;
-	*begun = st == INVAR_OK && !inv_exists(file) &&
-	         (!inv_exists(part) || inv_file_begins(part, MARK));
-	if (st == INVAR_OK && inv_exists(file)) {
+	*begun = false;
+	INV_TRY_OR(done, inv_new_path(&file, path, "bank.json"));
+	INV_TRY_OR(done, inv_new_path(&part, path, "bank.json" INV_PART));
+	*begun = !inv_exists(file) && (!inv_exists(part) || inv_file_begins(part, MARK));
+	if (inv_exists(file)) {
 		st = inv_bank_load_json(file, out);
-		if (st != INVAR_OK || !agrees(*out, about)) {
+		if (st != INVAR_OK || !describes_same_rows(*out, about)) {
 			json_decref(*out);
 			*out = NULL;
 		}
 	}
+done:
 	inv_free(file);
 	inv_free(part);
 	return st == INVAR_E_NOMEM ? st : INVAR_OK;

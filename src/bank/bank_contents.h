@@ -21,15 +21,15 @@ inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry);
  * claims, copies, and what eval has kept in cache/. The first fails, naming it, if there is
  * anything else in the folder. The second removes the bank and its folder; anything else
  * moves to the same place below `to`, or with NULL stays, with the folder. A folder that
- * does not exist is no error.
+ * does not exist is not an error.
  */
 invar_status inv_bank_refuse_foreign(const char *path);
 invar_status inv_bank_remove(const char *path, const char *to);
 
 /*
- * The bank.json in a folder, if what it says of its rows is what `about` says (see
- * inv_encoding_json), else NULL; gives, json_decref. *begun says whether there is none
- * yet but for a part file of ours.
+ * The bank.json in a folder, if it describes its rows as `about` does (see
+ * inv_encoding_json), else NULL; gives, json_decref. *begun: there is none yet, except for
+ * a part file of ours.
  */
 invar_status inv_bank_find_json(const char *path, const json_t *about, json_t **out,
                                 bool *begun);

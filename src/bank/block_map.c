@@ -27,20 +27,14 @@ struct inv_block_map {
 	char *text;  /* HEADER, then the lines */
 };
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a map of finished blocks",
-	                path);
-}
-
-static char *line_of(const inv_block_map *d, size_t i)
+static char *array_line(const inv_block_map *d, size_t i)
 {
 	return d->text + HEADER + i * d->line;
 }
 
-static char *blocks_of(const inv_block_map *d, size_t i)
+static char *array_blocks(const inv_block_map *d, size_t i)
 {
-	return line_of(d, i) + NAME;
+	return array_line(d, i) + NAME;
 }
 
 static size_t bytes_of(const inv_block_map *d)
@@ -60,22 +54,22 @@ size_t inv_block_map_arrays(const inv_block_map *d)
 
 bool inv_block_map_has(const inv_block_map *d, size_t i, uint64_t block)
 {
-	return blocks_of(d, i)[block] == '1';
+	return array_blocks(d, i)[block] == '1';
 }
 
 bool inv_block_map_any(const inv_block_map *d, size_t i)
 {
-	return memchr(blocks_of(d, i), '1', d->blocks) != NULL;
+	return memchr(array_blocks(d, i), '1', d->blocks) != NULL;
 }
 
 void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block)
 {
-	blocks_of(d, i)[block] = '1';
+	array_blocks(d, i)[block] = '1';
 }
 
 void inv_block_map_forget(inv_block_map *d, size_t i)
 {
-	memset(blocks_of(d, i), '0', d->blocks);
+	memset(array_blocks(d, i), '0', d->blocks);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -91,7 +85,7 @@ static void write_header(uint64_t blocks, char header[HEADER + 1])
 
 static void begin_line(const inv_block_map *d, size_t i)
 {
-	char *line = line_of(d, i);
+	char *line = array_line(d, i);
 
 	memset(line, '-', NAME - 1);
 	line[NAME - 1] = ' ';
@@ -102,7 +96,7 @@ static void begin_line(const inv_block_map *d, size_t i)
 /* A line that is not ours or is incomplete is ignored. */
 static bool is_line(const inv_block_map *d, size_t i)
 {
-	const char *line = line_of(d, i);
+	const char *line = array_line(d, i);
 
 	if (strspn(line, "0123456789abcdef-") != NAME - 1 || line[NAME - 1] != ' ' ||
 	    line[d->line - 1] != '\n')
@@ -113,7 +107,7 @@ static bool is_line(const inv_block_map *d, size_t i)
 	return true;
 }
 
-static invar_status refuse(const inv_block_map *d)
+static invar_status fail_other_rows(const inv_block_map *d)
 {
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: this split was started with different images or labels; choose "
@@ -121,15 +115,15 @@ static invar_status refuse(const inv_block_map *d)
 	                d->path);
 }
 
-/* Of what is not our map: another one, or what a crash left of its first save? */
-static bool is_foreign(const char *text, size_t bytes)
+/* Whether text that is not our map is another one, and not the rest of a first save. */
+static bool is_other_map(const char *text, size_t bytes)
 {
 	return memchr(text, MAGIC[0], bytes) != NULL;
 }
 
 /* The existing file: none, a map of the same number of blocks, or an error. */
-static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
-                              size_t arrays)
+static invar_status read_map_text(inv_block_map *d, const char *text, size_t bytes,
+                                  size_t arrays)
 {
 	char header[HEADER + 1];
 	size_t there = bytes > HEADER ? (bytes - HEADER) / d->line : 0;
@@ -137,32 +131,20 @@ static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
 
 	write_header(d->blocks, header);
 	ours = bytes >= HEADER && memcmp(text, header, HEADER) == 0;
-	if (!ours && is_foreign(text, bytes))
-		return refuse(d);
+	if (!ours && is_other_map(text, bytes))
+		return fail_other_rows(d);
 	d->arrays = ours && there > arrays ? there : arrays;
-	if (d->arrays > MAX_ARRAYS || !(d->text = inv_calloc(bytes_of(d) + 1, 1)))
-		return no_memory(d->path);
+	if (d->arrays > MAX_ARRAYS)
+		return inv_no_memory();
+	INV_TRY(inv_new_zeros(&d->text, bytes_of(d) + 1));
 	memcpy(d->text, header, HEADER);
 	for (size_t i = 0; i < d->arrays; i++) {
 		if (ours && i < there)
-			memcpy(line_of(d, i), text + HEADER + i * d->line, d->line);
+			memcpy(array_line(d, i), text + HEADER + i * d->line, d->line);
 		if (!is_line(d, i))
 			begin_line(d, i);
 	}
 	return INVAR_OK;
-}
-
-static invar_status lock(inv_block_map *d)
-{
-	/* Not through a link, and not into a pipe, which could block. */
-	d->fd = open(d->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-	if (d->fd < 0)
-		return inv_fail_errno(d->path, "cannot write");
-	if (flock(d->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return INVAR_OK;
-	close(d->fd);
-	d->fd = -1;
-	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
 }
 
 invar_status inv_block_map_share(inv_block_map *d, bool shared)
@@ -172,78 +154,65 @@ invar_status inv_block_map_share(inv_block_map *d, bool shared)
 	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
 }
 
-static invar_status open_joined(inv_block_map *d)
+static invar_status open_block_map(const char *path, uint64_t rows, size_t arrays,
+                                   bool joined, inv_block_map **out)
 {
-	d->fd = open(d->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (d->fd < 0)
-		return inv_fail_errno(d->path, "cannot write");
-	return inv_block_map_share(d, true);
-}
-
-static invar_status take_up(inv_block_map *d, size_t arrays)
-{
+	inv_block_map *d;
 	char *text = NULL;
 	size_t bytes = 0;
-	invar_status st = d->joined ? open_joined(d) : lock(d);
-
-	if (st == INVAR_OK)
-		st = inv_file_load(d->path, MAX_BYTES, &text, &bytes);
-	if (st == INVAR_OK)
-		st = take_text(d, text, bytes, arrays);
-	inv_free(text);
-	return st;
-}
-
-static invar_status open_map(const char *path, uint64_t rows, size_t arrays, bool joined,
-                             inv_block_map **out)
-{
-	inv_block_map *d = inv_calloc(1, sizeof *d);
 	invar_status st;
 
 	*out = NULL;
-	if (!d || !(d->path = inv_strdup(path))) {
-		inv_free(d);
-		return no_memory(path);
-	}
+	INV_TRY(inv_new(&d));
 	d->fd = -1;
 	d->joined = joined;
 	d->blocks = (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
 	d->line = NAME + (size_t)d->blocks + 1;
-	if ((st = take_up(d, arrays)) != INVAR_OK) {
-		inv_block_map_close(d, false);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_text(&d->path, path));
+	/* Not through a link, and not into a pipe, which could block. */
+	d->fd = open(
+		path, O_RDWR | (joined ? 0 : O_CREAT) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (d->fd < 0)
+		INV_TRY_OR(fail, inv_fail_errno(path, "cannot write"));
+	INV_TRY_OR(fail, inv_block_map_share(d, joined));
+	INV_TRY_OR(fail, inv_file_load(path, MAX_BYTES, &text, &bytes));
+	INV_TRY_OR(fail, read_map_text(d, text, bytes, arrays));
+	inv_free(text);
 	*out = d;
 	return INVAR_OK;
+fail:
+	inv_free(text);
+	inv_block_map_close(d, false);
+	return st;
 }
 
 invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
                                 inv_block_map **out)
 {
-	return open_map(path, rows, arrays, false, out);
+	return open_block_map(path, rows, arrays, false, out);
 }
 
 invar_status inv_block_map_join(const char *path, uint64_t rows, size_t arrays,
                                 inv_block_map **out)
 {
-	return open_map(path, rows, arrays, true, out);
+	return open_block_map(path, rows, arrays, true, out);
 }
 
 invar_status inv_block_map_expect(inv_block_map *d, size_t i,
                                   const char belongs[INV_SHA256_HEX])
 {
-	char *line = line_of(d, i);
+	char *line = array_line(d, i);
 
 	if (memcmp(line, belongs, NAME - 1) == 0)
 		return INVAR_OK;
 	if (inv_block_map_any(d, i))
-		return refuse(d);
+		return fail_other_rows(d);
 	begin_line(d, i);
 	memcpy(line, belongs, NAME - 1);
 	return INVAR_OK;
 }
 
-static invar_status write_text(inv_block_map *d, size_t from, size_t end)
+static invar_status write_map_bytes(inv_block_map *d, size_t from, size_t end)
 {
 	while (from < end) {
 		ssize_t n = pwrite(d->fd, d->text + from, end - from, (off_t)from);
@@ -259,9 +228,9 @@ static invar_status write_text(inv_block_map *d, size_t from, size_t end)
 
 invar_status inv_block_map_save_one(inv_block_map *d, size_t i, uint64_t block)
 {
-	size_t at = (size_t)(blocks_of(d, i) + block - d->text);
+	size_t at = (size_t)(array_blocks(d, i) + block - d->text);
 
-	return write_text(d, at, at + 1);
+	return write_map_bytes(d, at, at + 1);
 }
 
 invar_status inv_block_map_sync(inv_block_map *d)
@@ -274,14 +243,13 @@ invar_status inv_block_map_load(inv_block_map *d)
 {
 	char *text;
 	size_t bytes;
-	invar_status st = inv_file_load(d->path, MAX_BYTES, &text, &bytes);
+	invar_status st = INVAR_OK;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_load(d->path, MAX_BYTES, &text, &bytes));
 	if (bytes == bytes_of(d))
 		memcpy(d->text, text, bytes);
 	else
-		st = refuse(d);
+		st = fail_other_rows(d);
 	for (size_t i = 0; i < d->arrays; i++)
 		if (!is_line(d, i))
 			begin_line(d, i);
@@ -292,11 +260,9 @@ invar_status inv_block_map_load(inv_block_map *d)
 invar_status inv_block_map_save(inv_block_map *d)
 {
 	size_t bytes = bytes_of(d);
-	invar_status st = write_text(d, 0, bytes);
 
-	if (st != INVAR_OK)
-		return st;
-	/* What was no map may have been longer, and its end is none of ours. */
+	INV_TRY(write_map_bytes(d, 0, bytes));
+	/* A file that was not a map may have been longer; data past our end is not ours. */
 	return ftruncate(d->fd, (off_t)bytes) == 0 && fdatasync(d->fd) == 0
 	           ? INVAR_OK
 	           : inv_fail_errno(d->path, "cannot flush to disk");
@@ -345,7 +311,7 @@ bool inv_block_map_is_begun(const char *path)
 
 	if (!inv_exists(path) || inv_file_load(path, MAX_BYTES, &text, &bytes) != INVAR_OK)
 		return false;
-	begun = !take_map(text, bytes, &d) && is_foreign(text, bytes);
+	begun = !take_map(text, bytes, &d) && is_other_map(text, bytes);
 	for (size_t i = 0; i < d.arrays && !begun; i++)
 		begun = is_line(&d, i) && inv_block_map_any(&d, i);
 	inv_free(text);

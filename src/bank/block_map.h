@@ -12,13 +12,13 @@
  *   1. A 1 is written after the rows of its block were flushed to disk. So
  *      whatever ends the program, a block with a 1 is complete, and a partial one has a 0.
  *   2. Blocks count for rows that belong to the same: encoder, weights, preparation,
- *      SPEC, seed, images, labels. Anything else is refused, never mixed.
+ *      SPEC, seed, images, labels. Anything else is an error, never mixed.
  *   3. One process at a time holds the map, and with it the split (flock).
  *   4. Other ranks than the holder (base/processes.h) join it: each writes the
  *      bytes of its own blocks and no others, so that no mark is taken back. The holder
  *      saves the whole map before they join and loads it after they have left. Meanwhile
  *      all of them share the lock: a process that outlives the holder keeps others from
- *      starting the split anew, until it has ended as well.
+ *      starting the split again, until it has ended as well.
  */
 #ifndef INV_BLOCK_MAP_H
 #define INV_BLOCK_MAP_H
@@ -61,7 +61,7 @@ invar_status inv_block_map_load(inv_block_map *d);
 /* Frees d; accepts NULL. A map without a finished block is removed in any case. */
 void inv_block_map_close(inv_block_map *d, bool remove);
 
-/* Whether the file is a map with a finished block, or no map that could be read. */
+/* Whether the file is a map with a finished block, or a map that cannot be read. */
 bool inv_block_map_is_begun(const char *path);
 
 #endif

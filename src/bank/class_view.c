@@ -20,14 +20,14 @@ typedef struct listed {
 	uint32_t number;
 } listed;
 
-static int by_label(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
 	int64_t x = ((const listed *)a)->label, y = ((const listed *)b)->label;
 
 	return (x > y) - (x < y);
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_labels(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -35,21 +35,22 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The position of a label of the files among those of the view; count if it has none. */
-static uint32_t find_label(const inv_class_view *v, int64_t label)
+static uint32_t find_view_label(const inv_class_view *v, int64_t label)
 {
-	const int64_t *found = bsearch(&label, v->label, v->count, sizeof label, by_value);
+	const int64_t *found =
+		bsearch(&label, v->label, v->count, sizeof label, compare_labels);
 
 	return found ? (uint32_t)(found - v->label) : v->count;
 }
 
 int64_t inv_class_view_label(const inv_class_view *v, int64_t label)
 {
-	uint32_t at = find_label(v, label);
+	uint32_t at = find_view_label(v, label);
 
 	return at < v->count ? (int64_t)v->number[at] : -1;
 }
 
-/* ---- The classes of the list ----------------------------------------------------- */
+/* ---- The classes of the list ------------------------------------------------------ */
 
 /* { name: label } of bank.json; of equal names the first counts. Gives, or NULL. */
 static json_t *index_names(const json_t *names)
@@ -70,21 +71,24 @@ static json_t *index_names(const json_t *names)
 }
 
 /* Names of bank.json, or labels; whether a label exists is known once rows were seen. */
-static invar_status find_classes(const invar_bank *b, const char *list,
-                                 const inv_names *names, listed *out)
+static invar_status find_listed_classes(const invar_bank *b, const char *list,
+                                        const inv_names *names, listed *out)
 {
 	json_t *index = index_names(json_object_get(b->json, "classes"));
-	invar_status st = index ? INVAR_OK : inv_bank_no_memory(b->path);
+	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < names->count && st == INVAR_OK; i++) {
+	if (!index)
+		return inv_no_memory();
+	for (size_t i = 0; i < names->count; i++) {
 		const char *text = inv_names_at(names, i);
 		const json_t *known = json_object_get(index, text);
 		uint64_t label = 0;
 
 		if (!known && !inv_class_list_index(text, &label))
-			st = inv_class_list_unknown(list, text, b->path);
+			INV_TRY_OR(done, inv_class_list_unknown(list, text, b->path));
 		out[i] = (listed){known ? json_integer_value(known) : (int64_t)label, (uint32_t)i};
 	}
+done:
 	json_decref(index);
 	return st;
 }
@@ -98,7 +102,7 @@ static const char *spell_class(const invar_bank *b, int64_t label, char number[2
 }
 
 /* The bank's own names from now on: those of the list, in its order. */
-static invar_status name_classes(invar_bank *b, const listed *in_order, uint32_t count)
+static invar_status rename_classes(invar_bank *b, const listed *in_order, uint32_t count)
 {
 	json_t *json = b->json ? json_copy(b->json) : json_object(), *names = json_array();
 	char number[24];
@@ -109,138 +113,113 @@ static invar_status name_classes(invar_bank *b, const listed *in_order, uint32_t
 			break;
 	if (json_array_size(names) != count) {
 		json_decref(names);
-		names = NULL; /* which json_object_set_new refuses */
+		names = NULL; /* so that json_object_set_new fails */
 	}
 	if (json_object_set_new(json, "classes", names) != 0) {
 		json_decref(json);
-		return inv_bank_no_memory(b->path);
+		return inv_no_memory();
 	}
 	json_decref(b->json);
 	b->json = json;
 	return INVAR_OK;
 }
 
-static invar_status keep_classes(invar_bank *b, const char *list, listed *all,
-                                 uint32_t count)
+static invar_status apply_list(invar_bank *b, const char *list, const inv_names *names)
 {
+	uint32_t count = (uint32_t)names->count;
 	inv_class_view *v = &b->view;
+	listed *all, *sorted;
 	char number[24];
+	invar_status st;
 
-	v->label = inv_calloc(count, sizeof *v->label);
-	v->number = inv_calloc(count, sizeof *v->number);
-	if (!v->label || !v->number)
-		return inv_bank_no_memory(b->path);
-	qsort(all, count, sizeof *all, by_label);
+	INV_TRY(inv_new_zeros(&all, 2 * names->count));
+	sorted = all + count;
+	INV_TRY_OR(done, find_listed_classes(b, list, names, all));
+	INV_TRY_OR(done, inv_new_zeros(&v->label, count));
+	INV_TRY_OR(done, inv_new_zeros(&v->number, count));
+	memcpy(sorted, all, count * sizeof *all);
+	qsort(sorted, count, sizeof *sorted, compare_listed);
 	for (uint32_t i = 0; i < count; i++) {
-		if (i && all[i].label == all[i - 1].label)
-			return inv_class_list_twice(list, spell_class(b, all[i].label, number));
-		v->label[i] = all[i].label;
-		v->number[i] = all[i].number;
+		if (i && sorted[i].label == sorted[i - 1].label)
+			INV_TRY_OR(done,
+			           inv_class_list_twice(list, spell_class(b, sorted[i].label, number)));
+		v->label[i] = sorted[i].label;
+		v->number[i] = sorted[i].number;
 	}
 	v->count = count;
-	return INVAR_OK;
-}
-
-static invar_status take_list(invar_bank *b, const char *list, const inv_names *names)
-{
-	listed *all = inv_calloc(2 * names->count, sizeof *all);
-	invar_status st = all ? find_classes(b, list, names, all) : inv_bank_no_memory(b->path);
-
-	if (st == INVAR_OK) {
-		memcpy(all + names->count, all, names->count * sizeof *all);
-		st = keep_classes(b, list, all + names->count, (uint32_t)names->count);
-	}
-	if (st == INVAR_OK)
-		st = name_classes(b, all, (uint32_t)names->count);
+	st = rename_classes(b, all, count);
+done:
 	inv_free(all);
 	return st;
 }
 
-/* ---- Rows ------------------------------------------------------------------------ */
+/* ---- Rows ------------------------------------------------------------------------- */
 
 typedef struct picking {
 	const inv_class_view *view;
 	bool *seen;    /* [classes], by their position */
-	uint32_t *row; /* NULL: count alone */
+	uint32_t *row; /* NULL: only counts */
 	uint64_t kept;
 } picking;
 
-static void pick_rows(picking *p, uint64_t first, const int64_t *label, uint64_t count)
-{
-	for (uint64_t i = 0; i < count; i++) {
-		uint32_t at = find_label(p->view, label[i]);
-
-		if (at == p->view->count)
-			continue;
-		p->seen[at] = true;
-		if (p->row)
-			p->row[p->kept] = (uint32_t)(first + i);
-		p->kept++;
-	}
-}
-
-static invar_status visit_labels(const inv_split *s, picking *p)
+static invar_status pick_rows(const inv_split *s, picking *p)
 {
 	int64_t label[BLOCK];
 	uint64_t rows = inv_file_rows(s);
 
 	p->kept = 0;
-	for (uint64_t at = 0; at < rows; at += BLOCK) {
-		uint64_t count = rows - at < BLOCK ? rows - at : BLOCK;
-		invar_status st = inv_npy_read_int(s->labels, at, count, label);
+	for (uint64_t first = 0; first < rows; first += BLOCK) {
+		uint64_t count = rows - first < BLOCK ? rows - first : BLOCK;
 
-		if (st != INVAR_OK)
-			return st;
-		pick_rows(p, at, label, count);
+		INV_TRY(inv_npy_read_int(s->labels, first, count, label));
+		for (uint64_t i = 0; i < count; i++) {
+			uint32_t at = find_view_label(p->view, label[i]);
+
+			if (at == p->view->count)
+				continue;
+			p->seen[at] = true;
+			if (p->row)
+				p->row[p->kept] = (uint32_t)(first + i);
+			p->kept++;
+		}
 	}
 	return INVAR_OK;
 }
 
-static invar_status keep_rows(const invar_bank *b, inv_split *s, bool *seen)
+static invar_status select_rows(invar_bank *b, size_t named, const char *list)
 {
-	picking p = {.view = &b->view, .seen = seen};
-	invar_status st;
-
-	if (!s->labels)
-		return INVAR_OK;
-	if ((st = visit_labels(s, &p)) != INVAR_OK)
-		return st;
-	if (!(p.row = s->row = inv_calloc(p.kept + 1, sizeof *s->row)))
-		return inv_bank_no_memory(b->path);
-	s->rows = p.kept;
-	return visit_labels(s, &p);
-}
-
-/* A label that bank.json has no name for and no row has is a mistake in the list. */
-static invar_status check_labels(const invar_bank *b, size_t named, const char *list,
-                                 const bool *seen)
-{
+	const inv_class_view *v = &b->view;
 	char number[24];
+	bool *seen;
+	invar_status st = INVAR_OK;
 
-	for (uint32_t i = 0; i < b->view.count; i++) {
-		if (seen[i] || (uint64_t)b->view.label[i] < named)
+	INV_TRY(inv_new_zeros(&seen, v->count));
+	for (size_t i = 0; i < b->split_count; i++) {
+		inv_split *s = &b->splits[i];
+		picking p = {.view = v, .seen = seen};
+
+		if (!s->labels)
 			continue;
-		snprintf(number, sizeof number, "%" PRId64, b->view.label[i]);
-		return inv_class_list_unknown(list, number, b->path);
+		INV_TRY_OR(done, pick_rows(s, &p)); /* counts them */
+		INV_TRY_OR(done, inv_new_zeros(&s->row, p.kept + 1));
+		p.row = s->row;
+		s->rows = p.kept;
+		INV_TRY_OR(done, pick_rows(s, &p));
 	}
-	return INVAR_OK;
-}
-
-static invar_status choose_rows(invar_bank *b, size_t named, const char *list)
-{
-	bool *seen = inv_calloc(b->view.count, sizeof *seen);
-	invar_status st = seen ? INVAR_OK : inv_bank_no_memory(b->path);
-
-	for (size_t i = 0; i < b->split_count && st == INVAR_OK; i++)
-		st = keep_rows(b, &b->splits[i], seen);
-	if (st == INVAR_OK)
-		st = check_labels(b, named, list, seen);
+	/* A label that bank.json has no name for and no row has is a mistake in the list. */
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (seen[i] || (uint64_t)v->label[i] < named)
+			continue;
+		snprintf(number, sizeof number, "%" PRId64, v->label[i]);
+		INV_TRY_OR(done, inv_class_list_unknown(list, number, b->path));
+	}
+done:
 	inv_free(seen);
 	return st;
 }
 
-/* Splits that keep rows move to the front; closing the bank finds the others behind. */
-static invar_status drop_empty_splits(invar_bank *b, const char *list)
+/* Splits that keep rows move to the front; the others stay after them, to be closed. */
+static invar_status hide_empty_splits(invar_bank *b, const char *list)
 {
 	size_t kept = 0;
 	bool any = false; /* row of these classes */
@@ -262,30 +241,29 @@ static invar_status drop_empty_splits(invar_bank *b, const char *list)
 	return any ? INVAR_OK : inv_class_list_no_rows(list, b->path);
 }
 
-/* Which rows of which splits, and what their labels are called. */
+/* Of which rows of which splits, and how their labels are numbered. */
 static invar_status hash_view(invar_bank *b)
 {
 	json_t *all = json_array();
-	char *text;
+	char *text = NULL;
 	bool fits = true;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	for (uint32_t i = 0; i < b->view.count; i++)
 		fits = fits &&
 		       json_array_append_new(all, json_pack("[I, I]", (json_int_t)b->view.label[i],
 		                                            (json_int_t)b->view.number[i])) == 0;
-	for (size_t i = 0; i < b->split_count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < b->split_count; i++) {
 		const inv_split *s = &b->splits[i];
 		char hex[INV_SHA256_HEX] = "";
 
 		if (s->row)
-			st = inv_sha256(s->row, s->rows * sizeof *s->row, hex);
+			INV_TRY_OR(done, inv_sha256(s->row, s->rows * sizeof *s->row, hex));
 		fits = fits && json_array_append_new(all, json_pack("[s, s]", s->name, hex)) == 0;
 	}
-	text = st == INVAR_OK && fits ? inv_json_text(all, 0) : NULL;
-	if (st == INVAR_OK)
-		st = text ? inv_sha256(text, strlen(text), b->view.hex)
-		          : inv_bank_no_memory(b->path);
+	text = fits ? inv_json_text(all, 0) : NULL;
+	st = text ? inv_sha256(text, strlen(text), b->view.hex) : inv_no_memory();
+done:
 	inv_free(text);
 	json_decref(all);
 	return st;
@@ -303,18 +281,18 @@ invar_status inv_class_view_apply(invar_bank *b, const char *list)
 {
 	size_t named = json_array_size(json_object_get(b->json, "classes"));
 	inv_names names = {0};
-	invar_status st = inv_class_list_load(list, &names);
+	invar_status st;
 
-	if (st == INVAR_OK && !has_labels(b))
-		st = inv_class_list_no_classes(list, b->path);
-	if (st == INVAR_OK)
-		st = take_list(b, list, &names);
+	INV_TRY_OR(done, inv_class_list_load(list, &names));
+	if (!has_labels(b))
+		INV_TRY_OR(done, inv_class_list_no_classes(list, b->path));
+	INV_TRY_OR(done, apply_list(b, list, &names));
+	INV_TRY_OR(done, select_rows(b, named, list));
+	INV_TRY_OR(done, hide_empty_splits(b, list));
+	st = hash_view(b);
+done:
 	inv_names_clear(&names);
-	if (st == INVAR_OK)
-		st = choose_rows(b, named, list);
-	if (st == INVAR_OK)
-		st = drop_empty_splits(b, list);
-	return st == INVAR_OK ? hash_view(b) : st;
+	return st;
 }
 
 void inv_class_view_clear(inv_class_view *v)
@@ -329,7 +307,7 @@ json_t *inv_bank_view_classes(const invar_bank *b)
 	return *b->view.hex ? json_object_get(b->json, "classes") : NULL;
 }
 
-/* ---- The option ------------------------------------------------------------------ */
+/* ---- The option ------------------------------------------------------------------- */
 
 invar_status inv_bank_declare(invar_options *o)
 {
@@ -356,28 +334,31 @@ invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
 /* What opening a bank reads; not every command has both. */
 static invar_status declare_opening(invar_options *o)
 {
-	invar_status st = inv_bank_declare(o);
-
-	return st == INVAR_OK ? inv_feature_name_declare(o) : st;
+	INV_TRY(inv_bank_declare(o));
+	return inv_feature_name_declare(o);
 }
 
 invar_status invar_bank_open(invar_context *ctx, const char *path, const invar_options *o,
                              invar_bank **out)
 {
 	invar_options *own = NULL;
-	invar_status st = inv_options_pick(o, declare_opening, &own);
+	const char *classes, *name;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_bank_open(ctx, path, out);
-	if (st == INVAR_OK && inv_option_text(own, "classes"))
-		st = inv_class_view_apply(*out, inv_option_text(own, "classes"));
-	if (st == INVAR_OK && inv_option_text(own, "encoder-name"))
-		st = inv_feature_name_apply(*out, inv_option_text(own, "encoder-name"));
-	if (st != INVAR_OK) {
-		invar_bank_close(*out);
-		*out = NULL;
-	}
+	INV_TRY(inv_options_pick(o, declare_opening, &own));
+	classes = inv_option_text(own, "classes");
+	name = inv_option_text(own, "encoder-name");
+	INV_TRY_OR(fail, inv_bank_open(ctx, path, out));
+	if (classes)
+		INV_TRY_OR(fail, inv_class_view_apply(*out, classes));
+	if (name)
+		INV_TRY_OR(fail, inv_feature_name_apply(*out, name));
 	invar_options_free(own);
+	return INVAR_OK;
+fail:
+	invar_options_free(own);
+	invar_bank_close(*out);
+	*out = NULL;
 	return st;
 }

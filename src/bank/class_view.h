@@ -24,7 +24,7 @@ void inv_class_view_clear(inv_class_view *v);
 /* The label of the view for a label of the files; -1 if the view does not have it. */
 int64_t inv_class_view_label(const inv_class_view *v, int64_t label);
 
-/* The names of its classes, in order; NULL if the bank is no view. Views. */
+/* The names of its classes, in order; NULL if the bank is not a view. Views. */
 json_t *inv_bank_view_classes(const invar_bank *b);
 
 /*

@@ -39,7 +39,7 @@ static invar_status find_names(const invar_bank *b, inv_copy_params *p)
 	return INVAR_OK;
 }
 
-/* The SPEC says which operation a column belongs to, if its columns are those. */
+/* If the SPEC has these columns, it says which operation each belongs to. */
 static void find_spec(const invar_bank *b, inv_copy_params *p)
 {
 	const char *text = invar_bank_field(b, "augment");
@@ -53,7 +53,7 @@ static void find_spec(const invar_bank *b, inv_copy_params *p)
 	}
 }
 
-static invar_status check_shape(const inv_npy *a, const inv_split *s, size_t columns)
+static invar_status check_params_shape(const inv_npy *a, const inv_split *s, size_t columns)
 {
 	char shape[INV_SHAPE_TEXT];
 
@@ -70,19 +70,19 @@ static invar_status check_shape(const inv_npy *a, const inv_split *s, size_t col
 static invar_status open_copy(const invar_bank *b, const inv_split *s, inv_copy_params *p,
                               uint32_t copy)
 {
-	char name[48], *folder = inv_join(b->path, s->name), *path;
+	char name[48], *folder = NULL, *path = NULL;
 	invar_status st;
 
 	snprintf(name, sizeof name, "aug/%03" PRIu32 ".params.npy", copy);
-	path = folder ? inv_join(folder, name) : NULL;
-	if (!path)
-		st = inv_bank_no_memory(b->path);
-	else if (!inv_exists(path))
-		st =
-			inv_fail(INVAR_E_MISMATCH,
-		             "%s has no %s, so how its copies were made is unknown", s->name, name);
-	else if ((st = inv_npy_open(path, &p->file[copy])) == INVAR_OK)
-		st = check_shape(p->file[copy], s, p->columns);
+	INV_TRY_OR(done, inv_new_path(&folder, b->path, s->name));
+	INV_TRY_OR(done, inv_new_path(&path, folder, name));
+	if (!inv_exists(path))
+		INV_TRY_OR(done, inv_fail(INVAR_E_MISMATCH,
+		                          "%s has no %s, so how its copies were made is unknown",
+		                          s->name, name));
+	INV_TRY_OR(done, inv_npy_open(path, &p->file[copy]));
+	st = check_params_shape(p->file[copy], s, p->columns);
+done:
 	inv_free(path);
 	inv_free(folder);
 	return st;
@@ -91,30 +91,25 @@ static invar_status open_copy(const invar_bank *b, const inv_split *s, inv_copy_
 invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
                                   inv_copy_params **out)
 {
-	inv_copy_params *p = inv_calloc(1, sizeof *p);
+	inv_copy_params *p;
 	invar_status st;
 
 	*out = NULL;
-	if (b->in_memory) {
-		inv_free(p);
+	if (b->in_memory)
 		return inv_fail(INVAR_E_MISMATCH, "how copies in memory were made is unknown");
-	}
-	if (!p || !(p->file = inv_calloc(s->copies + 1, sizeof(inv_npy *)))) {
-		inv_copy_params_close(p);
-		return inv_bank_no_memory(b->path);
-	}
+	INV_TRY(inv_new(&p));
 	p->split = s;
 	p->copies = s->copies;
-	st = find_names(b, p);
-	for (uint32_t copy = 0; copy < s->copies && st == INVAR_OK; copy++)
-		st = open_copy(b, s, p, copy);
-	if (st != INVAR_OK) {
-		inv_copy_params_close(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&p->file, s->copies + 1));
+	INV_TRY_OR(fail, find_names(b, p));
+	for (uint32_t copy = 0; copy < s->copies; copy++)
+		INV_TRY_OR(fail, open_copy(b, s, p, copy));
 	find_spec(b, p);
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_copy_params_close(p);
+	return st;
 }
 
 void inv_copy_params_close(inv_copy_params *p)
@@ -149,15 +144,21 @@ const char *inv_copy_params_operation(const inv_copy_params *p, size_t column)
 	           : NULL;
 }
 
+invar_status inv_copy_params_drawn(const inv_copy_params *p, uint32_t copy, uint64_t row,
+                                   float *out)
+{
+	return inv_npy_read(p->file[copy], inv_file_row(p->split, row) * p->columns, p->columns,
+	                    out);
+}
+
 invar_status inv_copy_params_row(const inv_copy_params *p, uint32_t copy, uint64_t row,
                                  float *out)
 {
 	bool acts[INV_MAX_OPS];
-	invar_status st = inv_npy_read(p->file[copy], inv_file_row(p->split, row) * p->columns,
-	                               p->columns, out);
 
-	if (st != INVAR_OK || !p->has_spec)
-		return st;
+	INV_TRY(inv_copy_params_drawn(p, copy, row, out));
+	if (!p->has_spec)
+		return INVAR_OK;
 	for (size_t i = 0; i < p->spec.ops; i++)
 		acts[i] = inv_spec_acts(&p->spec, out, i);
 	for (size_t i = 0; i < p->columns; i++)

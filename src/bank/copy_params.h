@@ -25,7 +25,10 @@ size_t inv_copy_params_columns(const inv_copy_params *p);
 const char *inv_copy_params_name(const inv_copy_params *p, size_t column); /* views */
 /* The operation of a column, "rotation"; NULL: unknown, or of the whole SPEC. */
 const char *inv_copy_params_operation(const inv_copy_params *p, size_t column);
-/* The parameters [columns] of a row of a copy. */
+/* The parameters [columns] of a row of a copy, as they were drawn. */
+invar_status inv_copy_params_drawn(const inv_copy_params *p, uint32_t copy, uint64_t row,
+                                   float *out);
+/* The same with NaN for what did not act, see 3. */
 invar_status inv_copy_params_row(const inv_copy_params *p, uint32_t copy, uint64_t row,
                                  float *out);
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+
 static const invar_option rows[] = {
 	{.name = "encoder-name",
      .type = INVAR_OPTION_TEXT,
@@ -38,7 +40,7 @@ invar_status inv_feature_name_apply(invar_bank *b, const char *name)
 	json = b->json ? json_copy(b->json) : json_object();
 	if (!json || json_object_set_new(json, "encoder", inv_json_path(name)) != 0) {
 		json_decref(json);
-		return inv_bank_no_memory(b->path);
+		return inv_no_memory();
 	}
 	json_decref(b->json);
 	b->json = json;

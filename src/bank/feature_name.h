@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_name.h - the name of the encoder behind features that others made.
+ * feature_name.h - the name of the encoder of features that another program made.
  *
  * A bank made with NumPy may have no bank.json. The option encoder-name says what made its
  * features, so that an adapter trained on them records it, and one that was trained on

@@ -14,44 +14,41 @@ enum { CHUNK = 4096, BLOCK = 16 }; /* images between two reports, images per blo
 
 /* ---- The file --------------------------------------------------------------------- */
 
-static invar_status check_shape(const inv_npy *a, uint64_t rows)
+/* Takes *out, which is closed if it fails. */
+static invar_status check_fingerprint_array(uint64_t rows, inv_npy **out)
 {
+	const inv_npy *a = *out;
 	const inv_npy_header *h = &a->h;
 	char shape[INV_SHAPE_TEXT];
 
 	if (h->dtype == INV_U8 && h->rank == 2 && h->shape[0] == rows &&
 	    h->shape[1] == INV_FINGERPRINT && !h->fortran)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: is %s %s%s but uint8 (%" PRIu64
-	                ", %d) was expected; remove the file to compare only the first rows "
-	                "with their images",
-	                a->path, inv_dtype_name(h->dtype),
-	                inv_shape_text(h->rank, h->shape, shape),
-	                h->fortran ? " in Fortran order" : "", rows, INV_FINGERPRINT);
-}
-
-static invar_status check_opened(invar_status st, uint64_t rows, inv_npy **out)
-{
-	if (st == INVAR_OK)
-		st = check_shape(*out, rows);
-	if (st != INVAR_OK) {
-		inv_npy_close(*out);
-		*out = NULL;
-	}
-	return st;
+	inv_fail(INVAR_E_FORMAT,
+	         "%s: is %s %s%s but uint8 (%" PRIu64
+	         ", %d) was expected; remove the file to compare only the first rows "
+	         "with their images",
+	         a->path, inv_dtype_name(h->dtype), inv_shape_text(h->rank, h->shape, shape),
+	         h->fortran ? " in Fortran order" : "", rows, INV_FINGERPRINT);
+	inv_npy_close(*out);
+	*out = NULL;
+	return INVAR_E_FORMAT;
 }
 
 invar_status inv_fingerprints_open(const char *path, uint64_t rows, inv_npy **out)
 {
 	*out = NULL;
-	return inv_exists(path) ? check_opened(inv_npy_open(path, out), rows, out) : INVAR_OK;
+	if (!inv_exists(path))
+		return INVAR_OK;
+	INV_TRY(inv_npy_open(path, out));
+	return check_fingerprint_array(rows, out);
 }
 
 invar_status inv_fingerprints_view(const unsigned char *bytes, uint64_t size,
                                    const char *name, uint64_t rows, inv_npy **out)
 {
-	return check_opened(inv_npy_view(bytes, size, name, out), rows, out);
+	INV_TRY(inv_npy_view(bytes, size, name, out));
+	return check_fingerprint_array(rows, out);
 }
 
 /* ---- Comparing -------------------------------------------------------------------- */
@@ -84,32 +81,15 @@ static invar_status compare_block(void *user, size_t block, unsigned thread)
 	const comparison *c = user;
 	uint64_t row = c->first + block * BLOCK, end = row + BLOCK;
 	uint64_t last = c->first + c->count;
-	invar_status st = INVAR_OK;
 
-	for (; row < end && row < last && st == INVAR_OK; row++) {
+	for (; row < end && row < last; row++) {
 		inv_fingerprint now;
 
-		st = inv_images_fingerprint(c->dataset, c->images, row, &c->scratch[thread], &now);
-		if (st == INVAR_OK)
-			st = inv_fingerprints_compare(c->known, row, c->dataset, c->images, row, &now);
+		INV_TRY(
+			inv_images_fingerprint(c->dataset, c->images, row, &c->scratch[thread], &now));
+		INV_TRY(inv_fingerprints_compare(c->known, row, c->dataset, c->images, row, &now));
 	}
-	return st;
-}
-
-static invar_status compare_chunks(const invar_context *ctx, comparison *c, uint64_t count)
-{
-	uint64_t end = c->first + count;
-	invar_status st = INVAR_OK;
-	char stage[80];
-
-	snprintf(stage, sizeof stage, "compare %.60s", c->images->name);
-	for (; c->first < end && st == INVAR_OK; c->first += c->count) {
-		c->count = end - c->first < CHUNK ? end - c->first : CHUNK;
-		st = inv_progress(ctx, stage, c->first, c->images->count);
-		if (st == INVAR_OK)
-			st = inv_parallel_try(ctx, inv_blocks(c->count, BLOCK), compare_block, c);
-	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_fingerprints_check(const invar_context *ctx, const inv_npy *known,
@@ -117,12 +97,19 @@ invar_status inv_fingerprints_check(const invar_context *ctx, const inv_npy *kno
                                     uint64_t first, uint64_t count)
 {
 	comparison c = {.known = known, .dataset = d, .images = s, .first = first};
-	invar_status st;
+	uint64_t end = first + count;
+	char title[80];
+	invar_status st = INVAR_OK;
 
-	if (!(c.scratch = inv_calloc(ctx->threads, sizeof *c.scratch)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to compare images",
-		                known->path);
-	st = compare_chunks(ctx, &c, count);
+	INV_TRY(inv_new_zeros(&c.scratch, ctx->threads));
+	snprintf(title, sizeof title, "compare %.60s", s->name);
+	for (; c.first < end; c.first += c.count) {
+		c.count = end - c.first < CHUNK ? end - c.first : CHUNK;
+		INV_TRY_OR(done, inv_progress(ctx, title, c.first, s->count));
+		INV_TRY_OR(done,
+		           inv_parallel_try(ctx, inv_blocks(c.count, BLOCK), compare_block, &c));
+	}
+done:
 	for (unsigned i = 0; i < ctx->threads; i++)
 		inv_image_clear(&c.scratch[i]);
 	inv_free(c.scratch);

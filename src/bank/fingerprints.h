@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fingerprints.h - SPLIT/fingerprints.npy: what each row of a split was made of.
+ * fingerprints.h - SPLIT/fingerprints.npy: which image each row of a split was made from.
  *
  * Invariants of fingerprints.npy:
  *   1. It is uint8 [rows, 16]: for each row the fingerprint of its image, the first 16
@@ -24,11 +24,11 @@ invar_status inv_fingerprints_open(const char *path, uint64_t rows, inv_npy **ou
 invar_status inv_fingerprints_view(const unsigned char *bytes, uint64_t size,
                                    const char *name, uint64_t rows, inv_npy **out);
 
-/* Refuses image `image` of s if it is not what row `row` of the bank was made of. */
+/* Fails if image `image` of s is not the one from which row `row` of the bank was made. */
 invar_status inv_fingerprints_compare(const inv_npy *known, uint64_t row,
                                       const invar_dataset *d, const inv_images *s,
                                       uint64_t image, const inv_fingerprint *now);
-/* The same of `count` rows from `first` on; files are read but not decoded. */
+/* The same for `count` rows from `first` on; files are read but not decoded. */
 invar_status inv_fingerprints_check(const invar_context *ctx, const inv_npy *known,
                                     const invar_dataset *d, const inv_images *s,
                                     uint64_t first, uint64_t count);

@@ -13,12 +13,10 @@
 #include "bank/bank.h"
 #include "base/memory.h"
 
-static const char memory_path[] = "the bank in memory"; /* in place of a path */
-
 /* The caller's numbers as an array SPLIT/FILE. */
-static invar_status wrap(const invar_bank *b, const inv_split *s, const char *file,
-                         const void *data, inv_dtype dtype, unsigned rank,
-                         const uint64_t *shape, inv_npy **out)
+static invar_status wrap_array(const invar_bank *b, const inv_split *s, const char *file,
+                               const void *data, inv_dtype dtype, unsigned rank,
+                               const uint64_t *shape, inv_npy **out)
 {
 	char name[200];
 
@@ -26,8 +24,9 @@ static invar_status wrap(const invar_bank *b, const inv_split *s, const char *fi
 	return inv_npy_wrap(data, dtype, rank, shape, name, out);
 }
 
-static invar_status check_sizes(const invar_bank *b, const char *split, const float *clean,
-                                const float *copies, uint64_t n, uint32_t c)
+static invar_status check_new_split(const invar_bank *b, const char *split,
+                                    const float *clean, const float *copies, uint64_t n,
+                                    uint32_t c)
 {
 	if (!*split)
 		return inv_fail(INVAR_E_USE, "%s: the name of a split is empty", b->path);
@@ -61,18 +60,19 @@ invar_status invar_bank_add_split(invar_bank *b, const char *split, const float 
 		return inv_fail(INVAR_E_USE,
 		                "%s: is a folder; only a bank in memory can get another split",
 		                b->path);
-	INV_TRY(check_sizes(b, split, clean, copies, n, c));
+	INV_TRY(check_new_split(b, split, clean, copies, n, c));
 
-	s.name = inv_strdup(split);
-	s.aug = c ? inv_calloc(1, sizeof(inv_npy *)) : NULL;
-	if (!s.name || (c && !s.aug))
-		INV_TRY_OR(fail, inv_bank_no_memory(b->path));
-	INV_TRY_OR(fail, wrap(b, &s, "clean.npy", clean, INV_F32, 2, shape, &s.clean));
+	INV_TRY_OR(fail, inv_new_text(&s.name, split));
 	if (c)
-		INV_TRY_OR(fail, wrap(b, &s, "aug.npy", copies, INV_F32, 3, stacked, &s.aug[0]));
+		INV_TRY_OR(fail, inv_new(&s.aug));
+	INV_TRY_OR(fail, wrap_array(b, &s, "clean.npy", clean, INV_F32, 2, shape, &s.clean));
+	if (c)
+		INV_TRY_OR(fail,
+		           wrap_array(b, &s, "aug.npy", copies, INV_F32, 3, stacked, &s.aug[0]));
 	s.aug_files = c != 0;
 	if (labels)
-		INV_TRY_OR(fail, wrap(b, &s, "labels.npy", labels, INV_I64, 1, shape, &s.labels));
+		INV_TRY_OR(fail,
+		           wrap_array(b, &s, "labels.npy", labels, INV_I64, 1, shape, &s.labels));
 
 	/* By name, like the splits of a folder. */
 	for (; at && strcmp(b->splits[at - 1].name, split) > 0; at--)
@@ -93,16 +93,13 @@ invar_status invar_bank_from_arrays(invar_context *ctx, const float *clean,
 	invar_status st;
 
 	*out = NULL;
-	if (!(b = inv_calloc(1, sizeof *b)))
-		return inv_bank_no_memory(memory_path);
+	INV_TRY(inv_new(&b));
 	b->ctx = ctx;
 	b->dim = d;
 	b->in_memory = true;
 	inv_kernels_init(&b->kernels, ctx->cpu);
-	b->path = inv_strdup(memory_path);
-	b->splits = inv_calloc(INV_BANK_SPLITS, sizeof *b->splits);
-	if (!b->path || !b->splits)
-		INV_TRY_OR(fail, inv_bank_no_memory(memory_path));
+	INV_TRY_OR(fail, inv_new_text(&b->path, "the bank in memory")); /* for messages */
+	INV_TRY_OR(fail, inv_new_zeros(&b->splits, INV_BANK_SPLITS));
 	INV_TRY_OR(fail, invar_bank_add_split(b, "train", clean, copies, labels, n, c));
 	*out = b;
 	return INVAR_OK;
@@ -124,6 +121,5 @@ invar_status invar_bank_set_field(invar_bank *b, const char *name, const char *t
 		return inv_fail(INVAR_E_USE, "%s: the field %s is not UTF-8", b->path, name);
 	if (!b->json)
 		b->json = json_object();
-	return json_object_set_new(b->json, name, value) == 0 ? INVAR_OK
-	                                                      : inv_bank_no_memory(b->path);
+	return json_object_set_new(b->json, name, value) == 0 ? INVAR_OK : inv_no_memory();
 }

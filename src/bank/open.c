@@ -2,9 +2,9 @@
 /*
  * open.c - opening a bank.
  *
- * Everything in the folder may come from someone else's NumPy, so each array
- * is held against the others before a single row is used: widths, row counts,
- * gaps in the numbering of the copies.
+ * Any array in the folder may come from another program, so each one is compared
+ * with the others before a single row is used: widths, row counts, gaps in the
+ * numbering of the copies.
  */
 #include "bank/bank.h"
 #include "bank/class_view.h"
@@ -20,23 +20,24 @@
 
 invar_status inv_bank_no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the bank", path);
+	(void)path;
+	return inv_no_memory();
 }
 
-/* An array of the given rank with one row per row of the split. */
-static invar_status check_array(const inv_npy *a, const inv_split *s, unsigned rank,
-                                uint32_t dim)
+/* An array of `dims` dimensions with one row per row of the split. */
+static invar_status check_rows_and_width(const inv_npy *a, const inv_split *s,
+                                         unsigned dims, uint32_t dim)
 {
 	char shape[INV_SHAPE_TEXT], want[100];
 
-	if (a->h.rank == rank && a->h.shape[0] == s->rows &&
-	    (rank == 1 || a->h.shape[rank - 1] == dim))
+	if (a->h.rank == dims && a->h.shape[0] == s->rows &&
+	    (dims == 1 || a->h.shape[dims - 1] == dim))
 		return INVAR_OK;
-	if (rank == 1)
+	if (dims == 1)
 		snprintf(want, sizeof want, "(%" PRIu64 ",)", s->rows);
 	else
 		snprintf(want, sizeof want, "(%" PRIu64 "%s, %" PRIu32 ")", s->rows,
-		         rank == 3 ? ", c" : "", dim);
+		         dims == 3 ? ", c" : "", dim);
 	return inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s was expected, as in %s",
 	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), want,
 	                s->clean->path);
@@ -44,15 +45,17 @@ static invar_status check_array(const inv_npy *a, const inv_split *s, unsigned r
 
 static invar_status open_in(const char *folder, const char *name, inv_npy **out)
 {
-	char *path = inv_join(folder, name);
-	invar_status st = path ? inv_npy_open(path, out) : inv_bank_no_memory(folder);
+	char *path;
+	invar_status st;
 
+	INV_TRY(inv_new_path(&path, folder, name));
+	st = inv_npy_open(path, out);
 	inv_free(path);
 	return st;
 }
 
-/* On the stack: an answer of "no" must not mean "no memory". */
-static bool exists_in(const char *folder, const char *name)
+/* The path is on the stack, so that lack of memory is not mistaken for a missing file. */
+static bool exists_below(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -63,11 +66,9 @@ static bool exists_in(const char *folder, const char *name)
 static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 {
 	const inv_npy *a;
-	invar_status st = open_in(folder, "clean.npy", &s->clean);
 	char shape[INV_SHAPE_TEXT];
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(open_in(folder, "clean.npy", &s->clean));
 	a = s->clean;
 	inv_shape_text(a->h.rank, a->h.shape, shape);
 	if (a->h.rank != 2 || !a->h.shape[0] || !a->h.shape[1])
@@ -88,18 +89,15 @@ static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 	return INVAR_OK;
 }
 
-static invar_status open_labels(const char *folder, inv_split *s)
+static invar_status open_split_labels(const char *folder, inv_split *s)
 {
-	invar_status st;
-
-	if (!exists_in(folder, "labels.npy"))
+	if (!exists_below(folder, "labels.npy"))
 		return INVAR_OK;
-	if ((st = open_in(folder, "labels.npy", &s->labels)) != INVAR_OK)
-		return st;
+	INV_TRY(open_in(folder, "labels.npy", &s->labels));
 	if (!inv_dtype_is_integer(s->labels->h.dtype))
 		return inv_fail(INVAR_E_FORMAT, "%s: labels must be integers, not %s",
 		                s->labels->path, inv_dtype_name(s->labels->h.dtype));
-	return check_array(s->labels, s, 1, 0);
+	return check_rows_and_width(s->labels, s, 1, 0);
 }
 
 /* Views of the rows of an array; without the file there are none. */
@@ -108,12 +106,10 @@ static invar_status open_views(const char *folder, const char *name, const inv_s
 {
 	const inv_npy_header *h;
 	char shape[INV_SHAPE_TEXT];
-	invar_status st;
 
-	if (!exists_in(folder, name))
+	if (!exists_below(folder, name))
 		return INVAR_OK;
-	if ((st = open_in(folder, name, out)) != INVAR_OK)
-		return st;
+	INV_TRY(open_in(folder, name, out));
 	h = &(*out)->h;
 	if (h->rank != 3 || h->shape[0] != s->rows || h->shape[1] != INV_ROTATED ||
 	    h->shape[2] != dim)
@@ -136,26 +132,27 @@ static uint32_t count_numbered(const char *folder)
 
 	do
 		snprintf(name, sizeof name, "%03" PRIu32 ".npy", count);
-	while (exists_in(folder, name) && ++count < INV_BANK_COPIES);
+	while (exists_below(folder, name) && ++count < INV_BANK_COPIES);
 	return count;
 }
 
-/* A copy beyond a gap would be left out silently; say so instead. */
+/* A copy after a gap would be left out silently; it is an error instead. */
 static invar_status check_gap(const char *folder, uint32_t count)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
 	invar_status st = INVAR_OK;
 
-	while (dir && st == INVAR_OK && (entry = readdir(dir))) {
+	while (dir && (entry = readdir(dir))) {
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
 		if (end != entry->d_name && number >= count &&
 		    (strcmp(end, ".npy") == 0 || strcmp(end, ".views.npy") == 0))
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %s but no %03" PRIu32 ".npy", folder,
-			              entry->d_name, count);
+			INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: has %s but no %03" PRIu32 ".npy",
+			                          folder, entry->d_name, count));
 	}
+done:
 	if (dir)
 		closedir(dir);
 	return st;
@@ -164,46 +161,33 @@ static invar_status check_gap(const char *folder, uint32_t count)
 static invar_status open_numbered(const char *folder, inv_split *s, uint32_t dim)
 {
 	uint32_t count = count_numbered(folder);
-	invar_status st = check_gap(folder, count);
+	char name[32];
 
-	if (st != INVAR_OK || !count)
-		return st;
-	s->aug = inv_calloc(count, sizeof *s->aug);
-	if (!s->aug)
-		return inv_bank_no_memory(folder);
-	for (; s->aug_files < count; s->aug_files++) {
-		char name[32];
-
-		snprintf(name, sizeof name, "%03zu.npy", s->aug_files);
-		if ((st = open_in(folder, name, &s->aug[s->aug_files])) != INVAR_OK ||
-		    (st = check_array(s->aug[s->aug_files], s, 2, dim)) != INVAR_OK) {
-			s->aug_files++; /* so that closing finds it */
-			return st;
-		}
+	INV_TRY(check_gap(folder, count));
+	if (!count)
+		return INVAR_OK;
+	INV_TRY(inv_new_zeros(&s->aug, count));
+	s->aug_files = count; /* all of them are closed, those that were not opened are NULL */
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(name, sizeof name, "%03" PRIu32 ".npy", i);
+		INV_TRY(open_in(folder, name, &s->aug[i]));
+		INV_TRY(check_rows_and_width(s->aug[i], s, 2, dim));
 	}
 	s->copies = count;
-	if (!(s->aug_views = inv_calloc(count, sizeof *s->aug_views)))
-		return inv_bank_no_memory(folder);
-	for (uint32_t i = 0; i < count && st == INVAR_OK; i++) {
-		char name[32];
-
+	INV_TRY(inv_new_zeros(&s->aug_views, count));
+	for (uint32_t i = 0; i < count; i++) {
 		snprintf(name, sizeof name, "%03" PRIu32 ".views.npy", i);
-		st = open_views(folder, name, s, dim, &s->aug_views[i]);
+		INV_TRY(open_views(folder, name, s, dim, &s->aug_views[i]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
 {
-	invar_status st;
-
-	s->aug = inv_calloc(1, sizeof *s->aug);
-	if (!s->aug)
-		return inv_bank_no_memory(folder);
+	INV_TRY(inv_new(&s->aug));
 	s->aug_files = 1;
-	if ((st = open_in(folder, "aug.npy", &s->aug[0])) != INVAR_OK ||
-	    (st = check_array(s->aug[0], s, 3, dim)) != INVAR_OK)
-		return st;
+	INV_TRY(open_in(folder, "aug.npy", &s->aug[0]));
+	INV_TRY(check_rows_and_width(s->aug[0], s, 3, dim));
 	if (s->aug[0]->h.shape[1] > INV_BANK_COPIES)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu64 " copies, but at most %d are allowed",
@@ -214,7 +198,7 @@ static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
 
 static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 {
-	bool numbered = exists_in(folder, "aug"), stacked = exists_in(folder, "aug.npy");
+	bool numbered = exists_below(folder, "aug"), stacked = exists_below(folder, "aug.npy");
 	char *aug;
 	invar_status st;
 
@@ -225,32 +209,27 @@ static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 		return open_stacked(folder, s, dim);
 	if (!numbered)
 		return INVAR_OK;
-	aug = inv_join(folder, "aug");
-	if (aug && !inv_is_folder(aug))
-		st = inv_fail(INVAR_E_FORMAT, "%s: is a file, expected a folder of copies", aug);
-	else
-		st = aug ? open_numbered(aug, s, dim) : inv_bank_no_memory(folder);
+	INV_TRY(inv_new_path(&aug, folder, "aug"));
+	st = inv_is_folder(aug)
+	         ? open_numbered(aug, s, dim)
+	         : inv_fail(INVAR_E_FORMAT, "%s: is a file, expected a folder of copies", aug);
 	inv_free(aug);
 	return st;
 }
 
-static invar_status open_split(invar_bank *b, const char *name)
+static invar_status open_bank_split(invar_bank *b, const char *name)
 {
 	inv_split *s = &b->splits[b->split_count++];
-	char *folder = inv_join(b->path, name);
-	invar_status st = INVAR_OK;
+	char *folder;
+	invar_status st;
 
-	s->name = inv_strdup(name);
-	if (!folder || !s->name)
-		st = inv_bank_no_memory(b->path);
-	if (st == INVAR_OK)
-		st = open_clean(b, folder, s);
-	if (st == INVAR_OK)
-		st = open_labels(folder, s);
-	if (st == INVAR_OK)
-		st = open_copies(folder, s, b->dim);
-	if (st == INVAR_OK)
-		st = open_views(folder, "clean.views.npy", s, b->dim, &s->clean_views);
+	INV_TRY(inv_new_path(&folder, b->path, name));
+	INV_TRY_OR(done, inv_new_text(&s->name, name));
+	INV_TRY_OR(done, open_clean(b, folder, s));
+	INV_TRY_OR(done, open_split_labels(folder, s));
+	INV_TRY_OR(done, open_copies(folder, s, b->dim));
+	st = open_views(folder, "clean.views.npy", s, b->dim, &s->clean_views);
+done:
 	inv_free(folder);
 	return st;
 }
@@ -262,43 +241,42 @@ static bool is_split(const char *bank, const char *name)
 	int length = snprintf(folder, sizeof folder, "%s/%s", bank, name);
 
 	return name[0] != '.' && length > 0 && length < PATH_MAX &&
-	       exists_in(folder, "clean.npy");
+	       exists_below(folder, "clean.npy");
 }
 
-static invar_status open_splits(invar_bank *b)
+static invar_status open_bank_splits(invar_bank *b)
 {
 	struct dirent **entries;
-	int count = scandir(b->path, &entries, NULL, alphasort);
+	int count;
 	invar_status st = INVAR_OK;
 
-	if (count < 0)
+	INV_TRY(inv_new_zeros(&b->splits, INV_BANK_SPLITS));
+	if ((count = scandir(b->path, &entries, NULL, alphasort)) < 0)
 		return inv_fail_errno(b->path, "cannot read the folder");
-	b->splits = inv_calloc(INV_BANK_SPLITS, sizeof *b->splits);
-	if (!b->splits)
-		st = inv_bank_no_memory(b->path);
 	for (int i = 0; i < count; i++) {
-		if (st == INVAR_OK && is_split(b->path, entries[i]->d_name))
-			st = b->split_count < INV_BANK_SPLITS
-			         ? open_split(b, entries[i]->d_name)
-			         : inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", b->path,
-			                    INV_BANK_SPLITS);
-		free(entries[i]);
+		if (!is_split(b->path, entries[i]->d_name))
+			continue;
+		if (b->split_count == INV_BANK_SPLITS)
+			INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits",
+			                          b->path, INV_BANK_SPLITS));
+		INV_TRY_OR(done, open_bank_split(b, entries[i]->d_name));
 	}
-	free(entries);
-	if (st == INVAR_OK && !b->split_count)
+	if (!b->split_count)
 		st = inv_fail(INVAR_E_FORMAT,
 		              "%s: is not a bank: no sub-folder such as train/ has a clean.npy",
 		              b->path);
+done:
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	free(entries);
 	return st;
 }
 
 invar_status inv_bank_load_json(const char *path, json_t **out)
 {
 	const char *format;
-	invar_status st = inv_json_load(path, out);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_json_load(path, out));
 	format = json_string_value(json_object_get(*out, "format"));
 	if (!format || strcmp(format, "invar-bank") != 0)
 		return inv_fail(INVAR_E_FORMAT, "%s: the format is %s but must be invar-bank", path,
@@ -308,22 +286,10 @@ invar_status inv_bank_load_json(const char *path, json_t **out)
 	return INVAR_OK;
 }
 
-static invar_status open_json(invar_bank *b)
-{
-	char *path = inv_join(b->path, "bank.json");
-	invar_status st = INVAR_OK;
-
-	if (!path)
-		return inv_bank_no_memory(b->path);
-	if (inv_exists(path))
-		st = inv_bank_load_json(path, &b->json);
-	inv_free(path);
-	return st;
-}
-
 invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **out)
 {
 	invar_bank *b;
+	char *json = NULL;
 	invar_status st;
 
 	*out = NULL;
@@ -331,21 +297,21 @@ invar_status inv_bank_open(invar_context *ctx, const char *path, invar_bank **ou
 		return inv_fail(INVAR_E_IO, "%s: no such bank", path);
 	if (!inv_is_folder(path))
 		return inv_fail(INVAR_E_IO, "%s: is a file, but a bank is a folder", path);
-	b = inv_calloc(1, sizeof *b);
-	if (!b)
-		return inv_bank_no_memory(path);
+	INV_TRY(inv_new(&b));
 	b->ctx = ctx;
 	inv_kernels_init(&b->kernels, ctx->cpu);
-	b->path = inv_strdup(path);
-	st = b->path ? open_json(b) : inv_bank_no_memory(path);
-	if (st == INVAR_OK)
-		st = open_splits(b);
-	if (st != INVAR_OK) {
-		invar_bank_close(b);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_text(&b->path, path));
+	INV_TRY_OR(fail, inv_new_path(&json, path, "bank.json"));
+	if (inv_exists(json))
+		INV_TRY_OR(fail, inv_bank_load_json(json, &b->json));
+	INV_TRY_OR(fail, open_bank_splits(b));
+	inv_free(json);
 	*out = b;
 	return INVAR_OK;
+fail:
+	inv_free(json);
+	invar_bank_close(b);
+	return st;
 }
 
 void inv_split_clear(inv_split *s)

@@ -3,7 +3,7 @@
  * read.c - looking up the contents of a bank and reading its rows.
  *
  * Rows are converted to float and checked once: NaN and Inf are reported here, with file
- * and row, before they spoil a training.
+ * and row, before they reach a training.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,9 +20,9 @@
 #include "base/text.h"
 #include "math/unit_rows.h"
 
-/* ---- Asking -------------------------------------------------------------------- */
+/* ---- Queries ---------------------------------------------------------------------- */
 
-static const inv_split *find_split(const invar_bank *b, const char *name)
+static const inv_split *find_bank_split(const invar_bank *b, const char *name)
 {
 	for (size_t i = 0; i < b->split_count; i++)
 		if (strcmp(b->splits[i].name, name) == 0)
@@ -32,7 +32,7 @@ static const inv_split *find_split(const invar_bank *b, const char *name)
 
 const inv_split *inv_bank_split(const invar_bank *b, const char *name)
 {
-	const inv_split *s = find_split(b, name);
+	const inv_split *s = find_bank_split(b, name);
 	char have[300] = "";
 	size_t at = 0;
 
@@ -68,33 +68,33 @@ const char *invar_bank_split(const invar_bank *b, size_t i)
 
 int inv_bank_has_split(const invar_bank *b, const char *split)
 {
-	return find_split(b, split) != NULL;
+	return find_bank_split(b, split) != NULL;
 }
 
 uint64_t invar_bank_rows(const invar_bank *b, const char *split)
 {
-	const inv_split *s = find_split(b, split);
+	const inv_split *s = find_bank_split(b, split);
 
 	return s ? s->rows : 0;
 }
 
 uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row)
 {
-	const inv_split *s = find_split(b, split);
+	const inv_split *s = find_bank_split(b, split);
 
 	return s && row < s->rows ? inv_file_row(s, row) : row;
 }
 
 uint32_t invar_bank_copies(const invar_bank *b, const char *split)
 {
-	const inv_split *s = find_split(b, split);
+	const inv_split *s = find_bank_split(b, split);
 
 	return s ? s->copies : 0;
 }
 
 int invar_bank_has_labels(const invar_bank *b, const char *split)
 {
-	const inv_split *s = find_split(b, split);
+	const inv_split *s = find_bank_split(b, split);
 
 	return s && s->labels;
 }
@@ -111,7 +111,7 @@ const char *inv_bank_class(const invar_bank *b, int64_t label)
 	                                                    (size_t)label));
 }
 
-/* ---- Reading --------------------------------------------------------------------- */
+/* ---- Reading ---------------------------------------------------------------------- */
 
 const inv_npy *inv_split_views(const inv_split *s, int32_t copy)
 {
@@ -143,9 +143,9 @@ static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t co
 	return s->aug[stacked ? 0 : copy];
 }
 
-static invar_status refuse_not_finite(const invar_bank *b, const inv_split *s,
-                                      const inv_npy *a, int32_t copy, unsigned view,
-                                      uint64_t image, const float *row)
+static invar_status fail_not_finite(const invar_bank *b, const inv_split *s,
+                                    const inv_npy *a, int32_t copy, unsigned view,
+                                    uint64_t image, const float *row)
 {
 	char which[40] = "", text[INV_ROW_TEXT];
 	uint32_t j = 0;
@@ -168,7 +168,6 @@ invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t 
 	const inv_npy *a = locate(b, s, copy, row, &first);
 	const unsigned char *from;
 	bool direct;
-	invar_status st;
 
 	if (view) {
 		a = inv_split_views(s, copy);
@@ -180,10 +179,10 @@ invar_status inv_bank_view_row(const invar_bank *b, const inv_split *s, int32_t 
 		memcpy(out, from, b->dim * sizeof *out);
 	else if (direct && a->h.dtype == INV_F16 && (uintptr_t)from % 2 == 0)
 		b->kernels.widen_half((const uint16_t *)(const void *)from, b->dim, out);
-	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
-		return st;
+	else
+		INV_TRY(inv_npy_read(a, first, b->dim, out));
 	if (!b->kernels.all_finite(out, b->dim))
-		return refuse_not_finite(b, s, a, copy, view, row, out);
+		return fail_not_finite(b, s, a, copy, view, row, out);
 	if (b->unit)
 		inv_unit_rows(out, 1, b->dim, out);
 	return INVAR_OK;
@@ -196,8 +195,8 @@ invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
 }
 
 /* Whether a split has these rows of this copy. */
-static invar_status check_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                               uint64_t first, uint64_t rows)
+static invar_status check_copy_and_rows(const invar_bank *b, const inv_split *s,
+                                        int32_t copy, uint64_t first, uint64_t rows)
 {
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
 		return inv_fail(INVAR_E_USE,
@@ -214,16 +213,18 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
                              uint64_t first, uint64_t rows, float *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	invar_status st = s ? check_rows(b, s, copy, first, rows) : INVAR_E_MISMATCH;
 
-	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
-		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
-	return st;
+	if (!s)
+		return INVAR_E_MISMATCH;
+	INV_TRY(check_copy_and_rows(b, s, copy, first, rows));
+	for (uint64_t i = 0; i < rows; i++)
+		INV_TRY(inv_bank_row(b, s, copy, first + i, out + i * b->dim));
+	return INVAR_OK;
 }
 
 int invar_bank_has_views(const invar_bank *b, const char *split, int32_t copy)
 {
-	const inv_split *s = find_split(b, split);
+	const inv_split *s = find_bank_split(b, split);
 
 	return s && copy >= INVAR_CLEAN && (copy < 0 || (uint32_t)copy < s->copies) &&
 	       inv_split_views(s, copy);
@@ -233,36 +234,21 @@ invar_status invar_bank_read_views(const invar_bank *b, const char *split, int32
                                    uint64_t first, uint64_t rows, float *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	invar_status st = s ? check_rows(b, s, copy, first, rows) : INVAR_E_MISMATCH;
 	char name[32] = "clean";
 
-	if (st != INVAR_OK)
-		return st;
+	if (!s)
+		return INVAR_E_MISMATCH;
+	INV_TRY(check_copy_and_rows(b, s, copy, first, rows));
 	if (copy >= 0)
 		snprintf(name, sizeof name, "aug/%03" PRId32, copy);
 	if (!inv_split_views(s, copy))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: there is no %s/%s.views.npy; encode with @views 4 makes it",
 		                b->path, split, name);
-	for (uint64_t i = 0; i < rows * INV_ROTATED && st == INVAR_OK; i++)
-		st = inv_bank_view_row(b, s, copy, (unsigned)(i % INV_ROTATED) + 1,
-		                       first + i / INV_ROTATED, out + i * b->dim);
-	return st;
-}
-
-/* Of a view: by its own numbers. */
-static invar_status read_labels(const invar_bank *b, const inv_split *s, int64_t *out)
-{
-	invar_status st = INVAR_OK;
-
-	if (!s->row)
-		return inv_npy_read_int(s->labels, 0, s->rows, out);
-	for (uint64_t i = 0; i < s->rows && st == INVAR_OK; i++) {
-		st = inv_npy_read_int(s->labels, s->row[i], 1, &out[i]);
-		if (st == INVAR_OK)
-			out[i] = inv_class_view_label(&b->view, out[i]);
-	}
-	return st;
+	for (uint64_t i = 0; i < rows * INV_ROTATED; i++)
+		INV_TRY(inv_bank_view_row(b, s, copy, (unsigned)(i % INV_ROTATED) + 1,
+		                          first + i / INV_ROTATED, out + i * b->dim));
+	return INVAR_OK;
 }
 
 invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
@@ -273,10 +259,16 @@ invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *
 		return INVAR_E_MISMATCH;
 	if (!s->labels)
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
-	return read_labels(b, s, out);
+	if (!s->row)
+		return inv_npy_read_int(s->labels, 0, s->rows, out);
+	for (uint64_t i = 0; i < s->rows; i++) { /* a class view numbers its classes itself */
+		INV_TRY(inv_npy_read_int(s->labels, s->row[i], 1, &out[i]));
+		out[i] = inv_class_view_label(&b->view, out[i]);
+	}
+	return INVAR_OK;
 }
 
-/* ---- Banks larger than memory -------------------------------------------------------- */
+/* ---- Banks larger than memory ----------------------------------------------------- */
 
 void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy, uint64_t row)
 {
@@ -324,7 +316,7 @@ uint64_t inv_split_bytes(const inv_split *s)
 	return bytes;
 }
 
-/* ---- Provenance ---------------------------------------------------------- */
+/* ---- Provenance ------------------------------------------------------------------- */
 
 /*
  * Files of a small split are hashed whole. Of the files of a large one, the
@@ -349,15 +341,7 @@ static invar_status fingerprint_file(const inv_npy *a, bool small, json_t *list)
 	} else {
 		json_object_set_new(entry, "sha256", json_string(hex));
 	}
-	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_bank_no_memory(a->path);
-}
-
-static invar_status fingerprint_view(const invar_bank *b, const inv_split *s, json_t *list)
-{
-	json_t *entry = json_pack("{s:s, s:I, s:s}", "view", "classes", "rows",
-	                          (json_int_t)s->rows, "sha256", b->view.hex);
-
-	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_bank_no_memory(b->path);
+	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out)
@@ -365,31 +349,61 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 	bool small = inv_split_bytes(s) <= 1u << 30;
 	invar_status st;
 
-	*out = json_array();
-	if (!*out)
-		return inv_bank_no_memory(b->path);
-	st = fingerprint_file(s->clean, small, *out);
-	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
-		st = fingerprint_file(s->aug[i], small, *out);
-	if (st == INVAR_OK && s->row)
-		st = fingerprint_view(b, s, *out);
-	if (st == INVAR_OK && b->unit &&
-	    json_array_append_new(*out, json_pack("{s:s}", "view", "unit")) != 0)
-		st = inv_bank_no_memory(b->path);
-	if (st != INVAR_OK) {
-		json_decref(*out);
-		*out = NULL;
-	}
+	if (!(*out = json_array()))
+		return inv_no_memory();
+	INV_TRY_OR(fail, fingerprint_file(s->clean, small, *out));
+	for (size_t i = 0; i < s->aug_files; i++)
+		INV_TRY_OR(fail, fingerprint_file(s->aug[i], small, *out));
+	if (s->row && json_array_append_new(
+					  *out, json_pack("{s:s, s:I, s:s}", "view", "classes", "rows",
+	                                  (json_int_t)s->rows, "sha256", b->view.hex)) != 0)
+		INV_TRY_OR(fail, inv_no_memory());
+	if (b->unit && json_array_append_new(*out, json_pack("{s:s}", "view", "unit")) != 0)
+		INV_TRY_OR(fail, inv_no_memory());
+	return INVAR_OK;
+fail:
+	json_decref(*out);
+	*out = NULL;
 	return st;
 }
 
 invar_status inv_bank_fingerprint_views(const inv_split *s, json_t *list)
 {
 	bool small = inv_split_bytes(s) <= 1u << 28; /* views are three times as large */
-	invar_status st = INVAR_OK;
 
-	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies && st == INVAR_OK; i++)
+	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies; i++)
 		if (inv_split_views(s, i))
-			st = fingerprint_file(inv_split_views(s, i), small, list);
+			INV_TRY(fingerprint_file(inv_split_views(s, i), small, list));
+	return INVAR_OK;
+}
+
+static bool has_entry(const json_t *list, const json_t *entry)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (json_equal(one, (json_t *)(uintptr_t)entry))
+			return true;
+	return false;
+}
+
+invar_status inv_bank_has_files(const invar_bank *b, const char *split, const json_t *list,
+                                bool *out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	json_t *own = NULL;
+	const json_t *entry;
+	invar_status st;
+	size_t i;
+
+	*out = json_object_get(json_array_get(list, 0), "file");
+	if (!s)
+		return INVAR_E_MISMATCH;
+	INV_TRY(inv_bank_fingerprint(b, s, &own));
+	st = inv_bank_fingerprint_views(s, own);
+	json_array_foreach (list, i, entry)
+		*out = *out && (!json_object_get(entry, "file") || has_entry(own, entry));
+	json_decref(own);
 	return st;
 }

@@ -13,14 +13,9 @@
 
 #define FILE_NAME "names.txt"
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the names of images", path);
-}
-
 /* ---- One name as a line ----------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at the start of a text and its number; 0: it is none. */
+/* Bytes of the UTF-8 character at the start of a text, and its number; 0: not UTF-8. */
 static size_t read_character(const unsigned char *text, uint32_t *number)
 {
 	static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -43,7 +38,7 @@ static size_t read_character(const unsigned char *text, uint32_t *number)
 	return bytes;
 }
 
-static bool is_plain(uint32_t number)
+static bool is_printable(uint32_t number)
 {
 	return number >= 0x20 && number != '\\' && (number < 0x7f || number >= 0xa0) &&
 	       number != 0x2028 && number != 0x2029;
@@ -63,8 +58,8 @@ static size_t put_byte(unsigned char byte, bool plain, char *out)
 	return length;
 }
 
-/* Writes the line without its end and returns its length; `out` NULL: the length alone. */
-static size_t escape(const char *name, char *out)
+/* Writes the line without its end and returns its length; `out` NULL: only the length. */
+static size_t escape_name(const char *name, char *out)
 {
 	const unsigned char *at = (const unsigned char *)name;
 	size_t fill = 0;
@@ -72,7 +67,7 @@ static size_t escape(const char *name, char *out)
 	while (*at) {
 		uint32_t number;
 		size_t bytes = read_character(at, &number), taken = bytes ? bytes : 1;
-		bool plain = bytes && is_plain(number);
+		bool plain = bytes && is_printable(number);
 
 		for (size_t i = 0; i < taken; i++)
 			fill += put_byte(*at++, plain, out ? out + fill : NULL);
@@ -82,17 +77,17 @@ static size_t escape(const char *name, char *out)
 	return fill;
 }
 
-/* Room for the longest line of a split, with its newline or NUL; gives. */
-static char *line_room(const invar_dataset *d, const inv_images *s)
+/* Memory for the longest line of a split, with its newline or NUL; gives. */
+static invar_status new_line(const invar_dataset *d, const inv_images *s, char **out)
 {
 	size_t max = 0;
 
 	for (uint64_t row = 0; row < s->count; row++) {
-		size_t length = escape(inv_images_name(d, s, row), NULL);
+		size_t length = escape_name(inv_images_name(d, s, row), NULL);
 
 		max = length > max ? length : max;
 	}
-	return inv_alloc(max + 2);
+	return inv_new_array(out, max + 2);
 }
 
 /* ---- Writing and comparing -------------------------------------------------------- */
@@ -102,72 +97,73 @@ uint64_t inv_row_names_bytes(const invar_dataset *d, const inv_images *s)
 	uint64_t bytes = 0;
 
 	for (uint64_t row = 0; row < s->count; row++)
-		bytes += escape(inv_images_name(d, s, row), NULL) + 1;
+		bytes += escape_name(inv_images_name(d, s, row), NULL) + 1;
 	return bytes;
 }
 
 invar_status inv_row_names_save(const char *path, const invar_dataset *d,
                                 const inv_images *s)
 {
-	char *line = line_room(d, s);
+	char *line;
 	inv_writer *w = NULL;
-	invar_status st = line ? inv_writer_open(path, 0, &w) : no_memory(path);
+	invar_status st;
 
-	for (uint64_t row = 0; row < s->count && st == INVAR_OK; row++) {
-		size_t length = escape(inv_images_name(d, s, row), line);
+	INV_TRY(new_line(d, s, &line));
+	INV_TRY_OR(fail, inv_writer_open(path, 0, &w));
+	for (uint64_t row = 0; row < s->count; row++) {
+		size_t length = escape_name(inv_images_name(d, s, row), line);
 
 		line[length] = '\n';
-		st = inv_writer_put(w, line, length + 1);
+		INV_TRY_OR(fail, inv_writer_put(w, line, length + 1));
 	}
 	inv_free(line);
-	if (st == INVAR_OK)
-		return inv_writer_commit(w);
+	return inv_writer_commit(w);
+fail:
+	inv_free(line);
 	if (w)
 		inv_writer_abort(w);
 	return st;
 }
 
-static invar_status refuse_other(const char *path, uint64_t row, const char *there,
-                                 size_t length, const char *now)
-{
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: row %" PRIu64 " was made from %.*s, but that image is now %.200s; "
-	                "copies can only be added for the same images",
-	                path, row, (int)(length < 200 ? length : 200), there, now);
-}
-
-static invar_status compare(const char *path, const inv_map *map, const invar_dataset *d,
-                            const inv_images *s, char *line)
+static invar_status compare_row_names(const char *path, const inv_map *map,
+                                      const invar_dataset *d, const inv_images *s,
+                                      char *line)
 {
 	const char *at = (const char *)map->data, *end = at + map->size;
-	invar_status st = INVAR_OK;
 
-	for (uint64_t row = 0; row < s->count && st == INVAR_OK; row++) {
+	for (uint64_t row = 0; row < s->count; row++) {
 		const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
 		size_t there = (size_t)((newline ? newline : end) - at);
-		size_t length = escape(inv_images_name(d, s, row), line);
+		size_t length = escape_name(inv_images_name(d, s, row), line);
 
 		if (!newline || there != length || memcmp(at, line, length) != 0)
-			st = refuse_other(path, row, there ? at : "no file", there ? there : 7, line);
-		at = newline ? newline + 1 : end;
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: row %" PRIu64
+			                " was made from %.*s, but that image is now %.200s; "
+			                "copies can only be added for the same images",
+			                path, row, there ? (int)(there < 200 ? there : 200) : 7,
+			                there ? at : "no file", line);
+		at = newline + 1;
 	}
-	if (st == INVAR_OK && at < end)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: has more lines than the %" PRIu64
-		              " images; copies can only be added for the same images",
-		              path, s->count);
-	return st;
+	if (at < end)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: has more lines than the %" PRIu64
+		                " images; copies can only be added for the same images",
+		                path, s->count);
+	return INVAR_OK;
 }
 
 invar_status inv_row_names_check(const char *path, const invar_dataset *d,
                                  const inv_images *s)
 {
-	char *line = line_room(d, s);
+	char *line;
 	inv_map map = {0};
-	invar_status st = line ? inv_map_open(path, &map) : no_memory(path);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = compare(path, &map, d, s, line);
+	INV_TRY(new_line(d, s, &line));
+	INV_TRY_OR(done, inv_map_open(path, &map));
+	st = compare_row_names(path, &map, d, s, line);
+done:
 	inv_map_close(&map);
 	inv_free(line);
 	return st;
@@ -175,14 +171,13 @@ invar_status inv_row_names_check(const char *path, const invar_dataset *d,
 
 /* ---- Reading ---------------------------------------------------------------------- */
 
-static int digit(char c)
+static int hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes a line to a name with a NUL; returns its end, or NULL if it is not valid.
- */
-static char *unescape(const char *line, const char *end, char *out)
+/* Decodes a line to a name with a NUL; returns its end, or NULL if it is not valid. */
+static char *unescape_name(const char *line, const char *end, char *out)
 {
 	while (line < end) {
 		if (*line == '\0')
@@ -192,9 +187,9 @@ static char *unescape(const char *line, const char *end, char *out)
 		} else if (end - line >= 2 && line[1] == '\\') {
 			*out++ = '\\';
 			line += 2;
-		} else if (end - line >= 4 && line[1] == 'x' && digit(line[2]) >= 0 &&
-		           digit(line[3]) >= 0 && digit(line[2]) + digit(line[3])) {
-			*out++ = (char)(16 * digit(line[2]) + digit(line[3]));
+		} else if (end - line >= 4 && line[1] == 'x' && hex_digit(line[2]) >= 0 &&
+		           hex_digit(line[3]) >= 0 && hex_digit(line[2]) + hex_digit(line[3])) {
+			*out++ = (char)(16 * hex_digit(line[2]) + hex_digit(line[3]));
 			line += 4;
 		} else {
 			return NULL;
@@ -229,15 +224,15 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 		                "%s: has %" PRIu64 " %s but the split has %" PRIu64 " %s", path,
 		                lines, inv_noun(lines, "line", "lines"), rows,
 		                inv_noun(rows, "row", "rows"));
-	/* A line has at least the byte of its end, but perhaps the last. */
-	if (!(names = inv_alloc(rows * sizeof *names + bytes + 1)))
-		return no_memory(path);
+	/* Each newline becomes a NUL; the last line may have none. */
+	names = inv_alloc(rows * sizeof *names + bytes + 1);
+	INV_TRY(inv_check_memory(names, rows * sizeof *names + bytes + 1));
 	fill = (char *)(names + rows);
 	for (uint64_t row = 0; row < rows; row++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 
 		names[row] = fill;
-		if (!(fill = unescape(at, newline ? newline : end, fill))) {
+		if (!(fill = unescape_name(at, newline ? newline : end, fill))) {
 			inv_free(names);
 			return inv_fail(
 				INVAR_E_FORMAT,
@@ -251,7 +246,7 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 	return INVAR_OK;
 }
 
-/* NULL for a bank in memory, and if there is no memory. */
+/* NULL for a bank in memory, and if memory is missing. */
 static char *names_path(const invar_bank *b, const inv_split *s)
 {
 	char *folder = b->in_memory ? NULL : inv_join(b->path, s->name);
@@ -274,23 +269,25 @@ int inv_bank_has_names(const invar_bank *b, const char *split)
 invar_status invar_bank_names(const invar_bank *b, const char *split, char ***out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	char *path = s ? names_path(b, s) : NULL;
+	char *path;
 	inv_map map = {0};
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	*out = NULL;
 	if (!s)
 		return INVAR_E_MISMATCH;
-	if (b->in_memory || (path && !inv_exists(path))) {
-		inv_free(path);
+	if (b->in_memory)
 		return INVAR_OK;
-	}
-	st = path ? inv_map_open(path, &map) : inv_bank_no_memory(b->path);
-	if (st == INVAR_OK)
-		st = inv_row_names_parse((const char *)map.data, map.size, path, inv_file_rows(s),
-		                         out);
-	for (uint64_t i = 0; i < s->rows && st == INVAR_OK; i++)
+	if (!(path = names_path(b, s)))
+		return inv_no_memory();
+	if (!inv_exists(path))
+		goto done;
+	INV_TRY_OR(done, inv_map_open(path, &map));
+	INV_TRY_OR(done, inv_row_names_parse((const char *)map.data, map.size, path,
+	                                     inv_file_rows(s), out));
+	for (uint64_t i = 0; i < s->rows; i++)
 		(*out)[i] = (*out)[inv_file_row(s, i)]; /* which is never below i */
+done:
 	inv_map_close(&map);
 	inv_free(path);
 	return st;
@@ -298,8 +295,8 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 
 /* ---- A row in a message ----------------------------------------------------------- */
 
-static const char *spell(uint64_t row, const char *line, size_t length,
-                         char text[INV_ROW_TEXT])
+static const char *spell_row(uint64_t row, const char *line, size_t length,
+                             char text[INV_ROW_TEXT])
 {
 	bool cut = length > INV_ROW_TEXT - 40;
 
@@ -336,7 +333,7 @@ const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
 	if (path && inv_exists(path) && inv_map_open(path, &map) == INVAR_OK && map.size &&
 	    count_lines((const char *)map.data, map.size) == inv_file_rows(s))
 		line = find_line(&map, row, &length);
-	spell(row, line, length, text);
+	spell_row(row, line, length, text);
 	inv_map_close(&map);
 	inv_free(path);
 	return text;
@@ -346,9 +343,9 @@ const char *inv_image_text(const invar_dataset *d, const inv_images *s, uint64_t
                            char text[INV_ROW_TEXT])
 {
 	const char *name = inv_images_name(d, s, row);
-	char *line = name ? inv_alloc(escape(name, NULL) + 1) : NULL;
+	char *line = name ? inv_alloc(escape_name(name, NULL) + 1) : NULL;
 
-	spell(row, line, line ? escape(name, line) : 0, text);
+	spell_row(row, line, line ? escape_name(name, line) : 0, text);
 	inv_free(line);
 	return text;
 }

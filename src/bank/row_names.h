@@ -31,8 +31,7 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 
 enum { INV_ROW_TEXT = 240 };
 
-/* "7 (cats/1.png)", or "7" if names are unknown: a row in a message, as its files have it.
- */
+/* A row in a message, numbered as in the files: "7 (cats/1.png)", or "7" without names. */
 const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
                          char text[INV_ROW_TEXT]);
 const char *inv_image_text(const invar_dataset *d, const inv_images *s, uint64_t row,

@@ -43,22 +43,23 @@ uint64_t inv_norm_image(const inv_split *s, uint64_t i)
 	return i * s->rows / inv_norm_images(s);
 }
 
-/* `ends`: stops at the first row that is not of norm 1 or 0. */
+/* `stop_early`: stops at the first row that is not of norm 1 or 0. */
 static invar_status visit_rows(const invar_bank *b, const inv_split *s, uint32_t copies,
-                               bool ends, inv_row_norms *n)
+                               bool stop_early, inv_row_norms *n)
 {
 	uint64_t images = inv_norm_images(s);
-	float *row = inv_alloc(b->dim * sizeof *row);
-	invar_status st = row ? INVAR_OK : inv_bank_no_memory(b->path);
+	float *row;
+	invar_status st = INVAR_OK;
 
-	for (uint64_t i = 0; i < images && st == INVAR_OK; i++)
-		for (int32_t k = INVAR_CLEAN; k < (int32_t)copies && st == INVAR_OK; k++) {
-			if (ends && n->units + n->zeros < n->rows)
-				break;
-			st = inv_bank_row(b, s, k, inv_norm_image(s, i), row);
-			if (st == INVAR_OK)
-				inv_row_norms_add_rows(row, 1, b->dim, n);
+	INV_TRY(inv_new_array(&row, b->dim));
+	for (uint64_t i = 0; i < images; i++)
+		for (int32_t k = INVAR_CLEAN; k < (int32_t)copies; k++) {
+			if (stop_early && n->units + n->zeros < n->rows)
+				goto done;
+			INV_TRY_OR(done, inv_bank_row(b, s, k, inv_norm_image(s, i), row));
+			inv_row_norms_add_rows(row, 1, b->dim, n);
 		}
+done:
 	inv_free(row);
 	return st;
 }
@@ -72,10 +73,11 @@ invar_status inv_row_norms_add(const invar_bank *b, const inv_split *s, uint32_t
 invar_status inv_bank_has_unit_rows(const invar_bank *b, const inv_split *s, bool *out)
 {
 	inv_row_norms n = {0};
-	invar_status st = visit_rows(b, s, s->copies, true, &n);
 
-	*out = st == INVAR_OK && inv_row_norms_are_one(&n);
-	return st;
+	*out = false;
+	INV_TRY(visit_rows(b, s, s->copies, true, &n));
+	*out = inv_row_norms_are_one(&n);
+	return INVAR_OK;
 }
 
 invar_bank inv_unit_view(const invar_bank *b)

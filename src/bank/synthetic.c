@@ -94,13 +94,11 @@ typedef struct settings {
 	bool half;
 } settings;
 
-static invar_status read_settings(const invar_options *o, settings *out)
+static invar_status read_synthetic_options(const invar_options *o, settings *out)
 {
 	invar_options *mine;
-	invar_status st = inv_options_pick(o, inv_synthetic_declare, &mine);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_pick(o, inv_synthetic_declare, &mine));
 	*out = (settings){.rows = inv_option_count(mine, "rows"),
 	                  .test_rows = inv_option_count(mine, "test-rows"),
 	                  .dim = inv_option_count(mine, "dim"),
@@ -123,7 +121,7 @@ typedef struct maker {
 	float *row, *draw;
 } maker;
 
-static inv_stream stream_of(const maker *k, const char *what, uint32_t epoch)
+static inv_stream synthetic_stream(const maker *k, const char *what, uint32_t epoch)
 {
 	char name[NAME];
 
@@ -131,7 +129,7 @@ static inv_stream stream_of(const maker *k, const char *what, uint32_t epoch)
 	return inv_stream_of(k->o->seed, name, epoch);
 }
 
-static void draw_directions(maker *k)
+static void draw_displacements(maker *k)
 {
 	inv_stream s = inv_stream_of(k->o->seed, "synthetic/direction", 0);
 	size_t d = k->o->dim;
@@ -148,7 +146,7 @@ static void draw_directions(maker *k)
 	}
 }
 
-static uint32_t label_of(const maker *k, uint32_t image)
+static uint32_t synthetic_label(const maker *k, uint32_t image)
 {
 	return (uint32_t)(image % k->o->classes);
 }
@@ -157,7 +155,7 @@ static void make_clean(maker *k, uint32_t image)
 {
 	size_t d = k->o->dim;
 
-	inv_fill_normal(&k->centre, label_of(k, image), k->row, d);
+	inv_fill_normal(&k->centre, synthetic_label(k, image), k->row, d);
 	inv_fill_normal(&k->image, image, k->draw, d);
 	for (size_t j = 0; j < d; j++)
 		k->row[j] += (float)k->o->spread * k->draw[j];
@@ -186,71 +184,75 @@ static void displace(maker *k, uint32_t image)
 	}
 }
 
-static invar_status write_rows(maker *k, const char *folder, const char *file, int32_t copy,
-                               uint64_t rows)
+static invar_status write_synthetic_rows(maker *k, const char *folder, const char *file,
+                                         int32_t copy, uint64_t rows)
 {
 	uint64_t shape[2] = {rows, k->o->dim};
-	char *path = inv_join(folder, file);
+	char *path;
 	inv_npy_writer *w = NULL;
-	invar_status st =
-		path ? inv_npy_create(path, k->o->half ? INV_F16 : INV_F32, 2, shape, &w)
-			 : inv_bank_no_memory(folder);
+	invar_status st;
 
+	INV_TRY(inv_new_path(&path, folder, file));
+	st = inv_npy_create(path, k->o->half ? INV_F16 : INV_F32, 2, shape, &w);
 	inv_free(path);
-	k->place = stream_of(k, "place", (uint32_t)copy);
-	k->jitter = stream_of(k, "jitter", (uint32_t)copy);
-	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
+	INV_TRY(st);
+	k->place = synthetic_stream(k, "place", (uint32_t)copy);
+	k->jitter = synthetic_stream(k, "jitter", (uint32_t)copy);
+	for (uint64_t i = 0; i < rows; i++) {
 		make_clean(k, (uint32_t)i);
 		if (copy >= 0)
 			displace(k, (uint32_t)i);
-		st = inv_npy_put(w, k->row, k->o->dim);
-		if (st == INVAR_OK && i % 256 == 0)
-			st = inv_progress(k->ctx, "make a bank", i, rows);
+		INV_TRY_OR(fail, inv_npy_put(w, k->row, k->o->dim));
+		if (i % 256 == 0)
+			INV_TRY_OR(fail, inv_progress(k->ctx, "make a bank", i, rows));
 	}
-	if (st == INVAR_OK)
-		return inv_npy_commit(w);
+	return inv_npy_commit(w);
+fail:
 	inv_npy_abort(w);
 	return st;
 }
 
 static invar_status write_labels(const maker *k, const char *folder, uint64_t rows)
 {
-	char *path = inv_join(folder, "labels.npy");
+	char *path;
 	inv_npy_writer *w = NULL;
-	invar_status st =
-		path ? inv_npy_create(path, INV_I64, 1, &rows, &w) : inv_bank_no_memory(folder);
+	invar_status st;
 
+	INV_TRY(inv_new_path(&path, folder, "labels.npy"));
+	st = inv_npy_create(path, INV_I64, 1, &rows, &w);
 	inv_free(path);
-	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
-		int64_t label = label_of(k, (uint32_t)i);
+	INV_TRY(st);
+	for (uint64_t i = 0; i < rows; i++) {
+		int64_t label = synthetic_label(k, (uint32_t)i);
 
-		st = inv_npy_put_int(w, &label, 1);
+		INV_TRY_OR(fail, inv_npy_put_int(w, &label, 1));
 	}
-	if (st == INVAR_OK)
-		return inv_npy_commit(w);
+	return inv_npy_commit(w);
+fail:
 	inv_npy_abort(w);
 	return st;
 }
 
 static invar_status write_split(maker *k, const char *bank, uint64_t rows)
 {
-	char *folder = inv_join(bank, k->split);
-	char *aug = folder ? inv_join(folder, "aug") : NULL;
-	invar_status st = aug ? inv_make_folder(folder) : inv_bank_no_memory(bank);
+	char *folder = NULL, *aug = NULL;
+	invar_status st;
 
-	k->image = stream_of(k, "image", 0);
-	if (st == INVAR_OK)
-		st = write_rows(k, folder, "clean.npy", INVAR_CLEAN, rows);
-	if (st == INVAR_OK)
-		st = write_labels(k, folder, rows);
-	if (st == INVAR_OK && k->o->copies)
-		st = inv_make_folder(aug);
-	for (uint64_t c = 0; c < k->o->copies && st == INVAR_OK; c++) {
+	INV_TRY_OR(done, inv_new_path(&folder, bank, k->split));
+	INV_TRY_OR(done, inv_new_path(&aug, folder, "aug"));
+	INV_TRY_OR(done, inv_make_folder(folder));
+	k->image = synthetic_stream(k, "image", 0);
+	INV_TRY_OR(done, write_synthetic_rows(k, folder, "clean.npy", INVAR_CLEAN, rows));
+	INV_TRY_OR(done, write_labels(k, folder, rows));
+	if (k->o->copies)
+		INV_TRY_OR(done, inv_make_folder(aug));
+	for (uint64_t c = 0; c < k->o->copies; c++) {
 		char file[NAME];
 
 		snprintf(file, sizeof file, "%03" PRIu64 ".npy", c);
-		st = write_rows(k, aug, file, (int32_t)c, rows);
+		INV_TRY_OR(done, write_synthetic_rows(k, aug, file, (int32_t)c, rows));
 	}
+done:
 	inv_free(aug);
 	inv_free(folder);
 	return st;
@@ -263,65 +265,46 @@ static invar_status write_json(const settings *o, const char *bank)
 	              "encoder", "synthetic", "augment", "coherent displacement", "seed",
 	              (json_int_t)o->seed, "source", "made-up features");
 	char *path = inv_join(bank, "bank.json");
-	invar_status st = json && path ? inv_json_save(path, json) : inv_bank_no_memory(bank);
+	invar_status st = json && path ? inv_json_save(path, json) : inv_no_memory();
 
 	inv_free(path);
 	json_decref(json);
 	return st;
 }
 
-static invar_status write_bank(maker *k, const char *path)
-{
-	invar_status st = inv_make_folder(path);
-
-	draw_directions(k);
-	if (st == INVAR_OK)
-		st = write_json(k->o, path);
-	k->split = "train";
-	if (st == INVAR_OK)
-		st = write_split(k, path, k->o->rows);
-	k->split = "test";
-	if (st == INVAR_OK && k->o->test_rows)
-		st = write_split(k, path, k->o->test_rows);
-	return st;
-}
-
-/* The bank is written to PATH.invar.part and renamed when it is complete. */
-static invar_status write_and_name(maker *k, const char *path)
-{
-	size_t size = strlen(path) + sizeof INV_PART;
-	char *part = inv_alloc(size);
-	invar_status st;
-
-	if (!part)
-		return inv_bank_no_memory(path);
-	snprintf(part, size, "%s" INV_PART, path);
-	st = write_bank(k, part);
-	if (st == INVAR_OK && rename(part, path) != 0)
-		st = inv_fail_errno(path, "cannot rename its part folder to it");
-	inv_free(part);
-	return st;
-}
-
 invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                    const char *path)
 {
+	size_t size = strlen(path) + sizeof INV_PART;
 	settings all;
 	maker k = {.ctx = ctx, .o = &all};
+	char *part = NULL;
 	invar_status st;
 
-	if ((st = read_settings(o, &all)) != INVAR_OK)
-		return st;
+	INV_TRY(read_synthetic_options(o, &all));
 	if (inv_exists(path))
 		return inv_fail(INVAR_E_IO,
 		                "%s: already exists; choose another name for the new bank", path);
-	k.direction = inv_calloc((DIRECTIONS + 2) * all.dim, sizeof(float));
-	if (!k.direction)
-		return inv_bank_no_memory(path);
+	INV_TRY(inv_new_zeros(&k.direction, (DIRECTIONS + 2) * all.dim));
 	k.row = k.direction + DIRECTIONS * all.dim;
 	k.draw = k.row + all.dim;
 	k.centre = inv_stream_of(all.seed, "synthetic/centre", 0);
-	st = write_and_name(&k, path);
+	draw_displacements(&k);
+
+	/* Written to PATH.invar.part and renamed when it is complete. */
+	INV_TRY_OR(done, inv_new_array(&part, size));
+	snprintf(part, size, "%s" INV_PART, path);
+	INV_TRY_OR(done, inv_make_folder(part));
+	INV_TRY_OR(done, write_json(&all, part));
+	k.split = "train";
+	INV_TRY_OR(done, write_split(&k, part, all.rows));
+	k.split = "test";
+	if (all.test_rows)
+		INV_TRY_OR(done, write_split(&k, part, all.test_rows));
+	if (rename(part, path) != 0)
+		st = inv_fail_errno(path, "cannot rename its part folder to it");
+done:
+	inv_free(part);
 	inv_free(k.direction);
 	return st;
 }

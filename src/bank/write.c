@@ -29,11 +29,6 @@ struct inv_bank_writer {
 	int lock; /* the folder itself, -1 without */
 };
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write the bank", path);
-}
-
 char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name)
 {
 	char *folder = inv_join(w->path, split), *path = folder ? inv_join(folder, name) : NULL;
@@ -42,41 +37,31 @@ char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const ch
 	return path;
 }
 
-/* ---- What is there ---------------------------------------------------------------- */
-
-static bool ends_in(const char *text, const char *end)
-{
-	size_t a = strlen(text), b = strlen(end);
-
-	return a >= b && strcmp(text + a - b, end) == 0;
-}
+/* ---- What exists ------------------------------------------------------------------ */
 
 typedef struct contents {
 	bool split, other; /* some split, finished or started; anything else except *.part */
 } contents;
 
-static invar_status look_at(void *user, const char *path, const struct dirent *entry)
+static invar_status inspect_entry(void *user, const char *path, const struct dirent *entry)
 {
 	contents *out = user;
-	const char *name = entry->d_name;
-	char *folder = inv_join(path, name), *clean = NULL, *map = NULL;
+	const char *name = entry->d_name, *dot = strrchr(name, '.');
+	char *folder = NULL, *clean = NULL, *map = NULL;
+	invar_status st;
 
-	if (folder && (clean = inv_join(folder, "clean.npy")))
-		map = inv_join(folder, "done.part");
-	if (map && (inv_exists(clean) || inv_block_map_is_begun(map)))
+	INV_TRY_OR(done, inv_new_path(&folder, path, name));
+	INV_TRY_OR(done, inv_new_path(&clean, folder, "clean.npy"));
+	INV_TRY_OR(done, inv_new_path(&map, folder, "done.part"));
+	if (inv_exists(clean) || inv_block_map_is_begun(map))
 		out->split = true;
-	else if (!ends_in(name, ".part"))
+	else if (!dot || strcmp(dot, ".part") != 0)
 		out->other = true;
+done:
 	inv_free(folder);
 	inv_free(clean);
 	inv_free(map);
-	return map ? INVAR_OK : no_memory(path);
-}
-
-static invar_status look_into(const char *path, contents *out)
-{
-	*out = (contents){0};
-	return inv_folder_each(path, look_at, out);
+	return st;
 }
 
 /* The arrays of a kind from copy `first` on, up to the first that is missing. */
@@ -91,7 +76,7 @@ static invar_status count_arrays(const inv_bank_writer *w, const char *split,
 
 		inv_free(path);
 		if (!path)
-			return no_memory(w->path);
+			return inv_no_memory();
 		if (!there)
 			break;
 	}
@@ -103,36 +88,32 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 {
 	char *path = inv_bank_writer_path(w, split, "clean.npy");
 	inv_npy *clean = NULL;
-	invar_status st = path ? INVAR_OK : no_memory(w->path);
+	invar_status st = INVAR_OK;
 
 	*out = (inv_finished){0};
-	if (st == INVAR_OK && inv_exists(path)) {
-		st = inv_npy_open(path, &clean);
-		if (st == INVAR_OK && clean->h.rank != 2)
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected 2", path, clean->h.rank,
-			              inv_noun(clean->h.rank, "dimension", "dimensions"));
-	}
-	if (st == INVAR_OK && clean) {
-		out->clean = true;
-		out->rows = clean->h.shape[0];
-		out->width = clean->h.shape[1];
-		st = count_arrays(w, split, INV_ROWS, 0, &out->copies);
-		if (st == INVAR_OK)
-			st = count_arrays(w, split, INV_ROWS_OF_VIEWS, INVAR_CLEAN, &out->views);
-	}
+	if (!path)
+		return inv_no_memory();
+	if (!inv_exists(path))
+		goto done;
+	INV_TRY_OR(done, inv_npy_open(path, &clean));
+	if (clean->h.rank != 2)
+		INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected 2", path,
+		                          clean->h.rank,
+		                          inv_noun(clean->h.rank, "dimension", "dimensions")));
+	out->clean = true;
+	out->rows = clean->h.shape[0];
+	out->width = clean->h.shape[1];
+	INV_TRY_OR(done, count_arrays(w, split, INV_ROWS, 0, &out->copies));
+	st = count_arrays(w, split, INV_ROWS_OF_VIEWS, INVAR_CLEAN, &out->views);
+done:
 	inv_npy_close(clean);
 	inv_free(path);
 	return st;
 }
 
-/* ---- What it says of itself ------------------------------------------------------- */
+/* ---- Its description -------------------------------------------------------------- */
 
-static bool is_null(const json_t *value)
-{
-	return !value || json_is_null(value);
-}
-
-/* These come with the first copy, so a bank without copies says null. */
+/* These come with the first copy, so a bank without copies has null. */
 static bool describes_copies(const char *key)
 {
 	return strncmp(key, "augment", 7) == 0 || strcmp(key, "seed") == 0;
@@ -147,8 +128,9 @@ static invar_status check_value(const char *path, const char *key, const json_t 
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: was made with %s %s, not %s; use another bank for these features",
-	                path, key, is_null(theirs) ? "not known" : inv_json_spell(theirs, a),
-	                is_null(ours) ? "none" : inv_json_spell(ours, b));
+	                path, key,
+	                inv_json_is_unknown(theirs) ? "not known" : inv_json_spell(theirs, a),
+	                inv_json_is_unknown(ours) ? "none" : inv_json_spell(ours, b));
 }
 
 /* "rotation:degrees=-180..180" is "rotation"; ours is canonical. */
@@ -161,8 +143,7 @@ static invar_status check_augment(const char *path, const json_t *theirs,
 
 	if (!text || !canonical || strcmp(text, canonical) == 0)
 		return check_value(path, "augment", theirs, ours);
-	if (!(spec = inv_alloc(sizeof *spec)))
-		return no_memory(path);
+	INV_TRY(inv_new(&spec));
 	same =
 		inv_spec_parse(text, spec) == INVAR_OK && strcmp(spec->canonical, canonical) == 0;
 	inv_free(spec);
@@ -171,51 +152,33 @@ static invar_status check_augment(const char *path, const json_t *theirs,
 
 static bool knows_copies(const json_t *theirs, const json_t *ours, const char *key)
 {
-	return !is_null(json_object_get(theirs, key)) && !is_null(json_object_get(ours, key));
+	return !inv_json_is_unknown(json_object_get(theirs, key)) &&
+	       !inv_json_is_unknown(json_object_get(ours, key));
 }
 
 static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
 {
-	invar_status st = INVAR_OK;
 	const char *key;
 	json_t *ours;
 
-	/* A SPEC may change how images are prepared, so it is named before them. */
+	/* A SPEC may change how images are prepared, so it is reported first. */
 	if (knows_copies(theirs, about, "augment"))
-		st = check_augment(path, json_object_get(theirs, "augment"),
-		                   json_object_get(about, "augment"));
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(check_augment(path, json_object_get(theirs, "augment"),
+		                      json_object_get(about, "augment")));
 	json_object_foreach ((json_t *)(uintptr_t)about, key, ours) {
 		const json_t *other = json_object_get(theirs, key);
 
 		if (strcmp(key, "augment") == 0 ||
 		    (describes_copies(key) && !knows_copies(theirs, about, key)))
 			continue;
-		if (json_is_object(ours) && json_is_object(other))
-			st = check_about(path, other, ours);
-		else
-			st = check_value(path, key, other, ours);
-		if (st != INVAR_OK)
-			break;
+		INV_TRY(json_is_object(ours) && json_is_object(other)
+		            ? check_about(path, other, ours)
+		            : check_value(path, key, other, ours));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* What was null and is known now. */
-static bool learn(json_t *json, const json_t *about)
-{
-	const char *key;
-	json_t *ours;
-	bool fine = true;
-
-	json_object_foreach ((json_t *)(uintptr_t)about, key, ours)
-		if (is_null(json_object_get(json, key)))
-			fine = json_object_set(json, key, ours) == 0 && fine;
-	return fine;
-}
-
-static json_t *say_anew(const json_t *about)
+static json_t *describe_new_bank(const json_t *about)
 {
 	json_t *json = json_pack("{s:s, s:i}", "format", "invar-bank", "version", 1);
 	json_t *splits = json_object();
@@ -230,54 +193,50 @@ static json_t *say_anew(const json_t *about)
 	return NULL;
 }
 
-static invar_status save(const inv_bank_writer *w)
+/* The description of a bank that exists, with what was unknown and is known now. */
+static invar_status load_description(inv_bank_writer *w, const char *json,
+                                     const json_t *about)
 {
-	char *path = inv_join(w->path, "bank.json");
-	invar_status st = path ? inv_json_save(path, w->json) : no_memory(w->path);
+	const char *key;
+	json_t *ours;
 
-	inv_free(path);
-	return st;
-}
-
-static invar_status take_up(inv_bank_writer *w, const char *json, const json_t *about)
-{
-	json_t *splits;
-	invar_status st = inv_bank_load_json(json, &w->json);
-
-	if (st == INVAR_OK)
-		st = check_about(json, w->json, about);
-	if (st != INVAR_OK)
-		return st;
-	splits = json_object_get(w->json, "splits");
-	if (!json_is_object(splits) &&
+	INV_TRY(inv_bank_load_json(json, &w->json));
+	INV_TRY(check_about(json, w->json, about));
+	if (!json_is_object(json_object_get(w->json, "splits")) &&
 	    json_object_set_new(w->json, "splits", json_object()) != 0)
-		return no_memory(w->path);
-	return learn(w->json, about) ? INVAR_OK : no_memory(w->path);
+		return inv_no_memory();
+	json_object_foreach ((json_t *)(uintptr_t)about, key, ours)
+		if (inv_json_is_unknown(json_object_get(w->json, key)) &&
+		    json_object_set(w->json, key, ours) != 0)
+			return inv_no_memory();
+	return INVAR_OK;
 }
 
 static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 {
-	char *json = inv_join(w->path, "bank.json");
-	bool described = json && inv_exists(json);
+	char *json;
 	contents found = {0};
-	invar_status st = json ? look_into(w->path, &found) : no_memory(w->path);
+	invar_status st;
 
-	if (st == INVAR_OK && !described && (found.split || found.other))
+	INV_TRY(inv_new_path(&json, w->path, "bank.json"));
+	INV_TRY_OR(done, inv_folder_each(w->path, inspect_entry, &found));
+	if (!inv_exists(json) && (found.split || found.other))
 		st = inv_fail(INVAR_E_MISMATCH,
 		              "%s: already exists without a bank.json that says how it was made; "
 		              "choose another name for the new bank",
 		              w->path);
-	else if (st == INVAR_OK && found.split)
-		st = take_up(w, json, about);
-	else if (st == INVAR_OK && !(w->json = say_anew(about)))
-		st = no_memory(w->path);
+	else if (found.split)
+		st = load_description(w, json, about);
+	else if (!(w->json = describe_new_bank(about)))
+		st = inv_no_memory();
+done:
 	inv_free(json);
 	return st;
 }
 
-/* Two programs starting the same bank would both find it empty. Some file systems have no
- * locks. */
-static invar_status lock(inv_bank_writer *w)
+/* Two programs that start the same bank would both find it empty. Without a lock (some
+ * file systems have none) the bank is written all the same. */
+static invar_status lock_bank(inv_bank_writer *w)
 {
 	w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -290,26 +249,21 @@ static invar_status lock(inv_bank_writer *w)
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
                                   inv_bank_writer **out)
 {
-	inv_bank_writer *w = inv_calloc(1, sizeof *w);
+	inv_bank_writer *w;
 	invar_status st;
 
 	*out = NULL;
-	if (!w || !(w->path = inv_strdup(path))) {
-		inv_free(w);
-		return no_memory(path);
-	}
+	INV_TRY(inv_new(&w));
 	w->lock = -1;
-	st = inv_make_folder(path);
-	if (st == INVAR_OK)
-		st = lock(w);
-	if (st == INVAR_OK)
-		st = find_or_begin(w, about);
-	if (st != INVAR_OK) {
-		inv_bank_writer_close(w);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_text(&w->path, path));
+	INV_TRY_OR(fail, inv_make_folder(path));
+	INV_TRY_OR(fail, lock_bank(w));
+	INV_TRY_OR(fail, find_or_begin(w, about));
 	*out = w;
 	return INVAR_OK;
+fail:
+	inv_bank_writer_close(w);
+	return st;
 }
 
 void inv_bank_writer_close(inv_bank_writer *w)
@@ -330,17 +284,13 @@ const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split)
 	return json_object_get(json_object_get(w->json, "splits"), split);
 }
 
-static invar_status make_folders(const inv_bank_writer *w, const char *split, bool copies)
+/* SPLIT and SPLIT/aug; the caller frees both, also if it fails. */
+static invar_status split_folders(const inv_bank_writer *w, const char *split,
+                                  char **folder, char **aug)
 {
-	char *folder = inv_join(w->path, split);
-	char *aug = folder ? inv_join(folder, "aug") : NULL;
-	invar_status st = aug ? inv_make_folder(folder) : no_memory(w->path);
-
-	if (st == INVAR_OK && copies)
-		st = inv_make_folder(aug);
-	inv_free(aug);
-	inv_free(folder);
-	return st;
+	*aug = NULL;
+	INV_TRY(inv_new_path(folder, w->path, split));
+	return inv_new_path(aug, *folder, "aug");
 }
 
 /* Train, val, test, unlabeled, then the others by byte order. */
@@ -376,18 +326,28 @@ static json_t *sort_splits(json_t *splits)
 	return sorted;
 }
 
-/* bank.json first: a folder without it is not taken for a bank. */
+/* bank.json first: a folder without it is not a bank. */
 invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
                                    const json_t *entry, bool copies)
 {
 	json_t *splits = json_object_get(w->json, "splits");
+	char *json = NULL, *folder = NULL, *aug = NULL;
 	invar_status st;
 
 	if (json_object_set(splits, split, (json_t *)(uintptr_t)entry) != 0 ||
 	    json_object_set_new(w->json, "splits", sort_splits(splits)) != 0)
-		return no_memory(w->path);
-	st = save(w);
-	return st == INVAR_OK ? make_folders(w, split, copies) : st;
+		return inv_no_memory();
+	INV_TRY_OR(done, inv_new_path(&json, w->path, "bank.json"));
+	INV_TRY_OR(done, inv_json_save(json, w->json));
+	INV_TRY_OR(done, split_folders(w, split, &folder, &aug));
+	INV_TRY_OR(done, inv_make_folder(folder));
+	if (copies)
+		INV_TRY_OR(done, inv_make_folder(aug));
+done:
+	inv_free(aug);
+	inv_free(folder);
+	inv_free(json);
+	return st;
 }
 
 invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
@@ -396,13 +356,13 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 	char *path = inv_bank_writer_path(w, split, "labels.npy");
 	inv_npy_writer *npy = NULL;
 	invar_status st =
-		path ? inv_npy_create(path, INV_I64, 1, &rows, &npy) : no_memory(w->path);
+		path ? inv_npy_create(path, INV_I64, 1, &rows, &npy) : inv_no_memory();
 
 	inv_free(path);
-	if (st == INVAR_OK)
-		st = inv_npy_put_int(npy, labels, rows);
-	if (st == INVAR_OK)
-		return inv_npy_commit(npy);
+	INV_TRY(st);
+	INV_TRY_OR(fail, inv_npy_put_int(npy, labels, rows));
+	return inv_npy_commit(npy);
+fail:
 	inv_npy_abort(npy);
 	return st;
 }
@@ -454,56 +414,61 @@ void inv_rows_leave(inv_rows *r, bool keep)
 	free_rows(r);
 }
 
-static char *part_of(const char *path)
-{
-	size_t size = strlen(path) + 6;
-	char *part = inv_alloc(size);
-
-	if (part)
-		snprintf(part, size, "%s.part", path);
-	return part;
-}
-
-/* The unfinished array, if it has the right shape. */
-static bool can_be_kept(const char *part, inv_dtype dtype, unsigned rank,
-                        const uint64_t *shape)
+/* Whether there is an unfinished array of this shape. */
+static bool can_resume(const char *part, inv_dtype dtype, unsigned dims,
+                       const uint64_t *shape)
 {
 	inv_npy *there = NULL;
 	bool same = inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
-	            there->h.dtype == dtype && there->h.rank == rank &&
-	            memcmp(there->h.shape, shape, rank * sizeof *shape) == 0;
+	            there->h.dtype == dtype && there->h.rank == dims &&
+	            memcmp(there->h.shape, shape, dims * sizeof *shape) == 0;
 
 	inv_npy_close(there);
 	return same;
+}
+
+/* Rows of BANK/SPLIT/NAME that are not open yet. */
+static invar_status new_rows(const inv_bank_writer *w, const char *split, const char *name,
+                             inv_rows_shape of, inv_rows **out)
+{
+	inv_rows *r;
+
+	INV_TRY(inv_new(&r));
+	*r = (inv_rows){.path = inv_bank_writer_path(w, split, name),
+	                .of = of,
+	                .cells = of.width * (of.views ? of.views : 1)};
+	*out = r;
+	if (r->path)
+		return INVAR_OK;
+	free_rows(r);
+	*out = NULL;
+	return inv_no_memory();
 }
 
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
                            inv_rows_shape of, bool *kept, inv_rows **out)
 {
 	uint64_t shape[3];
-	unsigned rank = npy_shape(of, shape);
-	inv_rows *r = inv_calloc(1, sizeof *r);
+	unsigned dims = npy_shape(of, shape);
+	inv_rows *r;
 	char *part = NULL;
+	size_t size;
 	invar_status st;
 
 	*out = NULL;
-	if (r && (r->path = inv_bank_writer_path(w, split, name)))
-		part = part_of(r->path);
-	if (!part) {
-		inv_rows_leave(r, true);
-		return no_memory(w->path);
-	}
-	r->of = of;
-	r->cells = of.width * (of.views ? of.views : 1);
-	*kept = *kept && can_be_kept(part, of.dtype, rank, shape);
-	st = inv_npy_take_up(r->path, of.dtype, rank, shape, *kept, &r->npy);
+	INV_TRY(new_rows(w, split, name, of, &r));
+	size = strlen(r->path) + sizeof INV_BANK_PART;
+	INV_TRY_OR(fail, inv_new_array(&part, size));
+	snprintf(part, size, "%s" INV_BANK_PART, r->path);
+	*kept = *kept && can_resume(part, of.dtype, dims, shape);
+	INV_TRY_OR(fail, inv_npy_take_up(r->path, of.dtype, dims, shape, *kept, &r->npy));
 	inv_free(part);
-	if (st != INVAR_OK) {
-		inv_rows_leave(r, true);
-		return st;
-	}
 	*out = r;
 	return INVAR_OK;
+fail:
+	inv_free(part);
+	inv_rows_leave(r, true);
+	return st;
 }
 
 invar_status inv_rows_join(const char *bank, const char *split, const char *name,
@@ -511,21 +476,17 @@ invar_status inv_rows_join(const char *bank, const char *split, const char *name
 {
 	const inv_bank_writer w = {.path = (char *)(uintptr_t)bank};
 	uint64_t shape[3];
-	unsigned rank = npy_shape(of, shape);
-	inv_rows *r = inv_calloc(1, sizeof *r);
+	unsigned dims = npy_shape(of, shape);
+	inv_rows *r;
 	invar_status st;
 
 	*out = NULL;
-	if (!r || !(r->path = inv_bank_writer_path(&w, split, name))) {
-		inv_free(r);
-		return no_memory(bank);
-	}
-	r->of = of;
-	r->cells = of.width * (of.views ? of.views : 1);
-	if ((st = inv_npy_join(r->path, of.dtype, rank, shape, &r->npy)) == INVAR_OK)
-		*out = r;
-	else
-		free_rows(r);
+	INV_TRY(new_rows(&w, split, name, of, &r));
+	INV_TRY_OR(fail, inv_npy_join(r->path, of.dtype, dims, shape, &r->npy));
+	*out = r;
+	return INVAR_OK;
+fail:
+	free_rows(r);
 	return st;
 }
 
@@ -554,10 +515,10 @@ invar_status inv_rows_sync(inv_rows *r)
 invar_status inv_rows_shorten(inv_rows *r, uint64_t rows)
 {
 	uint64_t shape[3];
-	unsigned rank = npy_shape(r->of, shape);
+	unsigned dims = npy_shape(r->of, shape);
 
 	r->of.rows = rows;
-	return inv_npy_shorten(r->npy, rank, shape, rows);
+	return inv_npy_shorten(r->npy, dims, shape, rows);
 }
 
 invar_status inv_rows_finish(inv_rows *r)
@@ -607,37 +568,40 @@ static invar_status sweep_folder(const char *folder)
 	if (!dir)
 		return errno == ENOENT ? INVAR_OK
 		                       : inv_fail_errno(folder, "cannot read the folder");
-	while (st == INVAR_OK && (entry = readdir(dir)))
+	while ((entry = readdir(dir)))
 		if (is_part(entry->d_name) && unlinkat(dirfd(dir), entry->d_name, 0) != 0)
-			st = inv_fail_errno(folder, "cannot remove an unfinished array");
+			INV_TRY_OR(done, inv_fail_errno(folder, "cannot remove an unfinished array"));
+done:
 	closedir(dir);
 	return st;
 }
 
 invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split)
 {
-	char *folder = inv_join(w->path, split);
-	char *aug = folder ? inv_join(folder, "aug") : NULL;
-	invar_status st = aug ? sweep_folder(folder) : no_memory(w->path);
+	char *folder, *aug;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = sweep_folder(aug);
+	INV_TRY_OR(done, split_folders(w, split, &folder, &aug));
+	INV_TRY_OR(done, sweep_folder(folder));
+	st = sweep_folder(aug);
+done:
 	inv_free(aug);
 	inv_free(folder);
 	return st;
 }
 
-/* A program that was killed between its last array and the map's end left the map. */
+/* A program that was killed after its last array leaves the map behind. */
 invar_status inv_bank_writer_end_map(const inv_bank_writer *w, const char *split)
 {
-	char *folder = inv_join(w->path, split);
-	char *aug = folder ? inv_join(folder, "aug") : NULL;
-	char *map = folder ? inv_join(folder, "done.part") : NULL;
-	invar_status st = aug && map ? INVAR_OK : no_memory(w->path);
+	char *folder, *aug, *map = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK && !has_parts(folder) && !has_parts(aug) && unlink(map) != 0 &&
-	    errno != ENOENT && errno != EROFS && errno != EACCES)
+	INV_TRY_OR(done, split_folders(w, split, &folder, &aug));
+	INV_TRY_OR(done, inv_new_path(&map, folder, "done.part"));
+	if (!has_parts(folder) && !has_parts(aug) && unlink(map) != 0 && errno != ENOENT &&
+	    errno != EROFS && errno != EACCES)
 		st = inv_fail_errno(map, "cannot remove");
+done:
 	inv_free(map);
 	inv_free(aug);
 	inv_free(folder);

@@ -5,8 +5,9 @@
  * Invariants of a bank while it grows:
  *   1. bank.json is written before the first array and describes all of them.
  *   2. An array appears complete or not at all. Labels, names and fingerprints come before
- * the clean rows, the parameters of a copy before the copy: clean.npy means that the split
- * is complete, aug/NNN.npy that the copy is. Views are made after all copies of a split.
+ *      the clean rows, the parameters of a copy before the copy: clean.npy means that the
+ *      split is complete, aug/NNN.npy that the copy is. Views are made after all copies of
+ *      a split.
  *   3. Existing arrays are not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on paths.
  *   5. An incomplete array is in its .part file, and the split's done.part
@@ -34,7 +35,7 @@ void inv_bank_writer_close(inv_bank_writer *w); /* accepts NULL */
 /* "BANK/split/name"; gives, inv_free. NULL if there is no memory. */
 char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name);
 
-/* What there is of a split. */
+/* The finished arrays of a split. */
 typedef struct inv_finished {
 	bool clean;
 	uint64_t rows, width; /* of the clean rows */
@@ -45,7 +46,7 @@ typedef struct inv_finished {
 invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
                                   inv_finished *out);
 
-/* What bank.json says of a split, or NULL; views. */
+/* The entry of a split in bank.json, or NULL; views. */
 const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split);
 
 /* Makes the folders of a split, with or without copies, and saves bank.json. */
@@ -92,7 +93,7 @@ invar_status inv_rows_join(const char *bank, const char *split, const char *name
  * and column.
  */
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows);
-/* The same of an array of uint8. */
+/* The same for an array of uint8. */
 invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data,
                                 uint64_t rows);
 invar_status inv_rows_sync(inv_rows *r); /* what was put is on the disk */
@@ -105,7 +106,7 @@ void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
  * caller must hold the map of the split.
  */
 invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split);
-/* Of a split in which nothing is missing: its map goes, unless arrays are unfinished. */
+/* Removes the map of a complete split, unless arrays are unfinished. */
 invar_status inv_bank_writer_end_map(const inv_bank_writer *w, const char *split);
 
 #endif

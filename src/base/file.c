@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,12 @@ char *inv_join(const char *folder, const char *name)
 	return path;
 }
 
+invar_status inv_new_path(char **out, const char *folder, const char *name)
+{
+	*out = inv_join(folder, name);
+	return inv_check_memory(*out, strlen(folder) + strlen(name) + 2);
+}
+
 bool inv_is_folder(const char *path)
 {
 	struct stat info;
@@ -60,6 +67,20 @@ invar_status inv_make_folder(const char *path)
 	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_is_folder(path)))
 		return INVAR_OK;
 	return inv_fail_errno(path, "cannot create the folder");
+}
+
+uint64_t inv_free_bytes(const char *path)
+{
+	char *at = inv_strdup(path), *slash;
+	struct statvfs disk;
+	bool found;
+
+	/* The path itself, or the nearest folder above it that exists. */
+	while (at && !inv_exists(at) && (slash = strrchr(at, '/')))
+		slash[slash == at] = '\0';
+	found = at && statvfs(inv_exists(at) ? at : ".", &disk) == 0;
+	inv_free(at);
+	return found ? (uint64_t)disk.f_bavail * disk.f_frsize : 0;
 }
 
 invar_status inv_sync_folder(const char *path)

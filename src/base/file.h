@@ -105,8 +105,13 @@ bool inv_exists(const char *path);
 invar_status inv_make_folder(const char *path); /* not an error if it exists */
 invar_status inv_sync_folder(const char *path);
 
+/* Free space of the disk that a path, which need not exist, is on; 0: unknown. */
+uint64_t inv_free_bytes(const char *path);
+
 /* "a/b", gives; inv_free. NULL if no memory. */
 char *inv_join(const char *folder, const char *name);
+/* The same as a call that fails with a status; *out is NULL then. */
+invar_status inv_new_path(char **out, const char *folder, const char *name);
 
 invar_status inv_file_write(invar_context *ctx, const char *path, const void *data,
                             size_t bytes);

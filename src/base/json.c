@@ -96,6 +96,15 @@ invar_status inv_json_save(const char *path, const json_t *value)
 	return st;
 }
 
+invar_status inv_json_sha256(const json_t *value, char hex[INV_SHA256_HEX])
+{
+	char *text = value ? inv_json_text(value, 0) : NULL;
+	invar_status st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
+
+	inv_free(text);
+	return st;
+}
+
 json_t *inv_json_number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();

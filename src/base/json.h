@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/status.h"
+#include "base/sha256.h"
 
 enum { INV_JSON_MAX = 16 << 20 }; /* bytes of a file that inv_json_load takes */
 
@@ -30,6 +30,9 @@ invar_status inv_json_save(const char *path, const json_t *value);
 
 /* A path as text: bytes that are not UTF-8 become '?', for JSON knows no others. */
 json_t *inv_json_path(const char *path);
+
+/* The SHA-256 of its text in one line; NULL stands for a document that has no memory. */
+invar_status inv_json_sha256(const json_t *value, char hex[INV_SHA256_HEX]);
 
 /* A real for finite numbers, null for the others: JSON knows no NaN. */
 json_t *inv_json_number(double value);

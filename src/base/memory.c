@@ -111,9 +111,7 @@ invar_status inv_arena_commit(inv_arena *a)
 	assert(!a->base);
 	a->size = a->used;
 	a->base = fits_in_memory(a->size) ? inv_alloc(a->size) : NULL;
-	if (!a->base)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu MB of working space",
-		                a->size >> 20);
+	INV_TRY(inv_check_memory(a->base, a->size));
 	prefer_large_pages(a->base, a->size);
 	a->used = 0;
 	return INVAR_OK;
@@ -123,6 +121,15 @@ void inv_arena_free(inv_arena *a)
 {
 	inv_free(a->base);
 	*a = (inv_arena){0};
+}
+
+invar_status inv_check_memory(const void *memory, size_t bytes)
+{
+	if (memory)
+		return INVAR_OK;
+	if (bytes >= LARGE)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu MB", bytes >> 20);
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu bytes", bytes);
 }
 
 invar_status inv_no_memory(void)

@@ -36,29 +36,6 @@ invar_status inv_topic(invar_status code, const char *of)
 	return code;
 }
 
-const char *invar_status_name(invar_status status)
-{
-	switch (status) {
-	case INVAR_OK:
-		return "INVAR_OK";
-	case INVAR_E_USE:
-		return "INVAR_E_USE";
-	case INVAR_E_IO:
-		return "INVAR_E_IO";
-	case INVAR_E_FORMAT:
-		return "INVAR_E_FORMAT";
-	case INVAR_E_MISMATCH:
-		return "INVAR_E_MISMATCH";
-	case INVAR_E_NUMERIC:
-		return "INVAR_E_NUMERIC";
-	case INVAR_E_NOMEM:
-		return "INVAR_E_NOMEM";
-	case INVAR_E_CANCELLED:
-		return "INVAR_E_CANCELLED";
-	}
-	return "INVAR_E_UNKNOWN"; /* from a newer library, or not a status */
-}
-
 const char *invar_version(void)
 {
 	return INVAR_VERSION;

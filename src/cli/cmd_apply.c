@@ -67,7 +67,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, s->argument[1], "the features");
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = inv_text(s, "output"),
-	                                         .kind = INV_OUTPUT_NPY,
+	                                         .kind = &inv_kind_npy,
 	                                         .force = inv_flag(s, "force"),
 	                                         .stream = true});
 }

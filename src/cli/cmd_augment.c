@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -385,11 +386,11 @@ static invar_status check_outputs(inv_session *s, bool numpy)
 	const char *output = inv_text(s, "output"), *params_out = inv_text(s, "params-out");
 	const inv_output result = {.option = "-o",
 	                           .path = output,
-	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(output),
+	                           .kind = numpy ? &inv_kind_npy : inv_sheet_kind(output),
 	                           .force = inv_flag(s, "force")};
 	const inv_output params = {.option = "--params-out",
 	                           .path = params_out,
-	                           .kind = INV_OUTPUT_PARAMS,
+	                           .kind = &inv_kind_params,
 	                           .force = inv_flag(s, "force")};
 	invar_status st;
 
@@ -445,13 +446,14 @@ static invar_status run_augment(inv_session *s)
 static const char *operation_name(size_t i, char out[INV_ITEM])
 {
 	const char *names = inv_augment_names();
+	char word[INV_WORD];
 
-	for (; i && *names; i--) {
-		names += strcspn(names, "|");
-		names += *names == '|';
-	}
-	snprintf(out, INV_ITEM, "%.*s", (int)strcspn(names, "|"), names);
-	return *out ? out : NULL;
+	for (size_t k = 0; inv_next_word(&names, '|', word); k++)
+		if (k == i) {
+			snprintf(out, INV_ITEM, "%s", word);
+			return out;
+		}
+	return NULL;
 }
 
 static const char *operation_sentence(size_t i, char out[INV_ITEM])

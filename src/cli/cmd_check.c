@@ -96,7 +96,7 @@ static invar_status check_output(inv_session *s)
 {
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads_all(s, s->argument[1], "the features");
-	return inv_check_output_option(s, INV_OUTPUT_RESULTS);
+	return inv_check_output_option(s, &inv_kind_results);
 }
 
 static invar_status run_check(inv_session *s)

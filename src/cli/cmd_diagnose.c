@@ -20,7 +20,7 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("FILE", "also write the results to this file, as JSON")},
-	{INV_FORCE_IN_BANK_ROW},
+	{INV_FORCE_ROW},
 	{0},
 };
 
@@ -40,7 +40,7 @@ static invar_status check_output(inv_session *s)
 {
 	inv_reads_all(s, s->argument[0], "the features");
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
-	return inv_check_output_option(s, INV_OUTPUT_RESULTS);
+	return inv_check_output_option(s, &inv_kind_results);
 }
 
 static invar_status run(inv_session *s)

@@ -2,6 +2,7 @@
 /* cmd_docs.c - invar docs: the generated pages, from the same tables as --help. */
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/help.h"
 #include "cli/recipe_words.h"
 
@@ -37,7 +38,7 @@ static invar_status run_docs(inv_session *s)
 {
 	const inv_command *c;
 	const char *kind = s->argument[0];
-	invar_status st = inv_check_word("KIND", s->command->words, kind);
+	invar_status st = inv_require_word("KIND", s->command->words, kind);
 
 	if (st != INVAR_OK)
 		return st;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bank/bank.h"
+#include "base/clock.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
@@ -62,111 +62,60 @@ static void spell_seconds(double low, double high, char *out, size_t size)
 		snprintf(out, size, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
 }
 
-static void spell_bytes(uint64_t bytes, char *out, size_t size)
-{
-	if (bytes < 10 * 1000 * 1000)
-		snprintf(out, size, "%.2f MB", (double)bytes / 1e6);
-	else if (bytes < 10ull * 1000 * 1000 * 1000)
-		snprintf(out, size, "%.0f MB", (double)bytes / 1e6);
-	else
-		snprintf(out, size, "%.1f GB", (double)bytes / 1e9);
-}
-
-/* What the library forecasts, with the time that opening will take again. */
-typedef struct estimate {
-	uint64_t images, features, existing, width, bytes, free_bytes;
-	double rate, seconds, low, high;
-} estimate;
-
-/* `opening`: seconds that images and weights took to open. */
-static estimate read_estimate(const invar_figures *f, double opening)
-{
-	estimate e = {.images = (uint64_t)invar_figure(f, "images"),
-	              .features = (uint64_t)invar_figure(f, "features"),
-	              .existing = (uint64_t)invar_figure(f, "existing"),
-	              .width = (uint64_t)invar_figure(f, "width"),
-	              .bytes = (uint64_t)invar_figure(f, "bytes"),
-	              .free_bytes = (uint64_t)invar_figure(f, "free-bytes"),
-	              .rate = invar_figure(f, "rate"),
-	              .seconds = invar_figure(f, "seconds"),
-	              .low = invar_figure(f, "seconds-low"),
-	              .high = invar_figure(f, "seconds-high")};
-
-	if (e.features) {
-		e.seconds += opening;
-		e.low += opening / 2;
-		e.high += opening * 2;
-	}
-	return e;
-}
-
-static void print_estimate(const inv_session *s, const estimate *f)
-{
-	uint64_t all = f->features + f->existing;
-	char time[60], bytes[40], size[40];
-
-	spell_seconds(f->low, f->high, time, sizeof time);
-	spell_bytes(f->bytes, bytes, sizeof bytes);
-	spell_bytes(f->free_bytes, size, sizeof size);
-	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
-	       inv_noun(f->images, "image", "images"), all,
-	       inv_noun(all, "feature", "features"), f->width,
-	       inv_noun(f->width, "number", "numbers"), inv_text(s, "dtype"));
-	if (f->existing)
-		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", f->existing,
-		       inv_noun(f->existing, "exists", "exist"), f->features,
-		       inv_noun(f->features, "is", "are"));
-	if (f->features)
-		printf("\ntime  %s, at the measured %.*f features per second", time,
-		       f->rate < 100 ? 1 : 0, f->rate);
-	printf("\ndisk  %s needed, %s free%s\n", bytes, size,
-	       f->bytes > f->free_bytes ? ": not enough" : "");
-}
-
-static json_t *estimate_json(const inv_session *s, const estimate *f)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
-	                 (json_int_t)f->images, "features", (json_int_t)f->features, "existing",
-	                 (json_int_t)f->existing, "width", (json_int_t)f->width, "dtype",
-	                 inv_text(s, "dtype"), "rate", f->rate, "seconds", f->seconds,
-	                 "seconds_low", f->low, "seconds_high", f->high, "bytes",
-	                 (json_int_t)f->bytes, "free_bytes", (json_int_t)f->free_bytes);
-}
-
+/* `opening`: seconds that images and weights took to open, which they will take again. */
 static invar_status forecast(inv_session *s, invar_encoder *e, const invar_dataset *d,
                              double opening)
 {
-	invar_figures *figures;
-	invar_status st =
-		invar_encode_forecast(e, d, s->options, inv_text(s, "output"), &figures);
-	estimate found;
+	char time[60], bytes[INV_SPELLED_TIME], space[INV_SPELLED_TIME];
+	const char *dtype = inv_text(s, "dtype");
+	invar_figures *f;
+	uint64_t images, made, existing, width;
+	double rate, needed, available, low, seconds, high;
 
-	if (st != INVAR_OK)
-		return st;
-	found = read_estimate(figures, opening);
-	invar_figures_free(figures);
+	INV_TRY(invar_encode_forecast(e, d, s->options, inv_text(s, "output"), &f));
+	images = (uint64_t)invar_figure(f, "images");
+	made = (uint64_t)invar_figure(f, "features");
+	existing = (uint64_t)invar_figure(f, "existing");
+	width = (uint64_t)invar_figure(f, "width");
+	rate = invar_figure(f, "rate");
+	needed = invar_figure(f, "bytes");
+	available = invar_figure(f, "free-bytes");
+	low = invar_figure(f, "seconds-low") + (made ? opening / 2 : 0);
+	seconds = invar_figure(f, "seconds") + (made ? opening : 0);
+	high = invar_figure(f, "seconds-high") + (made ? opening * 2 : 0);
+	invar_figures_free(f);
 	inv_term_clear(s->term);
 	if (s->common->json)
-		return inv_print_json(estimate_json(s, &found));
-	print_estimate(s, &found);
+		return inv_print_json(json_pack(
+			"{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
+			(json_int_t)images, "features", (json_int_t)made, "existing",
+			(json_int_t)existing, "width", (json_int_t)width, "dtype", dtype, "rate", rate,
+			"seconds", seconds, "seconds_low", low, "seconds_high", high, "bytes",
+			(json_int_t)needed, "free_bytes", (json_int_t)available));
+
+	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", images,
+	       inv_noun(images, "image", "images"), made + existing,
+	       inv_noun(made + existing, "feature", "features"), width,
+	       inv_noun(width, "number", "numbers"), dtype);
+	if (existing)
+		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", existing,
+		       inv_noun(existing, "exists", "exist"), made, inv_noun(made, "is", "are"));
+	spell_seconds(low, high, time, sizeof time);
+	if (made)
+		printf("\ntime  %s, at the measured %.*f features per second", time,
+		       rate < 100 ? 1 : 0, rate);
+	printf("\ndisk  %s needed, %s free%s\n", inv_size_text(needed, bytes),
+	       inv_size_text(available, space), needed > available ? ": not enough" : "");
 	return INVAR_OK;
 }
 
 /* ---- Encoding --------------------------------------------------------------------- */
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static invar_status encode(inv_session *s, char *name, size_t size)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
-	double began = now();
+	double began = inv_wall_seconds();
 	invar_status st = invar_dataset_open(s->ctx, s->argument[0], s->options, &dataset);
 
 	if (st == INVAR_OK)
@@ -174,7 +123,7 @@ static invar_status encode(inv_session *s, char *name, size_t size)
 	if (st == INVAR_OK)
 		snprintf(name, size, "%s", invar_encoder_name(encoder));
 	if (st == INVAR_OK && inv_flag(s, "dry-run") && inv_process_rank(s->ctx) == 0)
-		st = forecast(s, encoder, dataset, now() - began);
+		st = forecast(s, encoder, dataset, inv_wall_seconds() - began);
 	else if (st == INVAR_OK && !inv_flag(s, "dry-run"))
 		st = invar_encode(encoder, dataset, s->options, inv_text(s, "output"));
 	invar_encoder_close(encoder);

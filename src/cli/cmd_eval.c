@@ -67,7 +67,7 @@ static const invar_option own[] = {
      .help = "write what was measured, and what the clean features look like, into the "
              "metadata of each adapter, for 'invar check' and model cards; its tensors "
              "stay as they are"},
-	{INV_FORCE_IN_BANK_ROW},
+	{INV_FORCE_ROW},
 	{0},
 };
 
@@ -160,18 +160,10 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 /* What the figures below were taken on. */
 static void print_heading(const invar_results *r)
 {
-	const char *encoder = invar_results_about(r, "encoder");
-	const char *augment = invar_results_about(r, "augment");
-	double points = inv_results_about_number(r, "points");
-	double copies = inv_results_about_number(r, "copies");
+	char origin[INV_HEADING], measured[INV_HEADING];
 
-	inv_print_line(stdout,
-	               "%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
-	               "augmented",
-	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	               augment ? ": " : "", points, points == 1 ? "" : "s",
-	               invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
-	               inv_results_about_number(r, "dim"));
+	inv_print_line(stdout, "%s%s", inv_results_origin(r, origin),
+	               inv_results_measured(r, measured));
 	putchar('\n');
 }
 
@@ -305,8 +297,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the adapter");
-	return inv_check_output_option(s,
-	                               saves_table(s) ? INV_OUTPUT_TABLE : INV_OUTPUT_RESULTS);
+	return inv_check_output_option(s, saves_table(s) ? &inv_kind_table : &inv_kind_results);
 }
 
 static invar_status evaluate(inv_session *s, columns *c)

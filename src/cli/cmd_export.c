@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "adapter/export/export.h"
 #include "base/options.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
@@ -61,10 +62,13 @@ static invar_status check_encoder(inv_session *s)
 
 static invar_status check_output(inv_session *s)
 {
+	const inv_export_format *format = inv_export_format_named(inv_text(s, "format"));
+
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, inv_text(s, "onto"), "the model");
 	inv_reads(s, inv_text(s, "with-encoder"), "the encoder");
-	return inv_check_output_option(s, is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX);
+	return inv_check_output_option(
+		s, &(inv_file_kind){.name = format->file, .begins = {format->begins}});
 }
 
 /* --card is a shorter name of a format. */

@@ -68,7 +68,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	inv_reads(s, inv_text(s, "weights"), "the weights");
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = output,
-	                                         .kind = INV_OUTPUT_NPY,
+	                                         .kind = &inv_kind_npy,
 	                                         .force = inv_flag(s, "force"),
 	                                         .stream = true});
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - invar help [COMMAND [ACTION]]. */
+#include "base/words.h"
 #include "cli/help.h"
 #include "cli/term.h"
 
@@ -33,7 +34,7 @@ static invar_status run_help(inv_session *s)
 		return inv_fail(INVAR_E_USE, "%s has no actions; use invar help %s", c->name,
 		                c->name);
 	if (s->arguments > 1 &&
-	    (st = inv_check_word("ACTION", c->words, s->argument[1])) != INVAR_OK)
+	    (st = inv_require_word("ACTION", c->words, s->argument[1])) != INVAR_OK)
 		return st;
 	inv_help_command(c, stdout, inv_term_columns());
 	return INVAR_OK;

@@ -4,30 +4,24 @@
  *
  * For comparison with other implementations on the same arrays. KIND sw is the sliced
  * Wasserstein distance of two sets of rows; it is not a loss of an adapter and takes its
- * own arrays.
+ * own arrays. A shape that does not match is an error that names the file and both shapes.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "adapter/adapter.h"
-#include "adapter/losses/loss.h"
+#include "adapter/evaluate_loss.h"
 #include "base/options.h"
+#include "base/words.h"
+#include "cli/arrays.h"
+#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/loss_arrays.h"
-#include "cli/loss_output.h"
-#include "cli/loss_sw.h"
+#include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-
-typedef struct loss_values {
-	const char *adapter, *clean, *views, *decoder, *vicinal, *origin;
-	inv_grad_folder grad;
-	const char *const *aug;
-	inv_draw_files draws;
-	inv_sw_files sw;
-} loss_values;
 
 static const inv_example examples[] = {
 	{"invar loss mawa --adapter run --clean clean.npy --aug aug.npy",
@@ -54,160 +48,51 @@ static const inv_argument arguments[] = {
 
 enum { KINDS = 256 }; /* bytes of a list of all of them */
 
+#define FILE_ROW(type_, name_, meta_, group_, help_)                                \
+	{                                                                               \
+		.name = name_, .type = type_, .meta = meta_, .group = group_, .help = help_ \
+	}
+#define ONE(name, meta, group, help) FILE_ROW(INVAR_OPTION_TEXT, name, meta, group, help)
+#define LIST(name, meta, group, help) FILE_ROW(INVAR_OPTION_LIST, name, meta, group, help)
+
 static const invar_option own[] = {
-	{.name = "adapter",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Arrays",
-     .help = "the adapter E: a safetensors file or a run folder"},
-	{.name = "clean",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "X.npy",
-     .group = "Arrays",
-     .help = "clean features [N, d]"},
-	{.name = "aug",
-     .type = INVAR_OPTION_LIST,
-     .meta = "A.npy",
-     .group = "Arrays",
-     .help = "augmented features [N, s, d]; default: none, s = 0; several only with waco"},
-	{.name = "views",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "V.npy",
-     .group = "Arrays",
-     .help =
-         "simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair"},
-	{.name = "decoder",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Arrays",
-     .help =
-         "a decoder; its reconstruction error is added, weighted by --alpha and --beta"},
-	{.name = "vicinal",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "V.npy",
-     .group = "Arrays",
-     .help = "keep: vicinal rows [N, d]; default: drawn from the clean rows"},
-	{.name = "origin",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "M.npy",
-     .group = "Arrays",
-     .help = "keep: mean of the features in units of their spread [d]; default: zeros"},
-	{.name = "grad",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DIR",
-     .group = "Arrays",
-     .help = "write the gradient of every parameter to this folder as NAME.npy"},
+	ONE("adapter", "FILE", "Arrays", "the adapter E: a safetensors file or a run folder"),
+	ONE("clean", "X.npy", "Arrays", "clean features [N, d]"),
+	LIST("aug", "A.npy", "Arrays",
+         "augmented features [N, s, d]; default: none, s = 0; several only with waco"),
+	ONE("views", "V.npy", "Arrays",
+        "simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair"),
+	ONE("decoder", "FILE", "Arrays",
+        "a decoder; its reconstruction error is added, weighted by --alpha and --beta"),
+	ONE("vicinal", "V.npy", "Arrays",
+        "keep: vicinal rows [N, d]; default: drawn from the clean rows"),
+	ONE("origin", "M.npy", "Arrays",
+        "keep: mean of the features in units of their spread [d]; default: zeros"),
+	ONE("grad", "DIR", "Arrays",
+        "write the gradient of every parameter to this folder as NAME.npy"),
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Arrays",
      .help = "let gradients replace files that are not arrays; never an input file"},
-	{.name = "directions-xz",
-     .type = INVAR_OPTION_LIST,
-     .meta = "D.npy",
-     .group = "Draws of waco",
-     .help = "directions [L, d + w], one array for each --aug"},
-	{.name = "directions-xx",
-     .type = INVAR_OPTION_LIST,
-     .meta = "D.npy",
-     .group = "Draws of waco",
-     .help = "directions [L, 2 d]"},
-	{.name = "directions-zz",
-     .type = INVAR_OPTION_LIST,
-     .meta = "D.npy",
-     .group = "Draws of waco",
-     .help = "directions [L, 2 w]"},
-	{.name = "perm-xz",
-     .type = INVAR_OPTION_LIST,
-     .meta = "P1,P2",
-     .group = "Draws of waco",
-     .help = "two permutations of the rows as NumPy files, one pair for each --aug"},
-	{.name = "perm-xx",
-     .type = INVAR_OPTION_LIST,
-     .meta = "P1,P2",
-     .group = "Draws of waco",
-     .help = "the same for XX"},
-	{.name = "perm-zz",
-     .type = INVAR_OPTION_LIST,
-     .meta = "P1,P2",
-     .group = "Draws of waco",
-     .help = "the same for ZZ"},
-	{.name = "a",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "A.npy",
-     .group = "Arrays of sw",
-     .help = "first set [n, d]"},
-	{.name = "b",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "B.npy",
-     .group = "Arrays of sw",
-     .help = "second set [n, d]"},
-	{.name = "directions",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "D.npy",
-     .group = "Arrays of sw",
-     .help = "directions [L, d], used as given; default: --projections random ones"},
+	LIST("directions-xz", "D.npy", "Draws of waco",
+         "directions [L, d + w], one array for each --aug"),
+	LIST("directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]"),
+	LIST("directions-zz", "D.npy", "Draws of waco", "directions [L, 2 w]"),
+	LIST("perm-xz", "P1,P2", "Draws of waco",
+         "two permutations of the rows as NumPy files, one pair for each --aug"),
+	LIST("perm-xx", "P1,P2", "Draws of waco", "the same for XX"),
+	LIST("perm-zz", "P1,P2", "Draws of waco", "the same for ZZ"),
+	ONE("a", "A.npy", "Arrays of sw", "first set [n, d]"),
+	ONE("b", "B.npy", "Arrays of sw", "second set [n, d]"),
+	ONE("directions", "D.npy", "Arrays of sw",
+        "directions [L, d], used as given; default: --projections random ones"),
 	{0},
 };
 
-/* ---- Values ---------------------------------------------------------------------- */
-
-/* Terminated by NULL; gives, free() it. NULL if nothing was given. */
-static invar_status take_list(inv_session *s, const char *name, const char *const **out)
-{
-	const char **list;
-	size_t count = 0;
-
-	*out = NULL;
-	while (inv_options_text(s->options, name, count))
-		count++;
-	if (!count)
-		return INVAR_OK;
-	if (!(list = calloc(count + 1, sizeof *list)))
-		return inv_no_memory();
-	for (size_t i = 0; i < count; i++)
-		list[i] = inv_options_text(s->options, name, i);
-	*out = list;
-	return INVAR_OK;
-}
-
-static invar_status take_values(inv_session *s, loss_values *v)
-{
-	static const char *const directions[] = {"directions-xz", "directions-xx",
-	                                         "directions-zz"};
-	static const char *const permutations[] = {"perm-xz", "perm-xx", "perm-zz"};
-	invar_status st;
-
-	*v = (loss_values){.adapter = inv_text(s, "adapter"),
-	                   .clean = inv_text(s, "clean"),
-	                   .views = inv_text(s, "views"),
-	                   .decoder = inv_text(s, "decoder"),
-	                   .vicinal = inv_text(s, "vicinal"),
-	                   .origin = inv_text(s, "origin"),
-	                   .grad = {.path = inv_text(s, "grad"), .force = inv_flag(s, "force")},
-	                   .sw = {.a = inv_text(s, "a"),
-	                          .b = inv_text(s, "b"),
-	                          .directions = inv_text(s, "directions")}};
-	st = take_list(s, "aug", &v->aug);
-	for (size_t i = 0; i < 3 && st == INVAR_OK; i++)
-		if ((st = take_list(s, directions[i], &v->draws.directions[i])) == INVAR_OK)
-			st = take_list(s, permutations[i], &v->draws.permutations[i]);
-	return st;
-}
-
-static void free_values(loss_values *v)
-{
-	free((void *)(uintptr_t)v->aug);
-	for (size_t i = 0; i < 3; i++) {
-		free((void *)(uintptr_t)v->draws.directions[i]);
-		free((void *)(uintptr_t)v->draws.permutations[i]);
-	}
-}
-
 /* ---- What belongs to which kind ------------------------------------------------ */
 
-static const struct {
-	const char *option, *kind; /* of that kind alone */
-} only[] = {
+static const char *const only[][2] = {
+	/* the option and its kind */
 	{"views", "simclr"},
 	{"vicinal", "keep"},
 	{"origin", "keep"},
@@ -223,338 +108,466 @@ static const struct {
 };
 
 /* Of sw; the common ones go with everything. */
-static const char sw_options[] = "|a|b|directions|p|projections|slices|grad|force|"
-								 "seed|threads|json|quiet|verbose|";
-
-static bool is_of_sw(const char *option)
-{
-	char word[64];
-
-	snprintf(word, sizeof word, "|%s|", option);
-	return strstr(sw_options, word);
-}
+static const char sw_options[] = "a|b|directions|p|projections|slices|grad|force|"
+								 "seed|threads|json|quiet|verbose";
 
 /* "mawa, waco and hsic", unless the option goes with every kind or with this one. */
 static const char *other_kinds(const inv_session *s, const char *option, const char *kind,
                                char out[KINDS])
 {
-	const char *other, *next;
+	const char *other;
 	size_t fill = 0;
 
-	for (size_t i = 0; fill < KINDS; i++) {
-		if (!(other = inv_options_part(s->options, option, i)))
-			break;
-		next = inv_options_part(s->options, option, i + 1);
+	for (size_t i = 0; fill < KINDS && (other = inv_options_part(s->options, option, i));
+	     i++) {
+		bool last = !inv_options_part(s->options, option, i + 1);
+
 		if (strcmp(other, kind) == 0)
 			return NULL;
 		fill += (size_t)snprintf(out + fill, KINDS - fill, "%s%s",
-		                         !i     ? ""
-		                         : next ? ", "
-		                                : " and ",
+		                         i == 0 ? ""
+		                         : last ? " and "
+		                                : ", ",
 		                         other);
 	}
 	return fill ? out : NULL;
 }
 
-static invar_status check_option(inv_session *s, const char *name, const char *kind)
+static invar_status check_options(inv_session *s, const char *kind)
 {
-	bool is_sw = strcmp(kind, "sw") == 0;
+	const bool is_sw = strcmp(kind, "sw") == 0;
 	char list[KINDS];
 
-	for (size_t i = 0; i < sizeof only / sizeof *only; i++)
-		if (strcmp(only[i].option, name) == 0 && strcmp(only[i].kind, kind) != 0)
-			return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name,
-			                only[i].kind, kind);
-	if (is_sw && !is_of_sw(name))
-		return inv_fail(INVAR_E_USE, "--%s is not an option of sw", name);
-	if (!is_sw && other_kinds(s, name, kind, list))
-		return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name, list,
-		                kind);
-	return INVAR_OK;
-}
-
-static invar_status check_given(inv_session *s, const char *kind)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < invar_options_count(s->options) && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < invar_options_count(s->options); i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
-		if (inv_options_is_set(s->options, name))
-			st = check_option(s, name, kind);
+		if (!inv_options_is_set(s->options, name))
+			continue;
+		for (size_t k = 0; k < sizeof only / sizeof *only; k++)
+			if (strcmp(only[k][0], name) == 0 && strcmp(only[k][1], kind) != 0)
+				return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name,
+				                only[k][1], kind);
+		if (is_sw && !inv_has_word(sw_options, '|', name))
+			return inv_fail(INVAR_E_USE, "--%s is not an option of sw", name);
+		if (!is_sw && other_kinds(s, name, kind, list))
+			return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name, list,
+			                kind);
 	}
-	return st;
-}
-
-/* Weights beside a decoder. */
-static invar_status check_weights(inv_session *s, const loss_values *v)
-{
-	const char *name = inv_options_is_set(s->options, "alpha")  ? "alpha"
-	                   : inv_options_is_set(s->options, "beta") ? "beta"
-	                                                            : NULL;
-
-	if (!name || v->decoder)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "--%s needs --decoder", name);
-}
-
-/* ---- Losses ---------------------------------------------------------------- */
-
-typedef struct loss_inputs {
-	invar_adapter *adapter, *decoder;
-	inv_given_array clean, views, vicinal, origin;
-	inv_given_augs augs;
-	inv_given_draws draws;
-} loss_inputs;
-
-static void close_inputs(loss_inputs *in)
-{
-	invar_adapter_close(in->adapter);
-	invar_adapter_close(in->decoder);
-	inv_array_drop(&in->clean);
-	inv_array_drop(&in->views);
-	inv_array_drop(&in->vicinal);
-	inv_array_drop(&in->origin);
-	inv_augs_free(&in->augs);
-	inv_draws_free(&in->draws);
-}
-
-static invar_status check_clean(const loss_inputs *in)
-{
-	uint32_t d = invar_adapter_input(in->adapter);
-	const inv_given_array *clean = &in->clean;
-
-	if (!clean->array)
-		return INVAR_OK;
-	if (clean->array->h.rank != 2)
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
-		                clean->path, clean->shape, d);
-	if (clean->array->h.shape[1] != d)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but the adapter %s takes features of width %u",
-		                clean->path, clean->shape, invar_adapter_path(in->adapter), d);
 	return INVAR_OK;
 }
 
-static invar_status check_views(const loss_inputs *in)
-{
-	const uint64_t *shape, *clean;
-	const inv_given_array *views = &in->views;
+/* ---- Arrays ---------------------------------------------------------------------- */
 
-	if (!views->array)
+typedef struct loss_call {
+	inv_session *s;
+	invar_adapter *adapter, *decoder;
+	inv_given_array **given; /* all that were read, freed together */
+	size_t count;
+	float *aug;            /* [groups, N, s, d] */
+	inv_loss_draws *draws; /* [groups] */
+	inv_loss_input in;
+} loss_call;
+
+/* A path of NULL gives NULL. */
+static invar_status read_array(loss_call *c, const char *path, inv_given_array **out)
+{
+	inv_given_array **longer, *a;
+
+	*out = NULL;
+	if (!path)
 		return INVAR_OK;
-	shape = views->array->h.shape;
-	if (views->array->h.rank != 2 || shape[0] % 2 ||
-	    shape[1] != invar_adapter_input(in->adapter))
+	if (!(longer = realloc(c->given, (c->count + 1) * sizeof *longer)))
+		return inv_no_memory();
+	c->given = longer;
+	if (!(a = calloc(1, sizeof *a)))
+		return inv_no_memory();
+	c->given[c->count++] = a;
+	INV_TRY(inv_array_look(c->s, path, a));
+	*out = a;
+	return inv_array_take(a);
+}
+
+static void close_call(loss_call *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		inv_array_drop(c->given[i]);
+		free(c->given[i]);
+	}
+	free(c->given);
+	free(c->aug);
+	free(c->draws);
+	invar_adapter_close(c->adapter);
+	invar_adapter_close(c->decoder);
+}
+
+/* A dimension of 0 is any. */
+static bool has_shape(const inv_given_array *a, unsigned rank, uint64_t first,
+                      uint64_t last)
+{
+	const uint64_t *shape = a->array->h.shape;
+
+	return a->array->h.rank == rank && (!first || shape[0] == first) &&
+	       (!last || shape[rank - 1] == last);
+}
+
+static invar_status read_rows(loss_call *c)
+{
+	const uint32_t d = invar_adapter_input(c->adapter);
+	inv_given_array *clean, *views;
+
+	INV_TRY(read_array(c, inv_text(c->s, "clean"), &clean));
+	INV_TRY(read_array(c, inv_text(c->s, "views"), &views));
+	if (clean && !has_shape(clean, 2, 0, 0))
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
+		                clean->path, clean->shape, d);
+	if (clean && !has_shape(clean, 2, 0, d))
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but the adapter %s takes features of width %u",
+		                clean->path, clean->shape, invar_adapter_path(c->adapter), d);
+	if (views && (!has_shape(views, 2, 0, d) || views->array->h.shape[0] % 2))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
 		                "pair",
-		                views->path, views->shape, invar_adapter_input(in->adapter));
-	clean = in->clean.array ? in->clean.array->h.shape : NULL;
-	if (clean && 2 * clean[0] != shape[0])
+		                views->path, views->shape, d);
+	c->in.images = clean ? clean->array->h.shape[0] : views->array->h.shape[0] / 2;
+	if (clean && views && views->array->h.shape[0] != 2 * c->in.images)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but with %s of shape %s it must have %llu rows",
-		                views->path, views->shape, in->clean.path, in->clean.shape,
-		                2 * (unsigned long long)clean[0]);
+		                "%s has shape %s, but with %s of shape %s it must have twice as "
+		                "many rows",
+		                views->path, views->shape, clean->path, clean->shape);
+	c->in.dim = d;
+	c->in.clean = clean ? clean->data : NULL;
+	c->in.views = views ? views->data : NULL;
 	return INVAR_OK;
 }
 
-/* Vicinal rows have the shape of the clean ones, the origin that of one row. */
-static invar_status check_keep(const loss_inputs *in)
+/* Each has N images of width d and the s of the first. */
+static invar_status read_augs(loss_call *c)
 {
-	const uint64_t *clean = in->clean.array->h.shape;
-	const inv_given_array *v = &in->vicinal, *m = &in->origin;
+	const inv_given_array *clean = c->given[0];
+	const char *path;
+	inv_given_array *a;
 
-	if (v->array &&
-	    (v->array->h.rank != 2 || memcmp(v->array->h.shape, clean, 2 * sizeof *clean) != 0))
+	for (; (path = inv_options_text(c->s->options, "aug", c->in.groups)); c->in.groups++) {
+		float *longer;
+		size_t cells;
+
+		INV_TRY(read_array(c, path, &a));
+		cells = a->array->h.cells;
+		if (!has_shape(a, 3, c->in.images, c->in.dim) || a->array->h.shape[1] > 1 << 20)
+			return inv_fail(
+				INVAR_E_MISMATCH,
+				"%s has shape %s, but with %s of shape %s it must be [%llu, s, %u]", path,
+				a->shape, clean->path, clean->shape, (unsigned long long)c->in.images,
+				c->in.dim);
+		if (c->in.groups && a->array->h.shape[1] != c->in.samples)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s has shape %s, but the first --aug has %u %s per image",
+			                path, a->shape, c->in.samples,
+			                inv_noun(c->in.samples, "sample", "samples"));
+		c->in.samples = (uint32_t)a->array->h.shape[1];
+		if (!(longer = realloc(c->aug, ((c->in.groups + 1) * cells + 1) * sizeof *longer)))
+			return inv_no_memory();
+		memcpy(longer + c->in.groups * cells, a->data, cells * sizeof *longer);
+		c->aug = longer;
+	}
+	c->in.aug = c->aug;
+	return INVAR_OK;
+}
+
+static invar_status read_keep(loss_call *c)
+{
+	const inv_given_array *clean = c->given[0];
+	inv_given_array *vicinal, *origin;
+
+	INV_TRY(read_array(c, inv_text(c->s, "vicinal"), &vicinal));
+	INV_TRY(read_array(c, inv_text(c->s, "origin"), &origin));
+	if (vicinal && !has_shape(vicinal, 2, c->in.images, c->in.dim))
 		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must have that of %s, %s",
-		                v->path, v->shape, in->clean.path, in->clean.shape);
-	if (m->array && (m->array->h.rank != 1 || m->array->h.shape[0] != clean[1]))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]", m->path,
-		                m->shape, (unsigned long long)clean[1]);
+		                vicinal->path, vicinal->shape, clean->path, clean->shape);
+	if (origin && !has_shape(origin, 1, c->in.dim, 0))
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%u]", origin->path,
+		                origin->shape, c->in.dim);
+	c->in.vicinal = vicinal ? vicinal->data : NULL;
+	c->in.origin = origin ? origin->data : NULL;
 	return INVAR_OK;
 }
 
-static invar_status load_keep(inv_session *s, const loss_values *v, loss_inputs *in)
-{
-	invar_status st = inv_array_look(s, v->vicinal, &in->vicinal);
+/* ---- Draws of waco --------------------------------------------------------------- */
 
-	if (st == INVAR_OK)
-		st = inv_array_look(s, v->origin, &in->origin);
-	if (st == INVAR_OK && in->clean.array)
-		st = check_keep(in);
-	if (st == INVAR_OK)
-		st = inv_array_take(&in->vicinal);
-	return st == INVAR_OK ? inv_array_take(&in->origin) : st;
+/* The numbers 0 to M - 1, in the memory of the floats that they were read as. */
+static invar_status read_permutation(loss_call *c, const char *path, uint64_t M,
+                                     const uint32_t **out)
+{
+	inv_given_array *a;
+
+	INV_TRY(read_array(c, path, &a));
+	if (!has_shape(a, 1, M, 0))
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]", path,
+		                a->shape, (unsigned long long)M);
+	for (uint64_t i = 0; i < M; i++) {
+		float x = a->data[i];
+		uint32_t number;
+
+		if (x < 0 || x != floorf(x) || x >= (float)M)
+			return inv_fail(
+				INVAR_E_MISMATCH,
+				"%s: element [%llu] is %g, but each of 0 to %llu must occur once", path,
+				(unsigned long long)i, (double)x, (unsigned long long)(M - 1));
+		number = (uint32_t)x;
+		memcpy(&a->data[i], &number, sizeof number);
+	}
+	*out = (const uint32_t *)(const void *)a->data;
+	return INVAR_OK;
 }
 
-static invar_status load_arrays(inv_session *s, const loss_values *v, loss_inputs *in)
+/* "P1.npy,P2.npy" */
+static invar_status read_permutations(loss_call *c, const char *option, size_t group,
+                                      uint64_t M, const uint32_t *out[2])
 {
-	invar_status st = inv_array_look(s, v->clean, &in->clean);
-
-	if (st == INVAR_OK)
-		st = inv_array_look(s, v->views, &in->views);
-	if (st == INVAR_OK)
-		st = check_clean(in);
-	if (st == INVAR_OK)
-		st = check_views(in);
-	if (st == INVAR_OK && in->clean.array)
-		st = inv_augs_load(s, v->aug, &in->clean, &in->augs);
-	if (st == INVAR_OK)
-		st = load_keep(s, v, in);
-	if (st == INVAR_OK)
-		st = inv_array_take(&in->clean);
-	return st == INVAR_OK ? inv_array_take(&in->views) : st;
-}
-
-/* Given directions determine the number of projections. */
-static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs *in)
-{
-	size_t groups = in->augs.groups ? in->augs.groups : 1;
-	uint64_t rows = in->augs.samples + !inv_flag(s, "no-identity");
+	const char *text = inv_options_text(c->s->options, option, group);
+	const char *comma = strchr(text, ',');
+	char *first;
 	invar_status st;
 
-	if (!in->clean.array)
-		return INVAR_OK;
-	rows *= in->clean.array->h.shape[0];
-	st = inv_draws_load(s, &v->draws, groups, rows, invar_adapter_input(in->adapter),
-	                    invar_adapter_output(in->adapter), &in->draws);
-	if (st == INVAR_OK && in->draws.projections)
-		st = invar_options_set_number(s->options, "projections",
-		                              (double)in->draws.projections);
-	return st;
+	if (!comma || strchr(comma + 1, ',') || comma == text || !comma[1])
+		return inv_fail(INVAR_E_USE, "--%s is '%s' but must be two files: P1.npy,P2.npy",
+		                option, text);
+	if (!(first = strndup(text, (size_t)(comma - text))))
+		return inv_no_memory();
+	st = read_permutation(c, first, M, &out[0]);
+	free(first);
+	return st == INVAR_OK ? read_permutation(c, comma + 1, M, &out[1]) : st;
 }
 
-static invar_status compute(inv_session *s, const loss_values *v, const loss_inputs *given)
+/* All six files of every augmentation, or none. Directions determine how many there are. */
+static invar_status read_draws(loss_call *c)
 {
-	const inv_loss_input in = {.adapter = given->adapter,
-	                           .clean = given->clean.data,
-	                           .aug = given->augs.data,
-	                           .images = given->clean.array
-	                                         ? given->clean.array->h.shape[0]
-	                                         : given->views.array->h.shape[0] / 2,
-	                           .dim = invar_adapter_input(given->adapter),
-	                           .samples = (uint32_t)given->augs.samples,
-	                           .groups = (uint32_t)given->augs.groups,
-	                           .views = given->views.data,
-	                           .decoder = given->decoder,
-	                           .draws = given->draws.draws,
-	                           .vicinal = given->vicinal.data,
-	                           .origin = given->origin.data};
+	static const char *const options[] = {"directions-xz", "directions-xx", "directions-zz",
+	                                      "perm-xz",       "perm-xx",       "perm-zz"};
+	const uint64_t d = c->in.dim, w = invar_adapter_output(c->adapter);
+	const uint64_t width[3] = {d + w, 2 * d, 2 * w};
+	const uint64_t M = c->in.images * (c->in.samples + !inv_flag(c->s, "no-identity"));
+	const size_t groups = c->in.groups ? c->in.groups : 1;
+	size_t given[6] = {0}, all = 0;
+	uint64_t L = 0;
+
+	for (size_t i = 0; i < 6; all += given[i++])
+		while (inv_options_text(c->s->options, options[i], given[i]))
+			given[i]++;
+	if (!all)
+		return INVAR_OK;
+	for (size_t i = 0; i < 6; i++) {
+		if (!given[i])
+			return inv_fail(INVAR_E_USE,
+			                "--%s is missing: give directions and permutations for all of "
+			                "xz, xx and zz, or for none",
+			                options[i]);
+		if (given[i] != groups)
+			return inv_fail(INVAR_E_USE, "--%s: %zu given, but there are %zu --aug",
+			                options[i], given[i], groups);
+	}
+	if (!(c->draws = calloc(groups, sizeof *c->draws)))
+		return inv_no_memory();
+	c->in.draws = c->draws;
+	for (size_t k = 0; k < groups * 3; k++) {
+		inv_loss_draws *draws = &c->draws[k / 3];
+		const size_t i = k % 3;
+		inv_given_array *a;
+
+		INV_TRY(read_array(c, inv_options_text(c->s->options, options[i], k / 3), &a));
+		if (!has_shape(a, 2, 0, width[i]) || !a->array->h.shape[0])
+			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
+			                a->path, a->shape, (unsigned long long)width[i]);
+		if (L && a->array->h.shape[0] != L)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s has shape %s, but the first array of directions has %llu",
+			                a->path, a->shape, (unsigned long long)L);
+		L = a->array->h.shape[0];
+		draws->directions[i] = a->data;
+		INV_TRY(read_permutations(c, options[3 + i], k / 3, M, draws->permutations[i]));
+	}
+	return invar_options_set_number(c->s->options, "projections", (double)L);
+}
+
+/* ---- Results --------------------------------------------------------------------- */
+
+/* Each gradient as NAME.npy; all names are checked before the first file is written. */
+static invar_status write_gradients(inv_session *s, const inv_loss_result *r)
+{
+	const char *folder = inv_text(s, "grad");
+
+	if (!folder)
+		return INVAR_OK;
+	INV_TRY(inv_folder_make(folder));
+	for (size_t i = 0; i < 2 * r->grad_count; i++) {
+		const inv_named_array *g = &r->grads[i % r->grad_count];
+		char *path;
+		invar_status st;
+
+		if (asprintf(&path, "%s/%s.npy", folder, g->name) < 0)
+			return inv_no_memory();
+		st = i < r->grad_count
+		         ? inv_check_output(s, &(inv_output){.option = "--grad",
+		                                             .path = path,
+		                                             .kind = &inv_kind_npy,
+		                                             .force = inv_flag(s, "force")})
+		         : invar_array_write(s->ctx, path, g->data, g->rank, g->shape,
+		                             INVAR_FLOAT32);
+		free(path);
+		INV_TRY(st);
+	}
+	return INVAR_OK;
+}
+
+static invar_status print_result(inv_session *s, const inv_loss_result *r)
+{
+	const double value = r->value + 0.0; /* no minus before a zero */
+	json_t *terms;
+
+	if (!s->common->json) {
+		printf("value  %.9g\n", value);
+		for (size_t i = 0; i < r->term_count; i++)
+			printf("%s  %.9g\n", r->terms[i].name, r->terms[i].value);
+		return INVAR_OK;
+	}
+	terms = json_object();
+	for (size_t i = 0; i < r->term_count; i++)
+		json_object_set_new(terms, r->terms[i].name, json_real(r->terms[i].value));
+	return inv_print_json(json_pack("{s:f, s:o}", "value", value, "terms", terms));
+}
+
+/* ---- The two sorts of kinds ------------------------------------------------------ */
+
+static invar_status compute_loss(loss_call *c)
+{
+	const char *views = inv_text(c->s, "views"), *decoder = inv_text(c->s, "decoder");
 	inv_loss_result result = {0};
 	invar_status st;
 
-	INV_TRY_OR(end, inv_loss_evaluate(s->ctx, &in, s->options, &result));
-	if (v->grad.path)
-		INV_TRY_OR(end, inv_loss_write(s, &v->grad, &result));
-	st = inv_loss_print(s, &result);
+	INV_TRY(inv_need(inv_text(c->s, "adapter"), "the adapter is missing: --adapter FILE"));
+	if (views && inv_options_text(c->s->options, "aug", 0))
+		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
+	if (!views || decoder)
+		INV_TRY(inv_need(inv_text(c->s, "clean"),
+		                 "the clean features are missing: --clean X.npy"));
+	for (size_t i = 0; i < 2 && !decoder; i++)
+		if (inv_options_is_set(c->s->options, i ? "beta" : "alpha"))
+			return inv_fail(INVAR_E_USE, "--%s needs --decoder", i ? "beta" : "alpha");
+	INV_TRY(inv_session_start(c->s));
+	INV_TRY(invar_adapter_open(c->s->ctx, inv_text(c->s, "adapter"), &c->adapter));
+	if (decoder)
+		INV_TRY(invar_adapter_open(c->s->ctx, decoder, &c->decoder));
+	INV_TRY(read_rows(c));
+	if (c->in.clean) {
+		INV_TRY(read_augs(c));
+		INV_TRY(read_keep(c));
+		INV_TRY(read_draws(c));
+	}
+	c->in.adapter = c->adapter;
+	c->in.decoder = c->decoder;
+
+	INV_TRY_OR(end, inv_loss_evaluate(c->s->ctx, &c->in, c->s->options, &result));
+	INV_TRY_OR(end, write_gradients(c->s, &result));
+	st = print_result(c->s, &result);
 end:
 	inv_loss_result_clear(&result);
 	return st;
 }
 
-static invar_status check_needs(inv_session *s, const loss_values *v)
+static invar_status compute_sw(loss_call *c)
 {
-	invar_status st = inv_need(v->adapter, "the adapter is missing: --adapter FILE");
+	inv_session *s = c->s;
+	inv_given_array *a, *b, *directions;
+	inv_named_array grad = {.name = "a", .rank = 2};
+	inv_loss_result result = {.grads = &grad, .grad_count = 1};
+	invar_options *o = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK && v->views && v->aug)
-		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
-	if (st == INVAR_OK && !v->views)
-		st = inv_need(v->clean, "the clean features are missing: --clean X.npy");
-	if (st == INVAR_OK && v->views && v->decoder)
-		st = inv_need(v->clean, "--decoder needs the clean features: --clean X.npy");
-	return st == INVAR_OK ? check_weights(s, v) : st;
-}
+	INV_TRY(inv_need(inv_text(s, "a"), "the first set is missing: --a A.npy"));
+	INV_TRY(inv_need(inv_text(s, "b"), "the second set is missing: --b B.npy"));
+	INV_TRY(inv_session_start(s));
+	INV_TRY(read_array(c, inv_text(s, "a"), &a));
+	INV_TRY(read_array(c, inv_text(s, "b"), &b));
+	INV_TRY(read_array(c, inv_text(s, "directions"), &directions));
+	if (!has_shape(a, 2, 0, 0) || !a->array->h.cells)
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]", a->path,
+		                a->shape);
+	memcpy(grad.shape, a->array->h.shape, sizeof grad.shape);
+	if (!has_shape(b, 2, grad.shape[0], grad.shape[1]))
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has shape %s, but %s has %s; both must have the same shape",
+		                b->path, b->shape, a->path, a->shape);
+	if (directions &&
+	    (!has_shape(directions, 2, 0, grad.shape[1]) || !directions->array->h.cells))
+		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
+		                directions->path, directions->shape,
+		                (unsigned long long)grad.shape[1]);
 
-static invar_status compute_loss(inv_session *s, const loss_values *v)
-{
-	loss_inputs in = {0};
-	invar_status st = check_needs(s, v);
-
-	if (st == INVAR_OK)
-		st = inv_session_start(s);
-	if (st == INVAR_OK)
-		st = invar_adapter_open(s->ctx, v->adapter, &in.adapter);
-	if (st == INVAR_OK && v->decoder)
-		st = invar_adapter_open(s->ctx, v->decoder, &in.decoder);
-	if (st == INVAR_OK)
-		st = load_arrays(s, v, &in);
-	if (st == INVAR_OK)
-		st = load_draws(s, v, &in);
-	if (st == INVAR_OK)
-		st = compute(s, v, &in);
-	close_inputs(&in);
+	if (!(grad.data = calloc(a->array->h.cells, sizeof *grad.data)))
+		return inv_no_memory();
+	INV_TRY_OR(end, invar_options_new("dependence", &o));
+	INV_TRY_OR(end,
+	           invar_options_set_number(o, "projections",
+	                                    directions ? (double)directions->array->h.shape[0]
+	                                               : inv_number(s, "projections")));
+	INV_TRY_OR(end, invar_options_set_number(o, "p", inv_number(s, "p")));
+	INV_TRY_OR(end, invar_options_set(o, "slices", inv_text(s, "slices")));
+	INV_TRY_OR(end, invar_options_set_number(o, "seed", (double)s->common->seed));
+	INV_TRY_OR(end, invar_sliced_wasserstein(
+						s->ctx, a->data, b->data, grad.shape[0], (uint32_t)grad.shape[1],
+						directions ? directions->data : NULL, o, &result.value,
+						inv_text(s, "grad") ? grad.data : NULL));
+	INV_TRY_OR(end, write_gradients(s, &result));
+	st = print_result(s, &result);
+end:
+	invar_options_free(o);
+	free(grad.data);
 	return st;
 }
 
-/* ---- The command --------------------------------------------------------------------- */
+/* ---- The command ----------------------------------------------------------------- */
 
-/* The kinds of the library, and sw; which of them is a matter of the argument. */
-static invar_status check_kind(const char *kind)
+static invar_status check_output(inv_session *s)
 {
-	char kinds[KINDS];
-	size_t fill = 0;
-	const char *name;
+	inv_reads(s, inv_text(s, "adapter"), "the adapter");
+	inv_reads(s, inv_text(s, "decoder"), "the decoder");
+	for (const invar_option *row = own; row->name; row++) {
+		const bool array =
+			row->meta && strcmp(row->meta, "FILE") && strcmp(row->meta, "DIR");
+		const char *text;
 
-	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
-		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
-	snprintf(kinds + fill, sizeof kinds - fill, "sw");
-	return inv_check_word("KIND", kinds, kind);
-}
-
-static void read_list(inv_session *s, const char *const *list)
-{
-	for (; list && *list; list++)
-		inv_reads(s, *list, "an array");
-}
-
-/* "P1.npy,P2.npy" each. */
-static void read_pairs(inv_session *s, const char *const *list)
-{
-	for (; list && *list; list++)
-		inv_reads_arrays(s, *list);
-}
-
-static invar_status check_output(inv_session *s, const loss_values *v)
-{
-	const char *const single[] = {v->clean, v->views, v->vicinal,      v->origin,
-	                              v->sw.a,  v->sw.b,  v->sw.directions};
-
-	inv_reads(s, v->adapter, "the adapter");
-	inv_reads(s, v->decoder, "the decoder");
-	for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-		inv_reads(s, single[i], "an array");
-	read_list(s, v->aug);
-	for (size_t i = 0; i < 3; i++) {
-		read_list(s, v->draws.directions[i]);
-		read_pairs(s, v->draws.permutations[i]);
+		for (size_t i = 0; array && (text = inv_options_text(s->options, row->name, i));
+		     i++) {
+			inv_reads_list(s, text, "an array");
+			if (row->type != INVAR_OPTION_LIST)
+				break;
+		}
 	}
-	return inv_check_output_folder(s, "--grad", v->grad.path);
-}
-
-static invar_status compute_kind(inv_session *s, const loss_values *v, const char *kind)
-{
-	invar_status st = check_output(s, v);
-
-	if (st != INVAR_OK)
-		return st;
-	if (strcmp(kind, "sw") == 0)
-		return inv_loss_sw(s, &v->sw, &v->grad);
-	st = invar_options_set(s->options, "kind", kind);
-	return st == INVAR_OK ? compute_loss(s, v) : st;
+	return inv_check_output_folder(s, "--grad", inv_text(s, "grad"));
 }
 
 static invar_status run_loss(inv_session *s)
 {
-	const char *kind = s->argument[0];
-	loss_values v = {0};
+	const char *kind = s->argument[0], *name;
+	loss_call c = {.s = s};
+	char kinds[KINDS];
+	size_t fill = 0;
 	invar_status st;
 
-	if ((st = check_kind(kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
-		return st;
-	if ((st = take_values(s, &v)) == INVAR_OK)
-		st = compute_kind(s, &v, kind);
-	free_values(&v);
+	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
+		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
+	snprintf(kinds + fill, sizeof kinds - fill, "sw");
+	INV_TRY(inv_require_word("KIND", kinds, kind));
+	INV_TRY(check_options(s, kind));
+	INV_TRY(check_output(s));
+	if (strcmp(kind, "sw") == 0) {
+		st = compute_sw(&c);
+	} else {
+		INV_TRY(invar_options_set(s->options, "kind", kind));
+		st = compute_loss(&c);
+	}
+	close_call(&c);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
 	return st;

@@ -85,7 +85,7 @@ static invar_status check_output(inv_session *s)
 {
 	for (size_t i = 0; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "an adapter");
-	return inv_check_output_option(s, INV_OUTPUT_SAFETENSORS);
+	return inv_check_output_option(s, &inv_kind_safetensors);
 }
 
 static invar_status report(inv_session *s, const invar_adapter *merged)

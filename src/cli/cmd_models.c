@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/options.h"
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
@@ -124,7 +125,7 @@ static invar_status check_target(inv_session *s)
 {
 	inv_reads(s, s->argument[1], "the weights");
 	return inv_check_output(s, &(inv_output){.path = s->argument[2],
-	                                         .kind = INV_OUTPUT_SAFETENSORS,
+	                                         .kind = &inv_kind_safetensors,
 	                                         .force = inv_flag(s, "force")});
 }
 
@@ -166,17 +167,6 @@ static const struct {
 	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size|", false},
 };
 
-/* Of options, each of which ends with a bar. */
-static bool is_listed(const char *options, const char *option)
-{
-	size_t length = strlen(option);
-
-	for (const char *at = options; *at; at = strchr(at, '|') + 1)
-		if (strncmp(at, option, length) == 0 && at[length] == '|')
-			return true;
-	return false;
-}
-
 /* The others are those that open an encoder. */
 static bool is_own(const char *option)
 {
@@ -197,8 +187,8 @@ static invar_status check_use(inv_session *s, size_t action)
 	for (size_t i = 0; i < invar_options_count(s->options); i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
-		if (inv_options_is_set(s->options, name) && !is_listed(common, name) &&
-		    !is_listed(actions[action].takes, name) &&
+		if (inv_options_is_set(s->options, name) && !inv_has_word(common, '|', name) &&
+		    !inv_has_word(actions[action].takes, '|', name) &&
 		    !(actions[action].opens && !is_own(name)))
 			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name,
 			                name);
@@ -210,7 +200,7 @@ static invar_status run_models(inv_session *s)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
-	invar_status st = inv_check_word("ACTION", s->command->words, s->argument[0]);
+	invar_status st = inv_require_word("ACTION", s->command->words, s->argument[0]);
 
 	if (st != INVAR_OK)
 		return st;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bank/bank.h"
+#include "base/text.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/neighbour_sheet.h"
@@ -101,7 +102,7 @@ static invar_status check_bank(inv_session *s, const invar_bank *bank)
 	if (copy >= copies)
 		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0",
 		                copy, split, s->argument[0], (unsigned)copies,
-		                copies == 1 ? "copy" : "copies");
+		                inv_noun(copies, "copy", "copies"));
 	return INVAR_OK;
 }
 
@@ -204,9 +205,7 @@ static invar_status run_neighbours(inv_session *s)
 	if (st != INVAR_OK || (st = check_output(s)) != INVAR_OK)
 		return st;
 	if ((st = open_all(s, &all)) == INVAR_OK) {
-		const inv_neighbours n = {.bank_path = s->argument[0],
-		                          .query_images = all.images,
-		                          .gallery_images = all.images,
+		const inv_neighbours n = {.images = all.images,
 		                          .title = "with the adapter",
 		                          .search = {.bank = all.bank,
 		                                     .split = inv_text(s, "from"),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
@@ -64,74 +65,39 @@ static invar_status add_document(documents *d, invar_results *r)
 	return inv_figures_add(&d->figures, r);
 }
 
-static invar_status read_run(inv_session *s, documents *d, const char *run)
-{
-	for (size_t i = 0;; i++) {
-		invar_results *r = NULL;
-		invar_status st = invar_run_results(s->ctx, run, i, &r);
-
-		if (st != INVAR_OK || !r)
-			return st;
-		if ((st = add_document(d, r)) != INVAR_OK)
-			return st;
-	}
-}
-
-static invar_status read_file(inv_session *s, documents *d, const char *path)
-{
-	invar_results *r = NULL;
-	invar_status st = invar_results_open(s->ctx, path, &r);
-
-	return st == INVAR_OK ? add_document(d, r) : st;
-}
-
 static invar_status read_documents(inv_session *s, documents *d)
 {
-	invar_status st = INVAR_OK;
+	for (size_t k = 0; k < s->arguments; k++) {
+		const char *path = s->argument[k];
+		bool run = inv_path_is_folder(path);
 
-	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++) {
-		inv_reads(s, s->argument[i], "the results");
-		st = inv_path_is_folder(s->argument[i]) ? read_run(s, d, s->argument[i])
-		                                        : read_file(s, d, s->argument[i]);
+		inv_reads(s, path, "the results");
+		for (size_t i = 0; i == 0 || run; i++) {
+			invar_results *r = NULL;
+
+			INV_TRY(run ? invar_run_results(s->ctx, path, i, &r)
+			            : invar_results_open(s->ctx, path, &r));
+			if (!r)
+				break;
+			INV_TRY(add_document(d, r));
+		}
 	}
-	if (st == INVAR_OK && !d->figures.count)
-		st = inv_fail(INVAR_E_USE, "%s has nothing to draw; 'invar eval' measures a run",
-		              s->argument[0]);
-	return st;
-}
-
-static void free_documents(documents *d)
-{
-	inv_figures_free(&d->figures);
-	for (size_t i = 0; i < d->count; i++)
-		invar_results_free(d->one[i]);
-	free(d->one);
+	return d->figures.count
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_USE,
+	                      "%s has nothing to draw; 'invar eval' measures a run",
+	                      s->argument[0]);
 }
 
 /* ---- Choosing ------------------------------------------------------------------------ */
-
-/* "a|b|c", for the message about a name that does not exist; NULL: no memory. */
-static char *list_names(const inv_figures *all)
-{
-	size_t bytes = 1;
-	char *names;
-
-	for (size_t i = 0; i < all->count; i++)
-		bytes += strlen(all->one[i].name) + 1;
-	if (!(names = calloc(1, bytes)))
-		return NULL;
-	for (size_t i = 0; i < all->count; i++) {
-		strcat(names, i ? "|" : "");
-		strcat(names, all->one[i].name);
-	}
-	return names;
-}
 
 /* Leaves the figure that --figure names. */
 static invar_status choose(inv_session *s, inv_figures *all)
 {
 	const char *wanted = inv_text(s, "figure");
-	char *names;
+	char *names = NULL; /* "a|b|c", for the message about a name that does not exist */
+	size_t size;
+	FILE *f;
 	invar_status st;
 
 	for (size_t i = 0; wanted && i < all->count; i++)
@@ -142,9 +108,11 @@ static invar_status choose(inv_session *s, inv_figures *all)
 		}
 	if (!wanted)
 		return INVAR_OK;
-	if (!(names = list_names(all)))
+	if (!(f = open_memstream(&names, &size)))
 		return inv_no_memory();
-	st = inv_check_word("--figure", names, wanted);
+	for (size_t i = 0; i < all->count; i++)
+		fprintf(f, "%s%s", i ? "|" : "", all->one[i].name);
+	st = fclose(f) == 0 ? inv_require_word("--figure", names, wanted) : inv_no_memory();
 	free(names);
 	return st;
 }
@@ -156,29 +124,9 @@ static bool is_picture_name(const char *path)
 	return inv_is_svg_name(path) || (length >= 4 && strcmp(path + length - 4, ".png") == 0);
 }
 
-static invar_status print_json(inv_session *s, const inv_figures *all)
+static invar_status draw(inv_session *s, const inv_figures *all, const char *output)
 {
-	const char *output = inv_text(s, "output");
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < all->count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
-		                                      "title", all->one[i].figure.title));
-	return inv_print_json(json_pack(
-		"{s:o*, s:o}", "output", output ? inv_name_json(output) : NULL, "figures", list));
-}
-
-static void print_names(const inv_figures *all)
-{
-	for (size_t i = 0; i < all->count; i++)
-		printf("%-24s %s\n", all->one[i].name, all->one[i].figure.title);
-}
-
-static invar_status draw(inv_session *s, const inv_figures *all)
-{
-	const char *output = inv_text(s, "output");
 	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
-	invar_status st;
 
 	if (!is_picture_name(output))
 		return inv_figures_save(s, all, output, force, dark);
@@ -188,33 +136,43 @@ static invar_status draw(inv_session *s, const inv_figures *all)
 			"there are %zu figures for one file; choose one with --figure, or give "
 			"a folder to -o (without -o their names are listed)",
 			all->count);
-	if ((st = inv_figure_check(s, output, force)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_figure_check(s, output, force));
 	return inv_figure_save(s, &all->one[0], output, dark);
 }
 
 static invar_status show(inv_session *s, const inv_figures *all)
 {
-	invar_status st = inv_text(s, "output") ? draw(s, all) : INVAR_OK;
+	const char *output = inv_text(s, "output");
+	json_t *list;
 
-	if (st == INVAR_OK && s->common->json)
-		return print_json(s, all);
-	if (st == INVAR_OK && !inv_text(s, "output"))
-		print_names(all);
-	return st;
+	if (output)
+		INV_TRY(draw(s, all, output));
+	for (size_t i = 0; !s->common->json && !output && i < all->count; i++)
+		printf("%-24s %s\n", all->one[i].name, all->one[i].figure.title);
+	if (!s->common->json)
+		return INVAR_OK;
+	list = json_array();
+	for (size_t i = 0; i < all->count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
+		                                      "title", all->one[i].figure.title));
+	return inv_print_json(json_pack(
+		"{s:o*, s:o}", "output", output ? inv_name_json(output) : NULL, "figures", list));
 }
 
 static invar_status run_plot(inv_session *s)
 {
 	documents d = {0};
-	invar_status st = inv_session_start(s);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	if ((st = read_documents(s, &d)) == INVAR_OK &&
-	    (st = choose(s, &d.figures)) == INVAR_OK)
-		st = show(s, &d.figures);
-	free_documents(&d);
+	INV_TRY(inv_session_start(s));
+	INV_TRY_OR(end, read_documents(s, &d));
+	INV_TRY_OR(end, choose(s, &d.figures));
+	st = show(s, &d.figures);
+end:
+	inv_figures_free(&d.figures);
+	for (size_t i = 0; i < d.count; i++)
+		invar_results_free(d.one[i]);
+	free(d.one);
 	return st;
 }
 

@@ -66,16 +66,6 @@ static const invar_option own[] = {
 	{0},
 };
 
-static invar_status check_runs(inv_session *s)
-{
-	for (size_t i = 0; i < s->arguments; i++)
-		if (!inv_path_is_folder(s->argument[i]))
-			return inv_fail(INVAR_E_USE,
-			                "%s is not a run; give a folder that 'invar train' has filled",
-			                s->argument[i]);
-	return INVAR_OK;
-}
-
 static invar_status check_output(inv_session *s, const char *output)
 {
 	for (size_t i = 0; i < s->arguments; i++)
@@ -86,40 +76,37 @@ static invar_status check_output(inv_session *s, const char *output)
 		inv_reads_dataset(s, inv_text(s, "images"));
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = output,
-	                                         .kind = INV_OUTPUT_HTML,
+	                                         .kind = &inv_kind_page,
 	                                         .force = inv_flag(s, "force")});
-}
-
-static invar_status write_report(inv_session *s, const char *output)
-{
-	const inv_report r = {.run = (const char *const *)s->argument,
-	                      .runs = s->arguments,
-	                      .bank = inv_text(s, "bank"),
-	                      .split = inv_text(s, "from"),
-	                      .metrics = inv_text(s, "metrics"),
-	                      .points = inv_number(s, "points"),
-	                      .as_is = inv_flag(s, "as-is"),
-	                      .images = inv_text(s, "images"),
-	                      .data = s->options,
-	                      .output = output};
-	invar_status st = check_output(s, output);
-
-	return st == INVAR_OK ? inv_report_write(s, &r) : st;
 }
 
 static invar_status run_report(inv_session *s)
 {
-	invar_status st = inv_session_start(s);
+	inv_report r = {.run = (const char *const *)s->argument,
+	                .runs = s->arguments,
+	                .bank = inv_text(s, "bank"),
+	                .split = inv_text(s, "from"),
+	                .metrics = inv_text(s, "metrics"),
+	                .points = inv_number(s, "points"),
+	                .as_is = inv_flag(s, "as-is"),
+	                .images = inv_text(s, "images"),
+	                .data = s->options};
 	char *output;
+	invar_status st;
 
-	if (st != INVAR_OK || (st = check_runs(s)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_session_start(s));
+	for (size_t i = 0; i < s->arguments; i++)
+		if (!inv_path_is_folder(s->argument[i]))
+			return inv_fail(INVAR_E_USE,
+			                "%s is not a run; give a folder that 'invar train' has filled",
+			                s->argument[i]);
 	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
 	                               : inv_path(s->argument[0], INV_RUN_REPORT);
-	st = output ? write_report(s, output) : inv_no_memory();
-	free(output);
-	if (st == INVAR_OK)
+	r.output = output;
+	st = output ? check_output(s, output) : inv_no_memory();
+	if (st == INVAR_OK && (st = inv_report_write(s, &r)) == INVAR_OK)
 		inv_term_close(s->term);
+	free(output);
 	return st;
 }
 

@@ -21,7 +21,7 @@
 static const inv_example examples[] = {
 	{"invar run study.yaml", "runs a study; the same again resumes, or does nothing"},
 	{"invar run study.yaml --dry-run",
-     "prints the stages to run, with time and disk space"},
+     "prints the stages to run, with disk space and the time of earlier runs"},
 	{"invar run study.yaml --set adapters.0.epochs=5 --set 'seeds=[0, 1]' -o quick",
      "with other values, in another folder"},
 	{"invar run --print-defaults > study.yaml", "a recipe to start from"},
@@ -53,8 +53,8 @@ static const invar_option own[] = {
 	{.name = "dry-run",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
-     .help = "print the stages that would run, with estimates of time and disk space, and "
-             "write nothing"},
+     .help = "print the stages that would run, with disk space and the time that they took "
+             "before, and write nothing"},
 	{.name = "keep-going",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
@@ -71,8 +71,7 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- The recipe ------------------------------------------------------------------------
- */
+/* ---- The recipe ---------------------------------------------------------------------- */
 
 static invar_status read_recipe(inv_session *s, inv_study **out)
 {
@@ -91,8 +90,7 @@ static invar_status read_recipe(inv_session *s, inv_study **out)
 	return inv_study_spelled(st);
 }
 
-/* ---- Running ----------------------------------------------------------------------------
- */
+/* ---- Running ------------------------------------------------------------------------- */
 
 /* What is done is shown even if something failed. */
 static invar_status conclude(inv_session *s, const inv_study_job *j)
@@ -129,8 +127,7 @@ static invar_status run_study(inv_session *s, const inv_study *study)
 	return st;
 }
 
-/* ---- The command
- * ------------------------------------------------------------------------- */
+/* ---- The command --------------------------------------------------------------------- */
 
 static invar_status plan_or_run(inv_session *s, const inv_study *study)
 {

@@ -92,12 +92,10 @@ static invar_status explain_interrupt(inv_session *s)
 /* What run.json says of the trial; NULL if there was none. Gives. */
 static json_t *trial_of(const char *run)
 {
-	char *path = inv_path(run, INV_RUN_JSON);
-	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	json_t *json = inv_run_json(run);
 	json_t *trial = json_incref(json_object_get(json, "trial"));
 
 	json_decref(json);
-	free(path);
 	return trial;
 }
 

@@ -238,7 +238,7 @@ static invar_status check_output(inv_session *s, const char *path)
 	return inv_check_output(
 		s, &(inv_output){.option = "-o",
 	                     .path = path,
-	                     .kind = points ? INV_OUTPUT_NPY : INV_OUTPUT_RESULTS,
+	                     .kind = points ? &inv_kind_npy : &inv_kind_results,
 	                     .force = force});
 }
 

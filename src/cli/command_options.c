@@ -100,24 +100,13 @@ static invar_status add_rows(invar_options *o, const invar_option *rows)
 	return st;
 }
 
-/* Is `name` in "a|b|c"? */
-static bool is_listed(const char *names, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *at = names; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-		if (strncmp(at, name, length) == 0 && (at[length] == '|' || !at[length]))
-			return true;
-	return false;
-}
-
 /* A command offers only those that change what it does. */
 static invar_status add_common(const inv_command *c, invar_options *o)
 {
 	invar_status st = INVAR_OK;
 
 	for (const invar_option *row = common_rows; row->name && st == INVAR_OK; row++)
-		if (!is_listed(c->without, row->name))
+		if (!inv_has_word(c->without, '|', row->name))
 			st = inv_options_add(o, row, sizeof *row);
 	return st;
 }
@@ -130,7 +119,7 @@ static invar_status add_second(const inv_command *c, invar_options *o)
 	invar_status st = c->second ? invar_options_new(c->second, &list) : INVAR_OK;
 
 	for (size_t i = 0; list && st == INVAR_OK && (row = invar_options_at(list, i)); i++)
-		if (!is_listed(c->second_without, row->name))
+		if (!inv_has_word(c->second_without, '|', row->name))
 			st = inv_options_add(o, row, sizeof *row);
 	invar_options_free(list);
 	return st;
@@ -143,7 +132,7 @@ invar_status inv_second_options(const inv_session *s, invar_options **out)
 	const invar_option *row;
 
 	for (size_t i = 0; st == INVAR_OK && (row = invar_options_at(*out, i)); i++)
-		if (!is_listed(c->second_without, row->name) &&
+		if (!inv_has_word(c->second_without, '|', row->name) &&
 		    inv_options_is_set(s->options, row->name))
 			st = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST
 			         ? invar_options_set(*out, row->name, inv_text(s, row->name))
@@ -160,7 +149,7 @@ const char *inv_second_option(const inv_session *s)
 	if (invar_options_new(s->command->second, &list) != INVAR_OK)
 		return NULL;
 	for (size_t i = 0; !set && (row = invar_options_at(list, i)); i++)
-		if (!is_listed(s->command->second_without, row->name) &&
+		if (!inv_has_word(s->command->second_without, '|', row->name) &&
 		    inv_options_is_set(s->options, row->name))
 			set = inv_options_find(s->options, row->name)->name;
 	invar_options_free(list);
@@ -201,45 +190,7 @@ const char *inv_text(const inv_session *s, const char *name)
 	return inv_options_text(s->options, name, 0);
 }
 
-/* ---- Words ----------------------------------------------------------------- */
-
-/* "a|b|c" as "a, b or c". */
-static void spell_choices(const char *choices, char *out, size_t size)
-{
-	size_t fill = 0;
-
-	for (const char *at = choices; *at && fill + sizeof " or " < size; at++) {
-		const char *bar = strchr(at + 1, '|') ? ", " : " or ";
-
-		if (*at == '|')
-			fill += (size_t)sprintf(out + fill, "%s", bar);
-		else
-			out[fill++] = *at;
-	}
-	out[fill] = '\0';
-}
-
-static bool is_choice(const char *choices, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-		if (length && strcspn(at, "|") == length && strncmp(at, word, length) == 0)
-			return true;
-	return false;
-}
-
-invar_status inv_check_word(const char *what, const char *choices, const char *text)
-{
-	char spelled[SOME], near[64];
-
-	if (is_choice(choices, text))
-		return INVAR_OK;
-	spell_choices(choices, spelled, sizeof spelled);
-	inv_nearest_word(text, choices, near);
-	return inv_fail(INVAR_E_USE, "%s must be %s, not '%s'%s%s%s", what, spelled, text,
-	                *near ? "; did you mean " : "", near, *near ? "?" : "");
-}
+/* ---- Parsing ---------------------------------------------------------------- */
 
 typedef struct inv_parser {
 	inv_session *s;

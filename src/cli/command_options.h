@@ -45,7 +45,4 @@ invar_status inv_check_arguments(inv_session *s);
 /* Fails if a required option is missing. */
 invar_status inv_need(const char *value, const char *sentence);
 
-/* Fails if a word is not one of "a|b|c", suggesting the closest one. */
-invar_status inv_check_word(const char *what, const char *choices, const char *text);
-
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter/losses/loss.h"
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/command_files.h"
@@ -136,7 +137,7 @@ static invar_status set_epochs(inv_session *s, inv_node *tree, const invar_datas
 		const char *path;
 		double steps;
 	} trained[] = {{"adapters.3.epochs", 300}, {"adapters.4.epochs", 150}};
-	const double batch = 256, many = 8; /* steps per epoch */
+	const double batch = inv_loss_find("mawa")->batch, many = 8; /* steps per epoch */
 	double images = fmin((double)inv_dataset_count(d, "train"), inv_number(s, "limit"));
 	double steps = fmax(1, floor(images / batch));
 	char epochs[40];

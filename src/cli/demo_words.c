@@ -3,9 +3,7 @@
  * demo_words.c - the end of the demo: a short table per bank and what it means.
  *
  * Every number comes from the table.json of a bank. The recommended adapter is the one that
- * is best at the first goal below that was measured, clean and augmented images counted
- * alike; if the one that the trial named is within a point of it, that one, because the
- * trial knows nothing of the test images. A loss is called a loss.
+ * the trial named, which knows nothing of the test images. A loss is called a loss.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +26,7 @@ static const goal goals[] = {
      "a classifier of the encoder's features, not retrained, recognises"},
 	{"old index, %", "knn.clean", "knn.augmented",
      "an index of the encoder's features, not rebuilt, finds the class of"},
-	{"own image, %", "same-image.old.l2.clean.recall_at_1",
+	{"same image, %", "same-image.old.l2.clean.recall_at_1",
      "same-image.old.l2.augmented.recall_at_1",
      "a search in an index of the encoder's features finds the original of"},
 };
@@ -38,14 +36,12 @@ static const goal new_classifier = {"LC, %", "lc.clean", "lc.augmented", NULL};
 
 enum { GOALS = sizeof goals / sizeof *goals };
 
-static const double close_enough = 0.01; /* of shares: a point */
 static const double noticeable_points = 5;
 
 typedef struct summary {
 	inv_session *s;
 	const inv_study_bank *bank;
 	invar_results *r, *diagnosis; /* diagnosis NULL: there is none */
-	const goal *goal;             /* the first that was measured; or NULL */
 	size_t recommended;           /* column; 0: none */
 } summary;
 
@@ -64,33 +60,10 @@ static bool is_measured(const summary *m, const goal *g)
 	return isfinite(value_of(m, g->augmented, 0));
 }
 
-/* Clean and augmented images alike. */
-static double score(const summary *m, size_t column)
-{
-	return (value_of(m, m->goal->clean, column) + value_of(m, m->goal->augmented, column)) /
-	       2;
-}
-
+/* The preset that the trial named, "none" or "unknown". */
 static const char *verdict(const summary *m)
 {
-	return m->diagnosis ? invar_results_about(m->diagnosis, "verdict") : NULL;
-}
-
-static void recommend(summary *m)
-{
-	size_t best = 0;
-
-	for (size_t i = 0; i < GOALS && !m->goal; i++)
-		if (is_measured(m, &goals[i]))
-			m->goal = &goals[i];
-	for (size_t i = 1; m->goal && i < invar_results_columns(m->r); i++)
-		if (score(m, i) > score(m, best))
-			best = i;
-	for (size_t i = 1; best && verdict(m) && i < invar_results_columns(m->r); i++)
-		if (strcmp(invar_results_column(m->r, i)->title, verdict(m)) == 0 &&
-		    score(m, i) >= score(m, best) - close_enough)
-			best = i;
-	m->recommended = best;
+	return m->diagnosis ? invar_results_about(m->diagnosis, "verdict") : "unknown";
 }
 
 /* ---- The table ----------------------------------------------------------------------- */
@@ -169,8 +142,7 @@ static void print_goal(const summary *m, const goal *g, size_t column)
 /* Two shares of n images differ by so much, one time in twenty, even if nothing differs. */
 static void print_chance(const summary *m)
 {
-	const invar_value *v =
-		m->goal ? invar_results_value(m->r, m->goal->augmented, "F") : NULL;
+	const invar_value *v = invar_results_value(m->r, goals[GOALS - 1].augmented, "F");
 	double images = v ? (double)v->count : 0;
 	double points = 100 * 1.96 * sqrt(2 * 0.25 / fmax(images, 1));
 
@@ -183,29 +155,20 @@ static void print_chance(const summary *m)
 
 static void print_words(const summary *m)
 {
-	size_t goal_count = 0;
+	const char *trial = "the trial on held-out training images ('invar diagnose')";
 
 	printf("\n%s: ", m->bank->augment);
-	if (!m->goal)
-		puts("nothing that tells whether an adapter helps could be measured.");
-	else if (!m->recommended)
-		puts("no adapter is recommended: none of them is better than the encoder alone.");
+	if (m->recommended)
+		printf("%s (*) is recommended, by %s.\n",
+		       invar_results_column(m->r, m->recommended)->title, trial);
+	else if (strcmp(verdict(m), "unknown") == 0)
+		puts("no adapter is recommended: there are too few images for a trial.");
 	else
-		printf("%s (*) is recommended.\n",
-		       invar_results_column(m->r, m->recommended)->title);
-	for (size_t i = 0; i < GOALS && m->recommended && goal_count < 2; i++)
-		if (is_measured(m, &goals[i])) {
+		printf("no adapter is recommended: %s named %s.\n", trial, verdict(m));
+	for (size_t i = 0; i < GOALS && m->recommended; i++)
+		if (is_measured(m, &goals[i]))
 			print_goal(m, &goals[i], m->recommended);
-			goal_count++;
-		}
 	print_chance(m);
-	if (verdict(m) && strcmp(verdict(m), "none") == 0)
-		puts(
-			"  The trial on held-out training images ('invar diagnose') recommended none.");
-	else if (verdict(m) && strcmp(verdict(m), "unknown") != 0)
-		printf("  The trial on held-out training images ('invar diagnose') recommended the "
-		       "preset %s.\n",
-		       verdict(m));
 }
 
 /* ---- All of it ----------------------------------------------------------------------- */
@@ -223,8 +186,9 @@ static invar_status open_summary(inv_session *s, const inv_study_job *j, size_t 
 	if (st == INVAR_OK && invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
 		m->diagnosis = NULL;
 	free(path);
-	if (st == INVAR_OK)
-		recommend(m);
+	for (size_t c = 1; st == INVAR_OK && c < invar_results_columns(m->r); c++)
+		if (strcmp(invar_results_column(m->r, c)->title, verdict(m)) == 0)
+			m->recommended = c;
 	return st;
 }
 
@@ -246,8 +210,8 @@ static void explain_columns(const summary *m)
 	if (is_measured(m, &goals[1]))
 		puts("old index  class by the 20 nearest neighbours in an index built without the "
 		     "adapter");
-	puts("own image  the original of an image is found first in an index built without the "
-	     "adapter\nR²         how well distances among clean images are preserved: 1 is "
+	puts("same image the image that a query was made from is found first in an index built "
+	     "without the adapter\nR²         how well distances among clean images are preserved: 1 is "
 	     "perfect\ngone       how much of the squared displacement by the augmentation is "
 	     "removed");
 }

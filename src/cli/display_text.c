@@ -14,30 +14,6 @@ enum { ESCAPE = 16 }; /* room for one character, escaped or not */
 
 static const char ellipsis[] = "…";
 
-const char *inv_estimate_text(double seconds, char out[INV_SPELLED_TIME])
-{
-	static const struct {
-		double below, unit; /* seconds */
-		const char *one, *many;
-		int digits;
-	} units[] = {{90, 1, "second", "seconds", 0},
-	             {90 * 60, 60, "minute", "minutes", 0},
-	             {36 * 3600, 3600, "hour", "hours", 1},
-	             {INFINITY, 24 * 3600, "day", "days", 1}};
-	size_t i = 0;
-	char number[INV_SPELLED_TIME / 2];
-
-	while (seconds >= units[i].below && isfinite(units[i].below))
-		i++;
-	snprintf(number, sizeof number, "%.*f", units[i].digits, seconds / units[i].unit);
-	if (strcmp(number, "0") == 0)
-		snprintf(out, INV_SPELLED_TIME, "less than a second");
-	else
-		snprintf(out, INV_SPELLED_TIME, "about %s %s", number,
-		         strcmp(number, "1") == 0 ? units[i].one : units[i].many);
-	return out;
-}
-
 const char *inv_rate_text(double per_second, char out[INV_SPELLED_TIME])
 {
 	static const struct {
@@ -69,6 +45,19 @@ const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME])
 		snprintf(out, INV_SPELLED_TIME, "%llu min %llu s", whole / 60, whole % 60);
 	else
 		snprintf(out, INV_SPELLED_TIME, "%llu h %llu min", whole / 3600, whole / 60 % 60);
+	return out;
+}
+
+const char *inv_size_text(double bytes, char out[INV_SPELLED_TIME])
+{
+	if (isnan(bytes))
+		snprintf(out, INV_SPELLED_TIME, "?");
+	else if (bytes < 1e7)
+		snprintf(out, INV_SPELLED_TIME, "%.2f MB", bytes / 1e6);
+	else if (bytes < 1e10)
+		snprintf(out, INV_SPELLED_TIME, "%.0f MB", bytes / 1e6);
+	else
+		snprintf(out, INV_SPELLED_TIME, "%.1f GB", bytes / 1e9);
 	return out;
 }
 

@@ -4,22 +4,17 @@
 #define INV_DISPLAY_TEXT_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/text.h"
 
 enum { INV_SPELLED_TIME = 64 };
 
-/* "%zu %s", n, inv_noun(n, "copy", "copies") */
-static inline const char *inv_noun(uint64_t count, const char *one, const char *many)
-{
-	return count == 1 ? one : many;
-}
-
-/* "less than a second", "about 1 second", "about 5 minutes", "about 1.5 hours"; out. */
-const char *inv_estimate_text(double seconds, char out[INV_SPELLED_TIME]);
 /* "1.2M/s", "12.5k/s", "340/s", "2.5/s", "4.5/min", "0.5/h"; returns out. */
 const char *inv_rate_text(double per_second, char out[INV_SPELLED_TIME]);
 /* "0.4 s", "59.9 s", "12 min 5 s", "2 h 30 min"; returns out. */
 const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME]);
+/* "0.25 MB", "40 MB", "12.5 GB", of NaN "?"; returns out. */
+const char *inv_size_text(double bytes, char out[INV_SPELLED_TIME]);
 
 /*
  * Anybody can write names and metadata: control characters, which would command a

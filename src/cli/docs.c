@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/help.h"
 #include "images/augment/augment.h"
 #include "images/spec.h"
@@ -282,17 +283,12 @@ invar_status inv_augmentations_markdown(inv_session *s, FILE *out)
 {
 	invar_status st = inv_session_start(s);
 	const char *names = inv_augment_names();
+	char name[INV_WORD];
 
 	fputs("| operation | what it does | keys and their defaults | columns |\n"
 	      "|---|---|---|---|\n",
 	      out);
-	while (*names && st == INVAR_OK) {
-		size_t length = strcspn(names, "|");
-		char name[64];
-
-		snprintf(name, sizeof name, "%.*s", (int)length, names);
+	while (st == INVAR_OK && inv_next_word(&names, '|', name))
 		st = print_operation(s, out, name);
-		names += length + (names[length] == '|');
-	}
 	return st;
 }

@@ -39,7 +39,7 @@ static invar_status check_output(inv_session *s, const inv_fetch *f)
 	inv_reads(s, local, "the file");
 	free(local);
 	return inv_check_output(
-		s, &(inv_output){.option = "-o", .path = f->path, .kind = INV_OUTPUT_NEW});
+		s, &(inv_output){.option = "-o", .path = f->path});
 }
 
 /* A known name means its published file name; anything else is the file itself. */

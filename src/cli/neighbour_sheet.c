@@ -49,101 +49,67 @@ static uint8_t *framed(const uint8_t *rgb, uint32_t width, uint32_t height,
 }
 
 /* One image of a split, clean or as the copy that was looked up. */
-typedef struct picture {
-	const invar_dataset *images;
-	const char *split;
-	uint64_t row;
-	int64_t label; /* -1: none */
-	bool augmented;
-	const uint8_t *colour;
-	const char *detail;
-} picture;
-
-static invar_status add_picture(sheet_maker *m, const picture *p)
+static invar_status add_picture(sheet_maker *m, const char *split, uint64_t row,
+                                int64_t label, bool augmented, const uint8_t *colour,
+                                const char *detail)
 {
+	const invar_dataset *images = m->n->images;
 	inv_sheet_cell *cell = &m->cell[m->cells++];
 	uint8_t *rgb = NULL;
 	uint32_t width, height;
-	invar_status st = inv_pictures_draw(&m->pictures, p->images, p->split, p->row,
-	                                    p->augmented, &rgb, &width, &height);
 
-	if (st == INVAR_OK) {
-		cell->rgb = framed(rgb, width, height, p->colour);
-		cell->width = width + 2 * FRAME;
-		cell->height = height + 2 * FRAME;
-		st = cell->rgb ? INVAR_OK : inv_no_memory();
-	}
+	INV_TRY(inv_pictures_draw(&m->pictures, images, split, row, augmented, &rgb, &width,
+	                          &height));
+	cell->rgb = framed(rgb, width, height, colour);
+	cell->width = width + 2 * FRAME;
+	cell->height = height + 2 * FRAME;
 	invar_free(rgb);
-	if (p->label >= 0 && (size_t)p->label < inv_dataset_classes(p->images))
-		cell->caption = inv_dataset_class_title(p->images, (size_t)p->label);
-	cell->detail = p->detail;
-	return st;
+	if (label >= 0 && (size_t)label < inv_dataset_classes(images))
+		cell->caption = inv_dataset_class_title(images, (size_t)label);
+	cell->detail = detail;
+	return cell->rgb ? INVAR_OK : inv_no_memory();
 }
 
 static invar_status add_found(sheet_maker *m, const inv_query *q, const inv_found *f,
                               const char *detail)
 {
-	invar_status st = INVAR_OK;
-
 	m->cells++; /* an empty place */
-	for (size_t i = 0; i < f->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < f->count; i++) {
 		int64_t label = m->answers.label ? m->answers.label[f->row[i]] : -1;
-		const uint8_t *colour = q->label < 0 ? paper : label == q->label ? right : wrong;
-		const picture p = {.images = m->n->gallery_images,
-		                   .split = m->n->search.gallery,
-		                   .row = f->row[i],
-		                   .label = label,
-		                   .colour = colour,
-		                   .detail = detail};
 
-		st = add_picture(m, &p);
+		INV_TRY(add_picture(m, m->n->search.gallery, f->row[i], label, false,
+		                    q->label < 0        ? paper
+		                    : label == q->label ? right
+		                                        : wrong,
+		                    detail));
 	}
 	m->cells += m->n->search.nearest - f->count;
-	return st;
+	return INVAR_OK;
 }
 
-/* One row of the sheet: the image, its copy, neighbours by F, neighbours by E. */
-static invar_status add_query(sheet_maker *m, const inv_query *q)
-{
-	picture p = {.images = m->n->query_images,
-	             .split = m->n->search.split,
-	             .row = q->row,
-	             .label = q->label,
-	             .colour = paper,
-	             .detail = "clean"};
-	invar_status st = add_picture(m, &p);
-
-	p.augmented = true;
-	p.detail = "as looked up";
-	if (st == INVAR_OK && m->pictures.augment)
-		st = add_picture(m, &p);
-	else
-		m->cells++;
-	if (st == INVAR_OK)
-		st = add_found(m, q, &q->by_f, "by F alone");
-	if (st == INVAR_OK)
-		st = add_found(m, q, &q->by_e, m->n->title);
-	return st;
-}
-
-/* ---- The sheet -------------------------------------------------------------------------
- */
-
+/* One row of the sheet per query: the image, its copy, neighbours by F, neighbours by E. */
 static invar_status fill_sheet(sheet_maker *m)
 {
 	const inv_search *n = &m->n->search;
-	invar_status st = inv_search_run(m->s, n, &m->answers);
 
+	INV_TRY(inv_search_run(m->s, n, &m->answers));
 	m->across = 4 + 2 * n->nearest;
-	m->cell = calloc(n->queries * m->across, sizeof *m->cell);
-	if (st == INVAR_OK && !m->cell)
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		st = inv_pictures_open(m->s, m->n->bank_path, n->bank, n->split, n->copy,
-		                       &m->pictures);
-	for (size_t q = 0; q < m->answers.queries && st == INVAR_OK; q++)
-		st = add_query(m, &m->answers.query[q]);
-	return st;
+	if (!(m->cell = calloc(n->queries * m->across, sizeof *m->cell)))
+		return inv_no_memory();
+	INV_TRY(inv_pictures_open(m->s, n->bank, n->split, n->copy, &m->pictures));
+	for (size_t i = 0; i < m->answers.queries; i++) {
+		const inv_query *q = &m->answers.query[i];
+
+		INV_TRY(add_picture(m, n->split, q->row, q->label, false, paper, "clean"));
+		if (m->pictures.augment)
+			INV_TRY(
+				add_picture(m, n->split, q->row, q->label, true, paper, "as looked up"));
+		else
+			m->cells++;
+		INV_TRY(add_found(m, q, &q->by_f, "by F alone"));
+		INV_TRY(add_found(m, q, &q->by_e, m->n->title));
+	}
+	return INVAR_OK;
 }
 
 static void free_sheet(sheet_maker *m)

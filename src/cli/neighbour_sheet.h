@@ -12,9 +12,7 @@
 #include "cli/neighbour_search.h"
 
 typedef struct inv_neighbours {
-	const char *bank_path;
-	/* The images of both splits; the same one where it has both. */
-	const invar_dataset *query_images, *gallery_images;
+	const invar_dataset *images;
 	const char *title; /* of the adapter */
 	inv_search search;
 } inv_neighbours;

@@ -6,12 +6,11 @@
  * before anything is written:
  *   1. What is read is never replaced, by whatever name it is called (links of both
  *      kinds, standard input), not even with --force; nor is a file that is read taken
- *      for the leftover part file of an output.
- *   2. In a bank or in folders of images that are read, a new file is made with --force
- *      alone, as it would be found among the data; a bank or a run is never made there.
- *   3. A file that exists is replaced if it is empty or of the kind that is written; if
- *      it is of another kind, or write-protected, with --force alone.
- *   4. A folder, a pipe or a device is not replaced. "-" is standard output where the
+ *      for the leftover part file of an output. Nothing is created in a bank or in folders
+ *      of images that are read, as it would be found among the data.
+ *   2. A file that exists is replaced if it is empty or begins like the kind that is
+ *      written; if it does not, or is write-protected, with --force alone.
+ *   3. A folder, a pipe or a device is not replaced. "-" is standard output where the
  *      command says so, and no name of a file elsewhere.
  */
 #ifndef INV_OUTPUTS_H
@@ -29,23 +28,21 @@
 void inv_reads(inv_session *s, const char *path, const char *what);
 void inv_reads_all(inv_session *s, const char *folder, const char *what);
 void inv_reads_dataset(inv_session *s, const char *dataset); /* "folder:DIR" */
-/* "A.npy,B.npy", or one file with a comma in its name. */
-void inv_reads_arrays(inv_session *s, const char *pair);
+/* "A.npy,B.npy", or one file with commas in its name. */
+void inv_reads_list(inv_session *s, const char *list, const char *what);
 void inv_reads_clear(inv_session *s);
 
-typedef enum inv_output_kind {
-	INV_OUTPUT_NPY,
-	INV_OUTPUT_SAFETENSORS,
-	INV_OUTPUT_ONNX,
-	INV_OUTPUT_CARD, /* a model card of invar export */
-	INV_OUTPUT_PNG,
-	INV_OUTPUT_SVG,
-	INV_OUTPUT_RESULTS, /* JSON of invar eval */
-	INV_OUTPUT_TABLE,   /* of invar eval, as Markdown, CSV or LaTeX */
-	INV_OUTPUT_PARAMS,  /* JSON of invar augment */
-	INV_OUTPUT_HTML,    /* page of invar report */
-	INV_OUTPUT_NEW      /* replaces nothing, and that is checked elsewhere */
-} inv_output_kind;
+typedef struct inv_file_kind {
+	const char *name;      /* "a NumPy file" */
+	const char *begins[3]; /* in one of these ways, ... */
+	size_t after;          /* ... after so many bytes */
+} inv_file_kind;
+
+extern const inv_file_kind inv_kind_npy, inv_kind_safetensors, inv_kind_png, inv_kind_svg;
+extern const inv_file_kind inv_kind_results; /* JSON of invar eval */
+extern const inv_file_kind inv_kind_table;   /* of eval, as Markdown, CSV or LaTeX */
+extern const inv_file_kind inv_kind_params;  /* JSON of invar augment */
+extern const inv_file_kind inv_kind_page;    /* of invar report */
 
 /* Rows that commands which write a NumPy file share. */
 #define INV_DTYPE_ROW                                                 \
@@ -56,28 +53,23 @@ typedef enum inv_output_kind {
 #define INV_OUTPUT_ROW(meta_, help_)                                               \
 	.name = "output", .type = INVAR_OPTION_TEXT, .meta = meta_, .group = "Result", \
 	.help = help_
-/* Of commands that measure a bank. */
-#define INV_FORCE_IN_BANK_ROW                                                           \
-	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result",                      \
-	.help = "let the output replace a file of another kind or be created in the bank; " \
-			"never an input file"
 #define INV_FORCE_ROW                                              \
 	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result", \
 	.help = "replace a file of another kind or a write-protected one; never an input file"
 
 typedef struct inv_output {
-	const char *option; /* "-o"; NULL if it is an argument */
-	const char *path;   /* NULL: there is no such output */
-	inv_output_kind kind;
-	bool force;  /* --force was given */
-	bool stream; /* "-" is standard output */
+	const char *option;        /* "-o"; NULL if it is an argument */
+	const char *path;          /* NULL: there is no such output */
+	const inv_file_kind *kind; /* NULL: replacing is checked elsewhere */
+	bool force;                /* --force was given */
+	bool stream;               /* "-" is standard output */
 } inv_output;
 
 invar_status inv_check_output(inv_session *s, const inv_output *o);
 /* Of the options output and force. */
-invar_status inv_check_output_option(inv_session *s, inv_output_kind kind);
+invar_status inv_check_output_option(inv_session *s, const inv_file_kind *kind);
 /* PNG, or SVG where the name says so. */
-inv_output_kind inv_sheet_kind(const char *path);
+const inv_file_kind *inv_sheet_kind(const char *path);
 /* For a folder that the command fills: a bank, a run. */
 invar_status inv_check_output_folder(inv_session *s, const char *option, const char *path);
 

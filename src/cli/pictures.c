@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bank/bank.h"
-#include "cli/command_files.h"
 #include "images/augment/augment.h"
 #include "images/dataset.h"
 #include "images/image.h"
@@ -38,21 +36,6 @@ static void spell_normalize(const json_t *preprocess, char out[INV_NORMALIZE])
 		snprintf(out, INV_NORMALIZE, "none");
 }
 
-/* The parameters of the copies, where the bank has kept them. */
-static invar_status open_params(inv_pictures *m)
-{
-	char *path;
-	invar_status st = INVAR_OK;
-
-	if (asprintf(&path, "%s/%s/aug/%03u.params.npy", m->bank_path, m->split,
-	             (unsigned)m->copy) < 0)
-		return inv_no_memory();
-	if (access(path, R_OK) == 0)
-		st = invar_array_open(m->s->ctx, path, &m->params);
-	free(path);
-	return st;
-}
-
 /* A SPEC with inside=1 takes pictures that are larger than the bank's size. */
 static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
 {
@@ -75,22 +58,23 @@ static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
 static invar_status prepare(inv_pictures *m)
 {
 	const char *spec = invar_bank_field(m->bank, "augment");
-	char *path = inv_path(m->bank_path, "bank.json");
-	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
-	const json_t *preprocess = json_object_get(json, "preprocess");
-	invar_status st = path ? open_params(m) : inv_no_memory();
+	const json_t *preprocess = json_object_get(m->bank->json, "preprocess");
+	invar_status st =
+		inv_copy_params_open(m->bank, inv_bank_split(m->bank, m->split), &m->params);
 
-	m->seed = json_number_value(json_object_get(json, "seed"));
+	if (st != INVAR_OK && st != INVAR_E_MISMATCH)
+		return st;
+	m->seed = json_number_value(json_object_get(m->bank->json, "seed"));
 	spell_normalize(preprocess, m->normalize);
-	if (st == INVAR_OK && spec && m->params)
-		st = invar_augment_parse(m->s->ctx, spec, &m->augment);
-	if (st == INVAR_OK && m->augment)
-		st = invar_augment_pixels(m->augment, m->normalize);
-	if (st == INVAR_OK)
-		st = choose_side(m, preprocess);
-	json_decref(json);
-	free(path);
-	return st;
+	if (spec && m->params) {
+		INV_TRY(invar_augment_parse(m->s->ctx, spec, &m->augment));
+		INV_TRY(invar_augment_pixels(m->augment, m->normalize));
+		if (invar_augment_columns(m->augment) != inv_copy_params_columns(m->params))
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: augment_params of bank.json are not those of '%s'",
+			                m->bank->path, spec);
+	}
+	return choose_side(m, preprocess);
 }
 
 /* ---- Which image a row is --------------------------------------------------------------
@@ -127,24 +111,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->image > y->image) - (x->image < y->image);
 }
 
-/* Of equal names the first is found. */
-static uint64_t find_name(const named *all, uint64_t count, const named *wanted)
-{
-	uint64_t low = 0, high = count;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (compare_names(&all[middle], wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && compare_names(&all[low], wanted) == 0 ? all[low].image
-	                                                            : UINT64_MAX;
-}
-
-/* Looks up what is not found yet, by whole names or by stems. */
+/* Looks up what is not found yet, by whole names or by stems; of equal names the first. */
 static void match_names(inv_picture_index *x, uint64_t rows, char *const *names, named *all,
                         bool stems)
 {
@@ -160,9 +127,20 @@ static void match_names(inv_picture_index *x, uint64_t rows, char *const *names,
 	for (uint64_t i = 0; i < rows; i++) {
 		const named wanted = {names[i], stems ? stem_length(names[i]) : strlen(names[i]),
 		                      0};
+		uint64_t low = 0, high = known;
 
-		if (x->image[i] == UINT64_MAX)
-			x->image[i] = find_name(all, known, &wanted);
+		if (x->image[i] != UINT64_MAX)
+			continue;
+		while (low < high) {
+			uint64_t middle = low + (high - low) / 2;
+
+			if (compare_names(&all[middle], &wanted) < 0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < known && compare_names(&all[low], &wanted) == 0)
+			x->image[i] = all[low].image;
 	}
 }
 
@@ -174,10 +152,8 @@ static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_
 
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = UINT64_MAX;
-	if (st == INVAR_OK) {
-		match_names(x, rows, names, all, false);
-		match_names(x, rows, names, all, true);
-	}
+	for (int stems = 0; stems < 2 && st == INVAR_OK; stems++)
+		match_names(x, rows, names, all, stems);
 	invar_free(names);
 	free(all);
 	return st;
@@ -200,7 +176,7 @@ static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s has %llu rows of %s, but the data set has %llu images; give the "
 	                "data set with the options of 'invar encode'",
-	                m->bank_path, (unsigned long long)rows, x->split,
+	                m->bank->path, (unsigned long long)rows, x->split,
 	                (unsigned long long)count);
 }
 
@@ -241,71 +217,35 @@ static invar_status find_image(inv_pictures *m, const invar_dataset *images,
 /* ---- Drawing ---------------------------------------------------------------------------
  */
 
-static invar_status set_draws(const inv_pictures *m, invar_options *o, uint64_t row)
-{
-	invar_status st = invar_options_set(o, "split", m->split);
-
-	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "seed", m->seed);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "copy", m->copy);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "first", (double)row);
-	return st;
-}
-
 /* The prepared picture as the encoder sees it: row's copy, or its centre; gives *out. */
-static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool augmented,
-                                uint64_t row, const float *x, const uint64_t shape[4],
-                                float **out, uint64_t seen[4])
+static invar_status view_tensor(const inv_pictures *m, invar_options *o, const char *split,
+                                uint64_t row, bool augmented, const float *x,
+                                const uint64_t shape[4], float **out, uint64_t seen[4])
 {
 	const invar_augment *a = m->augment;
-	uint64_t columns = invar_augment_columns(a);
 	float *params = NULL;
 	invar_status st = augmented ? invar_augment_result(a, shape, seen)
 	                            : inv_augment_clean(a, x, shape, seen, NULL);
 
-	if (st == INVAR_OK && !(*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out)))
+	if (st != INVAR_OK)
+		return st;
+	*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out);
+	params = malloc((invar_augment_columns(a) + 1) * sizeof *params);
+	if (!*out || !params)
 		st = inv_no_memory();
-	if (st == INVAR_OK && !augmented)
-		return inv_augment_clean(a, x, shape, seen, *out);
-	if (st == INVAR_OK && !(params = malloc((columns + 1) * sizeof *params)))
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		st = invar_array_read(m->params, row * columns, columns, params);
-	if (st == INVAR_OK)
-		st = set_draws(m, o, row);
-	if (st == INVAR_OK)
+	else if (!augmented)
+		st = inv_augment_clean(a, x, shape, seen, *out);
+	else {
+		INV_TRY_OR(end, inv_copy_params_drawn(m->params, m->copy, row, params));
+		INV_TRY_OR(end, invar_options_set(o, "split", m->split));
+		INV_TRY_OR(end, invar_options_set_number(o, "seed", m->seed));
+		INV_TRY_OR(end, invar_options_set_number(o, "copy", m->copy));
+		INV_TRY_OR(end, invar_options_set_number(
+							o, "first", (double)inv_bank_file_row(m->bank, split, row)));
 		st = invar_augment_apply(a, o, x, shape, params, *out);
+	}
+end:
 	free(params);
-	return st;
-}
-
-static invar_status draw_row(inv_pictures *m, const invar_dataset *images,
-                             const char *split, uint64_t row, bool augmented,
-                             invar_options *o, uint8_t **out, uint32_t *width,
-                             uint32_t *height)
-{
-	uint8_t *rgb = NULL;
-	float *tensor = NULL, *seen = NULL;
-	uint64_t image, shape[4], seen_shape[4];
-	invar_status st = find_image(m, images, split, row, &image);
-
-	if (st == INVAR_OK)
-		st = inv_dataset_read(images, split, image, &rgb, width, height);
-	if (st == INVAR_OK)
-		st = invar_image_to_tensor(m->s->ctx, rgb, *width, *height, o, &tensor, shape);
-	if (st == INVAR_OK && m->augment)
-		st = view_tensor(m, o, augmented, inv_bank_file_row(m->bank, split, row), tensor,
-		                 shape, &seen, seen_shape);
-	if (st == INVAR_OK)
-		st = inv_tensor_to_image(m->s->ctx, seen ? seen : tensor, seen ? seen_shape : shape,
-		                         m->normalize, out);
-	*height = (uint32_t)(seen ? seen_shape : shape)[2];
-	*width = (uint32_t)(seen ? seen_shape : shape)[3];
-	invar_free(rgb);
-	invar_free(tensor);
-	free(seen);
 	return st;
 }
 
@@ -314,15 +254,30 @@ invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
                                uint8_t **rgb, uint32_t *width, uint32_t *height)
 {
 	invar_options *o = NULL;
-	invar_status st = invar_options_new("augment", &o);
+	uint8_t *stored = NULL;
+	float *tensor = NULL, *seen = NULL;
+	uint64_t image, shape[4], seen_shape[4];
+	invar_status st;
 
 	*rgb = NULL;
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "size", p->side);
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "normalize", p->normalize);
-	if (st == INVAR_OK)
-		st = draw_row(p, images, split, row, augmented, o, rgb, width, height);
+	INV_TRY(invar_options_new("augment", &o));
+	INV_TRY_OR(end, invar_options_set(o, "size", p->side));
+	INV_TRY_OR(end, invar_options_set(o, "normalize", p->normalize));
+	INV_TRY_OR(end, find_image(p, images, split, row, &image));
+	INV_TRY_OR(end, inv_dataset_read(images, split, image, &stored, width, height));
+	INV_TRY_OR(
+		end, invar_image_to_tensor(p->s->ctx, stored, *width, *height, o, &tensor, shape));
+	if (p->augment)
+		INV_TRY_OR(end, view_tensor(p, o, split, row, augmented, tensor, shape, &seen,
+		                            seen_shape));
+	INV_TRY_OR(end, inv_tensor_to_image(p->s->ctx, seen ? seen : tensor,
+	                                    seen ? seen_shape : shape, p->normalize, rgb));
+	*height = (uint32_t)(seen ? seen_shape : shape)[2];
+	*width = (uint32_t)(seen ? seen_shape : shape)[3];
+end:
+	invar_free(stored);
+	invar_free(tensor);
+	free(seen);
 	invar_options_free(o);
 	return st;
 }
@@ -330,28 +285,18 @@ invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
 /* ---- Open and close --------------------------------------------------------------------
  */
 
-invar_status inv_pictures_open(inv_session *s, const char *bank_path,
-                               const invar_bank *bank, const char *split, uint32_t copy,
-                               inv_pictures *out)
+invar_status inv_pictures_open(inv_session *s, const invar_bank *bank, const char *split,
+                               uint32_t copy, inv_pictures *out)
 {
-	*out = (inv_pictures){
-		.s = s, .bank_path = bank_path, .bank = bank, .split = split, .copy = copy};
+	*out = (inv_pictures){.s = s, .bank = bank, .split = split, .copy = copy};
 	return prepare(out);
-}
-
-invar_status inv_pictures_turn(inv_pictures *p, uint32_t copy)
-{
-	invar_array_close(p->params);
-	p->params = NULL;
-	p->copy = copy;
-	return open_params(p);
 }
 
 void inv_pictures_close(inv_pictures *p)
 {
 	for (size_t i = 0; i < INV_PICTURE_SPLITS; i++)
 		free(p->index[i].image);
-	invar_array_close(p->params);
+	inv_copy_params_close(p->params);
 	invar_augment_close(p->augment);
 	*p = (inv_pictures){0};
 }

@@ -10,6 +10,8 @@
 
 #include "cli/session.h"
 
+#include "bank/copy_params.h"
+
 enum { INV_NORMALIZE = 256, INV_PICTURE_SPLITS = 4 };
 
 /* Which image each row of a split is. */
@@ -21,12 +23,11 @@ typedef struct inv_picture_index {
 
 typedef struct inv_pictures {
 	inv_session *s;
-	const char *bank_path;
 	const invar_bank *bank;
-	const char *split; /* whose copies are shown, and which one */
+	const char *split; /* whose copies are shown, and which one; it may be changed */
 	uint32_t copy;
+	inv_copy_params *params;
 	invar_augment *augment; /* NULL: the bank does not say how copies were made */
-	invar_array *params;    /* of that copy; NULL: as above */
 	char normalize[INV_NORMALIZE];
 	char side[24];
 	double seed;
@@ -34,11 +35,8 @@ typedef struct inv_pictures {
 } inv_pictures;
 
 /* Borrows everything; close it in any case. */
-invar_status inv_pictures_open(inv_session *s, const char *bank_path,
-                               const invar_bank *bank, const char *split, uint32_t copy,
-                               inv_pictures *out);
-/* Shows another copy from now on. */
-invar_status inv_pictures_turn(inv_pictures *p, uint32_t copy);
+invar_status inv_pictures_open(inv_session *s, const invar_bank *bank, const char *split,
+                               uint32_t copy, inv_pictures *out);
 void inv_pictures_close(inv_pictures *p);
 
 /* Row of a split, clean or as the copy; gives [height, width, 3], invar_free it. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/words.h"
 #include "cli/help.h"
 #include "cli/recipe_words.h"
 
@@ -19,15 +20,6 @@ static const char *example_of(const char *key)
 	if (strcmp(key, "data") == 0)
 		return "folder:images";
 	return strcmp(key, "encoders") == 0 ? "resnet18.safetensors" : NULL;
-}
-
-bool inv_words_have(const char *list, const char *word)
-{
-	char padded[256], wanted[80];
-
-	snprintf(padded, sizeof padded, "|%s|", list ? list : "");
-	snprintf(wanted, sizeof wanted, "|%s|", word);
-	return strstr(padded, wanted);
 }
 
 bool inv_row_is_on(const invar_option *row)
@@ -77,7 +69,7 @@ static invar_status print_options(const inv_recipe_key *k, const char *indent, F
 		bool is_value = k->shorthand && strcmp(row->name, k->shorthand) == 0;
 
 		if (inv_recipe_has_option(k->command, row) &&
-		    !inv_words_have(k->without, row->name) && !is_value)
+		    !inv_has_word(k->without, '|', row->name) && !is_value)
 			print_option(row, o, indent, out);
 	}
 	invar_options_free(o);

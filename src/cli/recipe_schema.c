@@ -7,12 +7,12 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "cli/recipe_words.h"
 
 static const char *const commands[] = {"encode", "diagnose", "train", "eval"};
 
-/* ---- Options
- * ------------------------------------------------------------------------------ */
+/* ---- Options ------------------------------------------------------------------------- */
 
 static void add_bounds(json_t *type, const invar_option *row)
 {
@@ -28,16 +28,13 @@ static void add_bounds(json_t *type, const invar_option *row)
 static json_t *choices_of(const invar_option *row)
 {
 	json_t *all = json_array();
-	const char *at = row->choices, *word;
+	const char *at = row->choice ? NULL : row->choices, *name;
+	char word[INV_WORD];
 
-	for (size_t i = 0; row->choice && (word = row->choice(i)); i++)
+	for (size_t i = 0; row->choice && (name = row->choice(i)); i++)
+		json_array_append_new(all, json_string(name));
+	while (inv_next_word(&at, '|', word))
 		json_array_append_new(all, json_string(word));
-	while (!row->choice && at && *at) {
-		size_t length = strcspn(at, "|");
-
-		json_array_append_new(all, json_stringn(at, length));
-		at += length + (at[length] == '|');
-	}
 	return all;
 }
 
@@ -111,27 +108,20 @@ static invar_status add_definitions(json_t *all, const char *command)
 	return st;
 }
 
-/* ---- Keys
- * ------------------------------------------------------------------------------------ */
+/* ---- Keys ---------------------------------------------------------------------------- */
 
 /* A mapping with the options of the key's command and the keys of its items. */
 static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)
 {
 	json_t *properties = json_object(), *unused;
 	const char *name, *at = k->items;
-	char reference[160];
+	char reference[160], word[INV_WORD];
 
-	while (at && *at) {
-		size_t length = strcspn(at, "|");
-		char word[40];
-
-		snprintf(word, sizeof word, "%.*s", (int)length, at);
+	while (inv_next_word(&at, '|', word))
 		json_object_set_new(properties, word, json_pack("{s:s}", "type", "string"));
-		at += length + (at[length] == '|');
-	}
 	if (k->command)
 		json_object_foreach (json_object_get(definitions, k->command), name, unused) {
-			if (inv_words_have(k->without, name))
+			if (inv_has_word(k->without, '|', name))
 				continue;
 			snprintf(reference, sizeof reference, "#/definitions/%s/%s", k->command, name);
 			json_object_set_new(properties, name, json_pack("{s:s}", "$ref", reference));

@@ -10,14 +10,12 @@
 
 /* Is a flag on unless it is set? */
 bool inv_row_is_on(const invar_option *row);
-/* "a" of "a|b"? NULL is an empty list. */
-bool inv_words_have(const char *list, const char *word);
 
 /* A recipe with every key and option, its default and meaning, as comments. */
 invar_status inv_print_recipe(inv_session *s, FILE *out);
 /* The JSON Schema of recipes. */
 invar_status inv_print_recipe_schema(FILE *out);
-/* What would run, how long and how large. */
+/* What would run, how large it will be and how long it took before. */
 invar_status inv_print_plan(inv_session *s, const inv_study *study);
 
 #endif

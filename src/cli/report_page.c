@@ -8,19 +8,16 @@
  */
 #include "cli/report_page.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bank/bank.h"
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/words.h"
 #include "cli/command_files.h"
-#include "cli/display_text.h"
-#include "cli/report_cost.h"
+#include "cli/report_bounds.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
 #include "measure/measurement.h"
@@ -28,13 +25,13 @@
 #include "run/results.h"
 #include "run/run.h"
 
-enum { MAX_DOCUMENTS = 6, MAX_RUN_JSON = 16 << 20, GAPS = 16, WORDS = INV_REPORT_WORDS };
+enum { MAX_DOCUMENTS = 6, WORDS = INV_REPORT_WORDS };
 
 typedef struct opened_run {
 	const char *path;
 	char *title, *bank_path; /* bank_path NULL: there is none */
 	const char *recorded;    /* the bank as run.json names it; NULL if not asked for */
-	json_t *json;
+	json_t *json;            /* NULL: an adapter without run.json is still an adapter */
 	invar_adapter *adapter;
 	invar_results *training;
 } opened_run;
@@ -46,114 +43,47 @@ typedef struct reporter {
 	invar_results *document[MAX_DOCUMENTS];
 	size_t documents;
 	inv_page_pictures pictures;
-	struct {
-		char what[WORDS], why[WORDS];
-	} gap[GAPS];
-	size_t gaps;
+	inv_page_gaps gaps;
 } reporter;
-
-static void leave_out(reporter *p, const char *what, const char *why)
-{
-	if (p->gaps == GAPS)
-		return;
-	snprintf(p->gap[p->gaps].what, WORDS, "%s", what);
-	snprintf(p->gap[p->gaps].why, WORDS, "%s", why);
-	p->gaps++;
-}
 
 /* ---- Runs ---------------------------------------------------------------------------- */
 
-/* The last part of a path; gives. */
-static char *name_of(const char *path)
+static invar_status open_run(reporter *p, opened_run *run, const char *path)
 {
-	size_t end = strlen(path), start;
+	const inv_series *series;
 
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/'; start--)
-		;
-	return strndup(path + start, end - start);
-}
+	run->path = path;
+	if (!(run->title = inv_run_title(path)))
+		return inv_no_memory();
+	INV_TRY(invar_adapter_open(p->s->ctx, path, &run->adapter));
+	run->json = inv_run_json(path);
 
-/* run.json, or NULL: an adapter without it is still an adapter. */
-static json_t *load_json(const char *run)
-{
-	char *path = inv_path(run, INV_RUN_JSON);
-	struct stat info;
-	json_t *json = NULL;
-
-	if (path && stat(path, &info) == 0 && info.st_size <= MAX_RUN_JSON)
-		json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-	free(path);
-	return json;
-}
-
-/* Document 0 of a run is its training, if it has one. */
-static invar_status read_training(reporter *p, opened_run *run)
-{
-	invar_status st = invar_run_results(p->s->ctx, run->path, 0, &run->training);
-	const inv_series *series = run->training ? inv_results_series(run->training, 0) : NULL;
-
+	/* Document 0 of a run is its training, if it has one. */
+	INV_TRY(invar_run_results(p->s->ctx, path, 0, &run->training));
+	series = run->training ? inv_results_series(run->training, 0) : NULL;
 	if (run->training && (!series || strcmp(series->measurement, "train") != 0)) {
 		invar_results_free(run->training);
 		run->training = NULL;
 	}
-	return st;
-}
-
-static invar_status open_run(reporter *p, opened_run *run, const char *path)
-{
-	invar_status st;
-
-	run->path = path;
-	if (!(run->title = name_of(path)))
-		return inv_no_memory();
-	if ((st = invar_adapter_open(p->s->ctx, path, &run->adapter)) != INVAR_OK)
-		return st;
-	run->json = load_json(path);
-	return read_training(p, run);
+	return INVAR_OK;
 }
 
 /* ---- Banks --------------------------------------------------------------------------- */
 
-/* Where the bank keeps a file that run.json lists by its name alone. */
-static char *input_path(const char *bank, const char *split, const char *file)
+/* Is it a bank with the rows that the run was trained on? */
+static bool has_same_rows(const reporter *p, const opened_run *run, const char *path)
 {
-	bool top = strcmp(file, "clean.npy") == 0 || strcmp(file, "aug.npy") == 0;
-	char *path;
-
-	return asprintf(&path, "%s/%s/%s%s", bank, split, top ? "" : "aug/", file) < 0 ? NULL
-	                                                                               : path;
-}
-
-static bool is_same_file(const reporter *p, const char *path, const json_t *input)
-{
-	const char *expected = json_string_value(json_object_get(input, "sha256"));
-	char hex[65];
-
-	return path && expected && access(path, R_OK) == 0 &&
-	       inv_file_sha256(p->s->ctx, path, hex) == INVAR_OK && strcmp(hex, expected) == 0;
-}
-
-static bool has_same_rows(const reporter *p, const opened_run *run, const char *bank)
-{
-	const json_t *inputs = json_object_get(run->json, "inputs"), *input;
 	const char *split =
 		json_string_value(json_object_get(json_object_get(run->json, "options"), "split"));
-	size_t i;
+	invar_bank *bank = NULL;
+	bool same = false;
 
-	json_array_foreach (inputs, i, input) {
-		const char *file = json_string_value(json_object_get(input, "file"));
-		char *path = file && !strchr(file, '/')
-		                 ? input_path(bank, split ? split : "train", file)
-		                 : NULL;
-		bool same = is_same_file(p, path, input);
-
-		free(path);
-		if (!same)
-			return false;
-	}
-	return json_array_size(inputs) > 0;
+	if (inv_bank_open(p->s->ctx, path, &bank) != INVAR_OK ||
+	    inv_bank_has_files(bank, split ? split : "train",
+	                       json_object_get(run->json, "inputs"), &same) != INVAR_OK)
+		same = false;
+	invar_bank_close(bank);
+	return same;
 }
 
 /*
@@ -164,35 +94,29 @@ static bool has_same_rows(const reporter *p, const opened_run *run, const char *
 static char *find_bank(const reporter *p, const opened_run *run, const char *recorded,
                        bool *exists)
 {
-	char *base = NULL, *path, *end;
+	char *base = *recorded == '/' ? NULL : realpath(run->path, NULL);
+	char *path = strdup(recorded);
 
-	*exists = inv_path_is_folder(recorded);
-	if (*exists && has_same_rows(p, run, recorded))
-		return strdup(recorded);
-	if (*recorded != '/')
-		base = realpath(run->path, NULL);
-	while (base && *base) {
-		path = inv_path(base, recorded);
-		if (path && inv_path_is_folder(path)) {
-			*exists = true;
-			if (has_same_rows(p, run, path)) {
-				free(base);
-				return path;
-			}
-		}
+	while (path) {
+		bool there = inv_path_is_folder(path);
+
+		*exists = *exists || there;
+		if (there && has_same_rows(p, run, path))
+			break;
 		free(path);
-		end = strrchr(base, '/');
-		*end = '\0';
+		path = base && *base ? inv_path(base, recorded) : NULL;
+		if (path)
+			*strrchr(base, '/') = '\0';
 	}
 	free(base);
-	return NULL;
+	return path;
 }
 
 static invar_status choose_bank(reporter *p, opened_run *run)
 {
 	const char *recorded = json_string_value(json_object_get(run->json, "bank"));
 	bool exists = false;
-	char why[WORDS];
+	char why[WORDS], line[WORDS + 32];
 
 	if (p->r->bank)
 		return (run->bank_path = strdup(p->r->bank)) ? INVAR_OK : inv_no_memory();
@@ -207,79 +131,55 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 		         recorded, run->title,
 		         exists ? "has other rows than the run was trained on"
 		                : "was not found from the current folder or from that of the run");
-	leave_out(p, "what metrics.json does not have, and pictures", why);
-	if (!p->r->as_is) {
-		char line[WORDS + 32];
-
-		snprintf(line, sizeof line, "nothing is measured: %s", why);
+	inv_page_leave_out(&p->gaps, "what metrics.json does not have, and pictures", why);
+	snprintf(line, sizeof line, "nothing is measured: %s", why);
+	if (!p->r->as_is)
 		inv_term_hooks(p->s->term).log(p->s->term, INVAR_LOG_WARNING, line);
-	}
 	return INVAR_OK;
 }
 
 /* ---- Measuring ----------------------------------------------------------------------- */
 
-static invar_status make_options(reporter *p, const char *metrics, double points,
+/* The runs that share a bank. */
+typedef struct group {
+	invar_bank *bank;
+	const invar_adapter **adapter; /* [count], as are the others */
+	const char **title;
+	const char **run;
+	size_t count;
+} group;
+
+static invar_status make_options(const reporter *p, const char *metrics, double points,
                                  invar_options **out)
 {
-	invar_status st = invar_options_new("eval", out);
-
-	if (st == INVAR_OK)
-		st = invar_options_set(*out, "metrics", metrics);
-	if (st == INVAR_OK)
-		st = invar_options_set(*out, "split", p->r->split);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(*out, "points", points);
-	return st;
+	INV_TRY(invar_options_new("eval", out));
+	INV_TRY(invar_options_set(*out, "metrics", metrics));
+	INV_TRY(invar_options_set(*out, "split", p->r->split));
+	return invar_options_set_number(*out, "points", points);
 }
 
-/* Runs whose bank is that of run `first`. */
-static bool shares_bank(const reporter *p, size_t first, size_t i)
+/* Adds words of `more` that list does not have. */
+static void unite(char list[WORDS], const char *more)
 {
-	return p->run[i].bank_path && p->run[first].bank_path &&
-	       strcmp(p->run[i].bank_path, p->run[first].bank_path) == 0;
-}
+	char word[INV_WORD];
 
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
-			return true;
-	return false;
-}
-
-/* Adds words of `more` that list does not have; list has WORDS bytes. */
-static void unite(char *list, const char *more)
-{
-	char word[WORDS];
-
-	while (*more) {
-		size_t length = strcspn(more, ",");
-
-		snprintf(word, sizeof word, "%.*s", (int)length, more);
-		if (*word && !has_word(list, word) && strlen(list) + length + 2 < WORDS)
+	while (inv_next_word(&more, ',', word))
+		if (!inv_has_word(list, ',', word) && strlen(list) + strlen(word) + 2 < WORDS)
 			sprintf(list + strlen(list), "%s%s", *list ? "," : "", word);
-		more += length + (more[length] == ',');
-	}
 }
 
 /* What any of the runs on the bank lacks, "" if nothing. */
-static invar_status find_missing(reporter *p, size_t first, const invar_bank *bank,
-                                 const char *metrics, double points, char missing[WORDS])
+static invar_status find_missing(reporter *p, const group *g, const char *metrics,
+                                 double points, char missing[WORDS])
 {
 	invar_options *o = NULL;
 	invar_status st = make_options(p, metrics, points, &o);
 
 	*missing = '\0';
-	for (size_t i = 0; i < p->r->runs && *metrics && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < g->count && *metrics && st == INVAR_OK; i++) {
 		char *own = NULL;
 
-		if (!shares_bank(p, first, i))
-			continue;
-		st = inv_eval_missing(bank, o, p->run[i].path, &own);
-		if (st == INVAR_OK)
+		if ((st = inv_eval_missing(g->bank, o, g->run[i], &own)) == INVAR_OK)
 			unite(missing, own);
 		invar_free(own);
 	}
@@ -287,102 +187,47 @@ static invar_status find_missing(reporter *p, size_t first, const invar_bank *ba
 	return st;
 }
 
-/* The adapters and titles of the runs that share a bank. */
-typedef struct group {
-	const invar_adapter **adapter;
-	const char **title;
-	size_t *run;
-	size_t count;
-} group;
-
-static bool gather_group(const reporter *p, size_t first, group *g)
-{
-	*g = (group){.adapter = calloc(p->r->runs, sizeof *g->adapter),
-	             .title = calloc(p->r->runs, sizeof *g->title),
-	             .run = calloc(p->r->runs, sizeof *g->run)};
-	if (!g->adapter || !g->title || !g->run)
-		return false;
-	for (size_t i = 0; i < p->r->runs; i++)
-		if (shares_bank(p, first, i)) {
-			g->adapter[g->count] = p->run[i].adapter;
-			g->title[g->count] = p->run[i].title;
-			g->run[g->count++] = i;
-		}
-	return true;
-}
-
-static void free_group(group *g)
-{
-	free(g->adapter);
-	free(g->title);
-	free(g->run);
-}
-
-static invar_status keep_results(reporter *p, const group *g, const invar_results *results)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < g->count && st == INVAR_OK; i++) {
-		char id[24];
-
-		snprintf(id, sizeof id, "%zu", i + 1);
-		st = invar_run_keep_results(p->s->ctx, p->run[g->run[i]].path, results, id);
-	}
-	return st;
-}
-
-/* A measurement that the bank has nothing for is a gap in the page, not a failure. */
-static bool is_partial(invar_status st, const invar_results *results)
-{
-	return (st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
-	       (!results || inv_results_is_complete(results));
-}
-
-static invar_status measure_group(reporter *p, const group *g, const invar_bank *bank,
-                                  const char *missing, double points)
+/*
+ * Measures and keeps it in each run. A measurement that the bank has nothing for is a gap
+ * in the page, not a failure.
+ */
+static invar_status measure_group(reporter *p, const group *g, const char *missing,
+                                  double points)
 {
 	invar_options *o = NULL;
 	invar_results *results = NULL;
-	invar_status st = make_options(p, missing, points, &o), kept;
+	invar_status st = make_options(p, missing, points, &o), kept = INVAR_OK;
 
 	if (st == INVAR_OK)
-		st = invar_eval(bank, g->adapter, g->title, g->count, o, &results);
-	if (is_partial(st, results)) {
+		st = invar_eval(g->bank, g->adapter, g->title, g->count, o, &results);
+	if ((st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
+	    (!results || inv_results_is_complete(results))) {
 		if (!results)
-			leave_out(p, missing, invar_last_error());
+			inv_page_leave_out(&p->gaps, missing, invar_last_error());
 		st = INVAR_OK;
 	}
-	kept = results ? keep_results(p, g, results) : INVAR_OK;
+	for (size_t i = 0; results && i < g->count && kept == INVAR_OK; i++) {
+		char id[24];
+
+		snprintf(id, sizeof id, "%zu", i + 1);
+		kept = invar_run_keep_results(p->s->ctx, g->run[i], results, id);
+	}
 	invar_results_free(results);
 	invar_options_free(o);
 	return st == INVAR_OK ? kept : st;
 }
 
-static invar_status check_writable(reporter *p, const group *g)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (access(p->run[g->run[i]].path, W_OK) != 0)
-			return inv_fail(INVAR_E_IO,
-			                "%s is not writable, so what is measured could not be kept; "
-			                "copy the run, or give --as-is",
-			                p->run[g->run[i]].path);
-	return INVAR_OK;
-}
-
 /*
- * Where all rows would take too long: on how many, and without what. Rows and measurements
- * that an option names are measured in any case. The measurements that are left out are
- * still shown if metrics.json has them.
+ * Where there are too many rows: on how many, and without what. Rows and measurements that
+ * an option names are measured in any case. The measurements that are left out are still
+ * shown if metrics.json has them.
  */
-static invar_status thin_out(reporter *p, const group *g, const invar_bank *bank,
-                             char metrics[WORDS], double *points)
+static invar_status thin_out(reporter *p, const group *g, char metrics[WORDS],
+                             double *points)
 {
 	char left_out[WORDS], why[WORDS];
-	invar_status st;
 
-	if ((st = inv_report_afford(p->s, bank, p->r->split, g->adapter, g->count, metrics,
-	                            left_out, points)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_report_bound(g->bank, p->r->split, g->count, metrics, left_out, points));
 	if (!*left_out)
 		return INVAR_OK;
 	if (p->r->metrics) { /* asked for */
@@ -393,73 +238,65 @@ static invar_status thin_out(reporter *p, const group *g, const invar_bank *bank
 	         "too many rows or classes to measure it in minutes; --metrics %.100s measures "
 	         "it all the same",
 	         left_out);
-	leave_out(p, left_out, why);
+	inv_page_leave_out(&p->gaps, left_out, why);
 	return INVAR_OK;
 }
 
 /* Says what it does, as it may take minutes. */
-static invar_status measure_group_missing(reporter *p, const group *g, size_t first,
-                                          const invar_bank *bank)
+static invar_status measure_missing(reporter *p, const group *g, const char *bank_path)
 {
 	char metrics[WORDS], missing[WORDS];
 	double points = p->r->points;
-	invar_status st;
 
+	if (!inv_bank_has_split(g->bank, p->r->split))
+		return inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --from",
+		                bank_path, p->r->split);
 	snprintf(metrics, sizeof metrics, "%s",
 	         p->r->metrics ? p->r->metrics : INV_REPORT_METRICS);
-	if ((st = find_missing(p, first, bank, metrics, points, missing)) != INVAR_OK)
-		return st;
+	INV_TRY(find_missing(p, g, metrics, points, missing));
 	if (*missing && points <= 0) {
-		if ((st = thin_out(p, g, bank, metrics, &points)) != INVAR_OK)
-			return st;
-		if ((st = find_missing(p, first, bank, metrics, points, missing)) != INVAR_OK)
-			return st;
+		INV_TRY(thin_out(p, g, metrics, &points));
+		INV_TRY(find_missing(p, g, metrics, points, missing));
 	}
 	if (!*missing)
 		return INVAR_OK;
-	if ((st = check_writable(p, g)) != INVAR_OK)
-		return st;
-	inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split,
-	             p->run[first].bank_path,
+	for (size_t i = 0; i < g->count; i++)
+		if (access(g->run[i], W_OK) != 0)
+			return inv_fail(INVAR_E_IO,
+			                "%s is not writable, so what is measured could not be kept; "
+			                "copy the run, or give --as-is",
+			                g->run[i]);
+	inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split, bank_path,
 	             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
-	return measure_group(p, g, bank, missing, points);
+	return measure_group(p, g, missing, points);
 }
 
-static invar_status measure_missing(reporter *p, size_t first, const invar_bank *bank)
+/* Run `first` and those after it that have its bank; nothing if one before it has. */
+static invar_status measure_bank_of(reporter *p, size_t first)
 {
-	group g = {0};
-	invar_status st = gather_group(p, first, &g) ? measure_group_missing(p, &g, first, bank)
-	                                             : inv_no_memory();
+	const char *path = p->run[first].bank_path;
+	size_t runs = p->r->runs;
+	group g = {.adapter = calloc(runs, sizeof *g.adapter),
+	           .title = calloc(runs, sizeof *g.title),
+	           .run = calloc(runs, sizeof *g.run)};
+	invar_status st = g.adapter && g.title && g.run ? INVAR_OK : inv_no_memory();
+	bool is_first = path;
 
-	free_group(&g);
-	return st;
-}
-
-static bool is_first_of_bank(const reporter *p, size_t i)
-{
-	for (size_t before = 0; before < i; before++)
-		if (shares_bank(p, before, i))
-			return false;
-	return p->run[i].bank_path;
-}
-
-static invar_status measure_banks(reporter *p)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < p->r->runs && st == INVAR_OK; i++) {
-		invar_bank *bank = NULL;
-
-		if (!is_first_of_bank(p, i))
-			continue;
-		st = inv_bank_open(p->s->ctx, p->run[i].bank_path, &bank);
-		if (st == INVAR_OK && !inv_bank_has_split(bank, p->r->split))
-			st = inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --from",
-			              p->run[i].bank_path, p->r->split);
-		if (st == INVAR_OK)
-			st = measure_missing(p, i, bank);
-		invar_bank_close(bank);
-	}
+	for (size_t i = 0; i < runs && path && st == INVAR_OK; i++)
+		if (p->run[i].bank_path && strcmp(p->run[i].bank_path, path) == 0) {
+			is_first = is_first && i >= first;
+			g.adapter[g.count] = p->run[i].adapter;
+			g.title[g.count] = p->run[i].title;
+			g.run[g.count++] = p->run[i].path;
+		}
+	if (st == INVAR_OK && is_first)
+		st = inv_bank_open(p->s->ctx, path, &g.bank);
+	if (st == INVAR_OK && is_first)
+		st = measure_missing(p, &g, path);
+	invar_bank_close(g.bank);
+	free(g.adapter);
+	free(g.title);
+	free(g.run);
 	return st;
 }
 
@@ -471,12 +308,8 @@ static size_t count_values(const invar_results *r)
 	size_t count = 0;
 
 	for (size_t m = 0; m < invar_results_metrics(r); m++)
-		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_value *v = invar_results_value(r, invar_results_metric(r, m)->id,
-			                                           invar_results_column(r, c)->id);
-
-			count += v && !v->reason;
-		}
+		for (size_t c = 0; c < invar_results_columns(r); c++)
+			count += inv_results_at(r, m, c) != NULL;
 	return count;
 }
 
@@ -512,31 +345,30 @@ static void put_best_first(reporter *p)
 
 static invar_status read_documents(reporter *p)
 {
-	for (size_t i = 0; i < MAX_DOCUMENTS; i++) {
-		invar_status st =
-			inv_runs_results(p->s->ctx, p->r->run, p->r->runs, i, &p->document[i]);
+	while (p->documents < MAX_DOCUMENTS) {
+		invar_results **next = &p->document[p->documents];
 
-		if (st != INVAR_OK)
-			return st;
-		if (!p->document[i])
+		INV_TRY(inv_runs_results(p->s->ctx, p->r->run, p->r->runs, p->documents, next));
+		if (!*next)
 			break;
 		p->documents++;
 	}
 	if (p->documents)
 		put_best_first(p);
 	else
-		leave_out(p, "all measurements",
-		          "metrics.json has none; 'invar eval' measures a run, and so does 'invar "
-		          "report' without --as-is");
+		inv_page_leave_out(
+			&p->gaps, "all measurements",
+			"metrics.json has none; 'invar eval' measures a run, and so does 'invar "
+			"report' without --as-is");
 	return INVAR_OK;
 }
 
 /* ---- Pictures ------------------------------------------------------------------------ */
 
 /* Can codes be looked up in an index of features? */
-static bool is_searchable(const opened_run *run)
+static bool is_searchable(const invar_adapter *adapter)
 {
-	return invar_adapter_input(run->adapter) == invar_adapter_output(run->adapter);
+	return invar_adapter_input(adapter) == invar_adapter_output(adapter);
 }
 
 /* The run that the headline is about; if its codes cannot be looked up, the first other. */
@@ -545,91 +377,71 @@ static const opened_run *find_searchable(const reporter *p)
 	const invar_column *best = inv_page_best(p->document[0]);
 	size_t column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
 
-	if (column >= 1 && column <= p->r->runs && is_searchable(&p->run[column - 1]))
+	if (column >= 1 && column <= p->r->runs && is_searchable(p->run[column - 1].adapter))
 		return &p->run[column - 1];
 	for (size_t i = 0; i < p->r->runs; i++)
-		if (is_searchable(&p->run[i]))
+		if (is_searchable(p->run[i].adapter))
 			return &p->run[i];
 	return NULL;
 }
 
-static invar_status draw_from(reporter *p, const invar_bank *bank)
+/* Pictures of a bank and its images; q has the rest. */
+static invar_status draw_from(inv_session *s, const inv_report *r, const char *bank_path,
+                              inv_picture_request *q, inv_page_pictures *out)
 {
-	const opened_run *run = find_searchable(p);
-	inv_picture_request q = {.bank_path = p->run[0].bank_path,
-	                         .bank = bank,
-	                         .split = p->r->split,
-	                         .adapter = run ? run->adapter : NULL,
-	                         .title = run ? run->title : "",
-	                         .results = p->document[0]};
+	invar_bank *bank = NULL;
 	invar_dataset *images = NULL;
-	invar_status st = invar_dataset_open(p->s->ctx, p->r->images, p->r->data, &images);
+	invar_status st;
 
-	q.images = images;
-	if (st == INVAR_OK) {
-		inv_term_say(p->s->term, "drawing pictures of %s", p->r->images);
-		st = inv_report_pictures(p->s, &q, &p->pictures);
-	}
-	if (st == INVAR_OK && !p->pictures.sheet_count)
-		leave_out(p, "a contact sheet of the augmentation",
-		          "the bank does not say how its copies were made");
+	INV_TRY_OR(end, inv_bank_open(s->ctx, bank_path, &bank));
+	INV_TRY_OR(end, invar_dataset_open(s->ctx, r->images, r->data, &images));
+	q->bank = bank;
+	q->images = images;
+	q->split = r->split;
+	if (!q->search_only)
+		inv_term_say(s->term, "drawing pictures of %s", r->images);
+	st = inv_report_pictures(s, q, out);
+end:
 	invar_dataset_close(images);
+	invar_bank_close(bank);
 	return st;
 }
 
 static invar_status draw_pictures(reporter *p)
 {
-	invar_bank *bank = NULL;
-	invar_status st;
+	inv_picture_request q = {.title = ""};
+	const opened_run *run;
 
 	if (!p->r->images)
-		leave_out(p, "pictures (the augmentation, what a search finds, the worst images)",
-		          "no images were given; --images DATASET shows them");
+		inv_page_leave_out(
+			&p->gaps, "pictures (the augmentation, what a search finds, the worst images)",
+			"no images were given; --images DATASET shows them");
 	if (!p->r->images || !p->documents || !p->run[0].bank_path)
 		return INVAR_OK;
-	if ((st = inv_bank_open(p->s->ctx, p->run[0].bank_path, &bank)) == INVAR_OK)
-		st = draw_from(p, bank);
-	invar_bank_close(bank);
-	return st;
+	q.results = p->document[0];
+	if ((run = find_searchable(p))) {
+		q.adapter = run->adapter;
+		q.title = run->title;
+	}
+	INV_TRY(draw_from(p->s, p->r, p->run[0].bank_path, &q, &p->pictures));
+	if (!p->pictures.sheet_count)
+		inv_page_leave_out(&p->gaps, "a contact sheet of the augmentation",
+		                   "the bank does not say how its copies were made");
+	return INVAR_OK;
 }
 
 /* ---- The page ------------------------------------------------------------------------ */
 
-static char *make_text(const reporter *p, const inv_page_run *run, size_t *size)
+static invar_status write_page(reporter *p)
 {
-	inv_page_gap gap[GAPS];
+	inv_page_run *run = calloc(p->r->runs, sizeof *run);
 	const inv_page page = {.title = p->r->name,
 	                       .document = (const invar_results *const *)p->document,
 	                       .document_count = p->documents,
 	                       .run = run,
 	                       .run_count = p->r->runs,
 	                       .pictures = &p->pictures,
-	                       .gap = gap,
-	                       .gap_count = p->gaps};
-
-	for (size_t i = 0; i < p->gaps; i++)
-		gap[i] = (inv_page_gap){p->gap[i].what, p->gap[i].why};
-	return inv_page_text(&page, size);
-}
-
-/* Without its thumbnails where they would make it too large. */
-static char *make_page(reporter *p, const inv_page_run *run, size_t *size)
-{
-	char *text = make_text(p, run, size);
-
-	if (!text || *size <= INV_PAGE_MAX || !p->pictures.atlas.bytes)
-		return text;
-	free(text);
-	invar_free(p->pictures.atlas.bytes);
-	p->pictures.atlas.bytes = NULL;
-	leave_out(p, "images of points under the mouse",
-	          "they would make the page larger than 3 MB");
-	return make_text(p, run, size);
-}
-
-static invar_status write_page(reporter *p)
-{
-	inv_page_run *run = calloc(p->r->runs, sizeof *run);
+	                       .gaps = &p->gaps};
 	char *text = NULL;
 	size_t size = 0;
 	invar_status st = INVAR_OK;
@@ -644,10 +456,17 @@ static invar_status write_page(reporter *p)
 		                        .w = invar_adapter_output(p->run[i].adapter),
 		                        .residual = invar_adapter_residual(p->run[i].adapter),
 		                        .unit = invar_adapter_unit(p->run[i].adapter)};
-	if (!run || !(text = make_page(p, run, &size)))
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		st = inv_file_write(p->s->ctx, p->r->output, text, size);
+	if (run)
+		text = inv_page_text(&page, &size);
+	if (text && size > INV_PAGE_MAX && p->pictures.atlas.bytes) {
+		free(text);
+		invar_free(p->pictures.atlas.bytes);
+		p->pictures.atlas.bytes = NULL;
+		inv_page_leave_out(&p->gaps, "images of points under the mouse",
+		                   "they would make the page larger than 3 MB");
+		text = inv_page_text(&page, &size);
+	}
+	st = text ? inv_file_write(p->s->ctx, p->r->output, text, size) : inv_no_memory();
 	if (st == INVAR_OK)
 		inv_term_say(p->s->term, "%s: %.1f MB", p->r->output, (double)size / 1e6);
 	free(text);
@@ -655,46 +474,43 @@ static invar_status write_page(reporter *p)
 	return st;
 }
 
-static void close_reporter(reporter *p)
+static invar_status write_report(reporter *p)
 {
-	for (size_t i = 0; p->run && i < p->r->runs; i++) {
-		free(p->run[i].title);
-		free(p->run[i].bank_path);
-		json_decref(p->run[i].json);
-		invar_adapter_close(p->run[i].adapter);
-		invar_results_free(p->run[i].training);
-	}
-	free(p->run);
-	for (size_t i = 0; i < p->documents; i++)
-		invar_results_free(p->document[i]);
-	inv_page_pictures_clear(&p->pictures);
-	free(p);
+	for (size_t i = 0; i < p->r->runs; i++)
+		INV_TRY(open_run(p, &p->run[i], p->r->run[i]));
+	for (size_t i = 0; i < p->r->runs; i++)
+		INV_TRY(choose_bank(p, &p->run[i]));
+	for (size_t i = 0; i < p->r->runs && !p->r->as_is; i++)
+		INV_TRY(measure_bank_of(p, i));
+	INV_TRY(read_documents(p));
+	INV_TRY(draw_pictures(p));
+	return write_page(p);
 }
 
 invar_status inv_report_write(inv_session *s, const inv_report *r)
 {
 	reporter *p = calloc(1, sizeof *p);
-	invar_status st = p ? INVAR_OK : inv_no_memory();
+	opened_run *run = calloc(r->runs, sizeof *run);
+	invar_status st;
 
-	if (!p)
-		return st;
-	p->s = s;
-	p->r = r;
-	if (!(p->run = calloc(r->runs, sizeof *p->run)))
+	if (!p || !run) {
 		st = inv_no_memory();
-	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
-		st = open_run(p, &p->run[i], r->run[i]);
-	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
-		st = choose_bank(p, &p->run[i]);
-	if (st == INVAR_OK && !r->as_is)
-		st = measure_banks(p);
-	if (st == INVAR_OK)
-		st = read_documents(p);
-	if (st == INVAR_OK)
-		st = draw_pictures(p);
-	if (st == INVAR_OK)
-		st = write_page(p);
-	close_reporter(p);
+	} else {
+		*p = (reporter){.s = s, .r = r, .run = run};
+		st = write_report(p);
+		for (size_t i = 0; i < p->documents; i++)
+			invar_results_free(p->document[i]);
+		inv_page_pictures_clear(&p->pictures);
+	}
+	for (size_t i = 0; run && i < r->runs; i++) {
+		inv_free(run[i].title);
+		free(run[i].bank_path);
+		json_decref(run[i].json);
+		invar_adapter_close(run[i].adapter);
+		invar_results_free(run[i].training);
+	}
+	free(run);
+	free(p);
 	return st;
 }
 
@@ -702,26 +518,12 @@ invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const ch
                                    inv_page_pictures *out)
 {
 	invar_adapter *adapter = NULL;
-	invar_bank *bank = NULL;
-	invar_dataset *images = NULL;
+	inv_picture_request q = {.title = title, .search_only = true};
 	invar_status st = invar_adapter_open(s->ctx, r->run[0], &adapter);
 
-	if (st == INVAR_OK)
-		st = inv_bank_open(s->ctx, r->bank, &bank);
-	if (st == INVAR_OK)
-		st = invar_dataset_open(s->ctx, r->images, r->data, &images);
-	if (st == INVAR_OK && invar_adapter_input(adapter) == invar_adapter_output(adapter))
-		st = inv_report_pictures(s,
-		                         &(inv_picture_request){.bank_path = r->bank,
-		                                                .bank = bank,
-		                                                .images = images,
-		                                                .split = r->split,
-		                                                .adapter = adapter,
-		                                                .title = title,
-		                                                .search_only = true},
-		                         out);
-	invar_dataset_close(images);
-	invar_bank_close(bank);
+	q.adapter = adapter;
+	if (st == INVAR_OK && is_searchable(adapter))
+		st = draw_from(s, r, r->bank, &q, out);
 	invar_adapter_close(adapter);
 	return st;
 }

@@ -44,34 +44,29 @@ typedef struct maker {
 
 /* ---- Smaller ------------------------------------------------------------------------- */
 
-/* The mean of channel c over the area that pixel (x, y) of the smaller picture covers. */
-static uint8_t area_mean(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
-                         uint32_t to_h, uint32_t x, uint32_t y, uint32_t c)
-{
-	uint32_t x0 = (uint32_t)((uint64_t)x * width / to_w);
-	uint32_t x1 = (uint32_t)((uint64_t)(x + 1) * width / to_w);
-	uint32_t y0 = (uint32_t)((uint64_t)y * height / to_h);
-	uint32_t y1 = (uint32_t)((uint64_t)(y + 1) * height / to_h);
-	uint64_t sum = 0, count;
-
-	x1 = x1 > x0 ? x1 : x0 + 1;
-	y1 = y1 > y0 ? y1 : y0 + 1;
-	count = (uint64_t)(x1 - x0) * (y1 - y0);
-	for (uint32_t v = y0; v < y1; v++)
-		for (uint32_t u = x0; u < x1; u++)
-			sum += rgb[((size_t)v * width + u) * 3 + c];
-	return (uint8_t)((sum + count / 2) / count);
-}
-
-/* Into out [to_h, stride, 3], of which to_w pixels are filled; also makes larger. */
+/*
+ * Means over the areas that the pixels of the smaller picture cover, into out
+ * [to_h, stride, 3], of which to_w pixels are filled; also makes larger.
+ */
 static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
                    uint32_t to_h, uint8_t *out, size_t stride)
 {
-	for (uint32_t y = 0; y < to_h; y++)
-		for (uint32_t x = 0; x < to_w; x++)
-			for (uint32_t c = 0; c < 3; c++)
-				out[(y * stride + x) * 3 + c] =
-					area_mean(rgb, width, height, to_w, to_h, x, y, c);
+	for (uint32_t i = 0; i < to_w * to_h * 3; i++) {
+		uint32_t c = i % 3, x = i / 3 % to_w, y = i / 3 / to_w;
+		uint32_t x0 = (uint32_t)((uint64_t)x * width / to_w);
+		uint32_t x1 = (uint32_t)((uint64_t)(x + 1) * width / to_w);
+		uint32_t y0 = (uint32_t)((uint64_t)y * height / to_h);
+		uint32_t y1 = (uint32_t)((uint64_t)(y + 1) * height / to_h);
+		uint64_t sum = 0, count;
+
+		x1 = x1 > x0 ? x1 : x0 + 1;
+		y1 = y1 > y0 ? y1 : y0 + 1;
+		count = (uint64_t)(x1 - x0) * (y1 - y0);
+		for (uint32_t v = y0; v < y1; v++)
+			for (uint32_t u = x0; u < x1; u++)
+				sum += rgb[((size_t)v * width + u) * 3 + c];
+		out[(y * stride + x) * 3 + c] = (uint8_t)((sum + count / 2) / count);
+	}
 }
 
 static invar_status encode_picture(const uint8_t *rgb, uint32_t width, uint32_t height,
@@ -96,17 +91,17 @@ static invar_status draw(maker *m, const char *split, uint64_t row, bool augment
 {
 	uint8_t *rgb = NULL;
 	uint32_t width, height;
-	invar_status st = inv_pictures_draw(&m->pictures, m->q->images, split, row, augmented,
-	                                    &rgb, &width, &height);
+	invar_status st;
 
 	out->right = -1;
-	if (st == INVAR_OK)
-		st = encode_picture(rgb, width, height, out);
+	INV_TRY(inv_pictures_draw(&m->pictures, m->q->images, split, row, augmented, &rgb,
+	                          &width, &height));
+	st = encode_picture(rgb, width, height, out);
 	invar_free(rgb);
 	return st;
 }
 
-/* Its class; NULL without one, or without memory for it. */
+/* The class of a label; NULL without one, or without memory for it. */
 static char *class_caption(const maker *m, int64_t label)
 {
 	const char *name = label >= 0 ? inv_bank_class(m->q->bank, label) : NULL;
@@ -118,11 +113,6 @@ static char *class_caption(const maker *m, int64_t label)
 	                                                                            : NULL;
 }
 
-static int64_t label_of(const maker *m, uint64_t row)
-{
-	return m->label ? m->label[row] : -1;
-}
-
 /* ---- The augmentation ---------------------------------------------------------------- */
 
 static invar_status draw_sheet(maker *m)
@@ -130,7 +120,6 @@ static invar_status draw_sheet(maker *m)
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 	uint32_t copies = invar_bank_copies(m->q->bank, m->q->split);
 	size_t images = rows < SHEET_IMAGES ? (size_t)rows : SHEET_IMAGES;
-	invar_status st = INVAR_OK;
 
 	if (!m->pictures.augment || !copies)
 		return INVAR_OK;
@@ -139,21 +128,17 @@ static invar_status draw_sheet(maker *m)
 	if (!(m->out->sheet = calloc(images * (1 + copies), sizeof *m->out->sheet)))
 		return inv_no_memory();
 	m->out->sheet_count = images * (1 + copies);
-	for (uint32_t copy = 0; copy < copies && st == INVAR_OK; copy++) {
-		st = inv_pictures_turn(&m->pictures, copy);
-		for (size_t i = 0; i < images && st == INVAR_OK; i++) {
-			uint64_t row = (2 * i + 1) * rows / (2 * images);
-			inv_page_picture *first = m->out->sheet + i * (1 + copies);
+	for (size_t i = 0; i < images; i++) {
+		uint64_t row = (2 * i + 1) * rows / (2 * images);
+		inv_page_picture *first = m->out->sheet + i * (1 + copies);
 
-			if (!copy) {
-				st = draw(m, m->q->split, row, false, first);
-				first->caption = class_caption(m, label_of(m, row));
-			}
-			if (st == INVAR_OK && m->pictures.params)
-				st = draw(m, m->q->split, row, true, first + 1 + copy);
-		}
+		INV_TRY(draw(m, m->q->split, row, false, first));
+		first->caption = class_caption(m, m->label ? m->label[row] : -1);
+		for (m->pictures.copy = 0; m->pictures.copy < copies; m->pictures.copy++)
+			INV_TRY(draw(m, m->q->split, row, true, first + 1 + m->pictures.copy));
 	}
-	return st == INVAR_OK ? inv_pictures_turn(&m->pictures, 0) : st;
+	m->pictures.copy = 0;
+	return INVAR_OK;
 }
 
 /* ---- Search -------------------------------------------------------------------------- */
@@ -162,51 +147,40 @@ static invar_status draw_found(maker *m, const char *gallery, const inv_answers 
                                const inv_query *q, const inv_found *f,
                                inv_page_picture **out)
 {
-	invar_status st = INVAR_OK;
-
 	if (!(*out = calloc(NEAREST, sizeof **out)))
 		return inv_no_memory();
-	for (size_t i = 0; i < f->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < f->count; i++) {
 		int64_t label = a->label ? a->label[f->row[i]] : -1;
 
-		st = draw(m, gallery, f->row[i], false, &(*out)[i]);
+		INV_TRY(draw(m, gallery, f->row[i], false, &(*out)[i]));
 		(*out)[i].caption = class_caption(m, label);
 		(*out)[i].right = q->label < 0 ? -1 : label == q->label;
 	}
-	return st;
-}
-
-static invar_status draw_query(maker *m, const char *gallery, const inv_answers *a,
-                               const inv_query *q, inv_page_query *out)
-{
-	invar_status st = draw(m, m->q->split, q->row, false, &out->clean);
-
-	out->nearest = NEAREST;
-	out->clean.caption = class_caption(m, q->label);
-	if (st == INVAR_OK && m->pictures.augment) {
-		st = draw(m, m->q->split, q->row, true, &out->augmented);
-		out->augmented.caption = strdup("as looked up");
-	}
-	if (st == INVAR_OK)
-		st = draw_found(m, gallery, a, q, &q->by_f, &out->by_f);
-	if (st == INVAR_OK)
-		st = draw_found(m, gallery, a, q, &q->by_e, &out->by_e);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status draw_answers(maker *m, const char *gallery, const inv_answers *a)
 {
 	inv_page_pictures *out = m->out;
-	invar_status st = INVAR_OK;
 
 	out->query_title = strdup(m->q->title);
 	if (!(out->query = calloc(a->queries + 1, sizeof *out->query)))
 		return inv_no_memory();
-	for (size_t i = 0; i < a->queries && st == INVAR_OK; i++) {
-		out->query_count = i + 1;
-		st = draw_query(m, gallery, a, &a->query[i], &out->query[i]);
+	for (size_t i = 0; i < a->queries; i++) {
+		const inv_query *q = &a->query[i];
+		inv_page_query *to = &out->query[out->query_count++];
+
+		to->nearest = NEAREST;
+		INV_TRY(draw(m, m->q->split, q->row, false, &to->clean));
+		to->clean.caption = class_caption(m, q->label);
+		if (m->pictures.augment) {
+			INV_TRY(draw(m, m->q->split, q->row, true, &to->augmented));
+			to->augmented.caption = strdup("as looked up");
+		}
+		INV_TRY(draw_found(m, gallery, a, q, &q->by_f, &to->by_f));
+		INV_TRY(draw_found(m, gallery, a, q, &q->by_e, &to->by_e));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status draw_search(maker *m)
@@ -243,7 +217,6 @@ static bool has_row(const inv_page_pictures *p, uint64_t row)
 static invar_status draw_list(maker *m, const json_t *list)
 {
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
-	invar_status st = INVAR_OK;
 	const json_t *image;
 	size_t i;
 
@@ -255,35 +228,27 @@ static invar_status draw_list(maker *m, const json_t *list)
 		    m->out->row_count == MAX_ROWS || has_row(m->out, row))
 			continue;
 		m->out->row_number[m->out->row_count] = row;
-		st = draw(m, m->q->split, row, false, &m->out->row[m->out->row_count++]);
-		if (st != INVAR_OK)
-			break;
+		INV_TRY(draw(m, m->q->split, row, false, &m->out->row[m->out->row_count++]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Every list of images in the details of every measurement. */
 static invar_status draw_lists(maker *m)
 {
+	json_t *all = (json_t *)(uintptr_t)inv_results_all_details(m->q->results);
 	const char *measurement, *column, *what;
-	json_t *details, *of, *list, *document = NULL;
-	char *text = NULL;
-	invar_status st = invar_results_json(m->q->results, &text);
+	json_t *details, *of, *list;
 
 	m->out->row = calloc(MAX_ROWS, sizeof *m->out->row);
 	m->out->row_number = calloc(MAX_ROWS, sizeof *m->out->row_number);
-	if (st == INVAR_OK && (!m->out->row || !m->out->row_number))
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		document = json_loads(text, 0, NULL);
-	json_object_foreach (json_object_get(document, "details"), measurement, details)
+	if (!m->out->row || !m->out->row_number)
+		return inv_no_memory();
+	json_object_foreach (all, measurement, details)
 		json_object_foreach (details, column, of)
 			json_object_foreach (of, what, list)
-				if (st == INVAR_OK)
-					st = draw_list(m, list);
-	json_decref(document);
-	invar_free(text);
-	return st;
+				INV_TRY(draw_list(m, list));
+	return INVAR_OK;
 }
 
 /* ---- Thumbnails ---------------------------------------------------------------------- */
@@ -333,12 +298,10 @@ static invar_status name_rows(maker *m)
 {
 	inv_page_atlas *a = &m->out->atlas;
 	char **names = NULL;
-	invar_status st;
 
 	if (!inv_bank_has_names(m->q->bank, m->q->split))
 		return INVAR_OK;
-	if ((st = invar_bank_names(m->q->bank, m->q->split, &names)) != INVAR_OK)
-		return st;
+	INV_TRY(invar_bank_names(m->q->bank, m->q->split, &names));
 	if ((a->name = calloc(a->count + 1, sizeof *a->name)))
 		for (size_t i = 0; i < a->count; i++)
 			a->name[i] = strndup(names[a->row[i]], 120);
@@ -368,79 +331,75 @@ static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
 	return st;
 }
 
+/* Thumbnails of all rows, smaller ones if they would not fit their part of the page. */
 static invar_status draw_cells(maker *m, uint8_t *cells)
 {
-	const inv_page_atlas *a = &m->out->atlas;
-	invar_status st = INVAR_OK;
+	inv_page_atlas *a = &m->out->atlas;
 
-	for (size_t i = 0; i < a->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < a->count; i++) {
 		uint8_t *rgb = NULL;
 		uint32_t width, height;
 
-		st = inv_pictures_draw(&m->pictures, m->q->images, m->q->split, a->row[i], false,
-		                       &rgb, &width, &height);
-		if (st == INVAR_OK)
-			resize(rgb, width, height, ATLAS_SIDE, ATLAS_SIDE,
-			       cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE);
+		INV_TRY(inv_pictures_draw(&m->pictures, m->q->images, m->q->split, a->row[i], false,
+		                          &rgb, &width, &height));
+		resize(rgb, width, height, ATLAS_SIDE, ATLAS_SIDE,
+		       cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE);
 		invar_free(rgb);
 	}
-	return st;
+	for (uint32_t side = ATLAS_SIDE; side >= ATLAS_LEAST; side -= 8) {
+		INV_TRY(encode_atlas(m, cells, side));
+		if (a->size <= ATLAS_BYTES)
+			break;
+	}
+	return INVAR_OK;
 }
 
 static invar_status draw_atlas(maker *m)
 {
 	const inv_points *p = find_points(m->q->results);
 	inv_page_atlas *a = &m->out->atlas;
-	uint8_t *cells = NULL;
-	invar_status st = INVAR_OK;
+	uint8_t *cells;
+	invar_status st;
 
 	if (!p)
 		return INVAR_OK;
-	if ((st = list_rows(m, p)) != INVAR_OK || (st = name_rows(m)) != INVAR_OK)
-		return st;
+	INV_TRY(list_rows(m, p));
+	INV_TRY(name_rows(m));
 	a->across = 32;
-	if (!(cells = malloc((a->count + 1) * ATLAS_SIDE * ATLAS_SIDE * 3)))
-		return inv_no_memory();
-	st = draw_cells(m, cells);
-	for (uint32_t side = ATLAS_SIDE; st == INVAR_OK && side >= ATLAS_LEAST; side -= 8) {
-		st = encode_atlas(m, cells, side);
-		if (a->size <= ATLAS_BYTES)
-			break;
-	}
+	cells = malloc((a->count + 1) * ATLAS_SIDE * ATLAS_SIDE * 3);
+	st = cells ? draw_cells(m, cells) : inv_no_memory();
 	free(cells);
 	return st;
 }
 
 /* ---- All of them --------------------------------------------------------------------- */
 
-static invar_status read_labels(maker *m)
+static invar_status draw_all(maker *m)
 {
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 
-	if (!invar_bank_has_labels(m->q->bank, m->q->split))
-		return INVAR_OK;
-	if (!(m->label = malloc((rows + 1) * sizeof *m->label)))
-		return inv_no_memory();
-	return invar_bank_labels(m->q->bank, m->q->split, m->label);
+	INV_TRY(inv_pictures_open(m->s, m->q->bank, m->q->split, 0, &m->pictures));
+	if (invar_bank_has_labels(m->q->bank, m->q->split)) {
+		if (!(m->label = malloc((rows + 1) * sizeof *m->label)))
+			return inv_no_memory();
+		INV_TRY(invar_bank_labels(m->q->bank, m->q->split, m->label));
+	}
+	if (m->q->search_only)
+		return draw_search(m);
+	INV_TRY(draw_sheet(m));
+	INV_TRY(draw_search(m));
+	INV_TRY(draw_lists(m));
+	return draw_atlas(m);
 }
 
 invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
                                  inv_page_pictures *out)
 {
 	maker m = {.s = s, .q = q, .out = out};
-	invar_status st = inv_pictures_open(s, q->bank_path, q->bank, q->split, 0, &m.pictures);
+	invar_status st;
 
 	*out = (inv_page_pictures){0};
-	if (st == INVAR_OK)
-		st = read_labels(&m);
-	if (st == INVAR_OK && !q->search_only)
-		st = draw_sheet(&m);
-	if (st == INVAR_OK)
-		st = draw_search(&m);
-	if (st == INVAR_OK && !q->search_only)
-		st = draw_lists(&m);
-	if (st == INVAR_OK && !q->search_only)
-		st = draw_atlas(&m);
+	st = draw_all(&m);
 	free(m.label);
 	inv_pictures_close(&m.pictures);
 	return st;

@@ -10,7 +10,6 @@
 #include "report/page.h"
 
 typedef struct inv_picture_request {
-	const char *bank_path;
 	const invar_bank *bank;
 	const invar_dataset *images;
 	const char *split;

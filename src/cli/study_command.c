@@ -9,6 +9,7 @@
 
 #include "base/processes.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/command_files.h"
 #include "cli/outputs.h"
 #include "cli/study_report.h"
@@ -94,7 +95,6 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 	if (inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
 	inv_reads(s, recipe, "the recipe");
-	inv_reads(s, study->published, "the published figures");
 	for (size_t i = 0; i < study->banks; i++) {
 		const inv_study_bank *b = &study->bank[i];
 
@@ -107,8 +107,7 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 	return st == INVAR_OK ? check_foreign(study) : st;
 }
 
-/* ---- Running --------------------------------------------------------------------------
- */
+/* ---- Running ------------------------------------------------------------------------- */
 
 invar_status inv_study_print_file(const inv_study *study, const char *name)
 {
@@ -132,9 +131,9 @@ invar_status inv_study_tell_failures(const inv_study_job *j)
 	for (size_t i = 0; i < j->failures; i++)
 		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
 		               j->failure[i].message);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%zu stage%s failed; what does not depend on %s is done", j->failures,
-	                j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
+	return inv_fail(INVAR_E_MISMATCH, "%zu %s failed; what does not depend on %s is done",
+	                j->failures, inv_noun(j->failures, "stage", "stages"),
+	                inv_noun(j->failures, "it", "them"));
 }
 
 static void say(void *user, const char *text)
@@ -142,30 +141,38 @@ static void say(void *user, const char *text)
 	inv_term_say(user, "%s", text);
 }
 
-invar_status inv_study_execute(inv_session *s, inv_study_job *j)
+static invar_status run_stages(inv_session *s, inv_study_job *j)
 {
+	inv_processes *all = s->ctx->processes;
 	const inv_study *study = j->study;
 	invar_status st;
 
 	j->ctx = s->ctx;
 	j->say = say;
 	j->user = s->term;
-	if ((st = inv_study_check(j)) == INVAR_OK && inv_process_rank(s->ctx) == 0)
-		st = inv_folder_make(study->folder);
-	if (st == INVAR_OK)
-		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));
-	if (st == INVAR_OK && inv_process_rank(s->ctx) == 0) {
-		inv_processes *all = s->ctx->processes;
-
-		inv_context_share(s->ctx, NULL); /* rank 0 writes them */
-		st = inv_study_tables(s, j);
-		if (st == INVAR_OK)
-			st = inv_study_report(s, j);
-		inv_context_share(s->ctx, all);
+	if (!j->plans) {
+		INV_TRY(inv_study_check(j));
+		if (inv_process_rank(s->ctx) == 0)
+			INV_TRY(inv_folder_make(study->folder));
 	}
-	if (st == INVAR_E_CANCELLED)
+	INV_TRY(inv_study_run(j, INV_STUDY_TABLES + inv_study_report_files(study)));
+	if (inv_process_rank(s->ctx) > 0)
+		return INVAR_OK;
+	inv_context_share(s->ctx, NULL); /* rank 0 writes them alone */
+	st = inv_study_tables(s, j);
+	if (st == INVAR_OK)
+		st = inv_study_report(s, j);
+	inv_context_share(s->ctx, all);
+	return st;
+}
+
+invar_status inv_study_execute(inv_session *s, inv_study_job *j)
+{
+	invar_status st = run_stages(s, j);
+
+	if (st == INVAR_E_CANCELLED && !j->plans)
 		return inv_fail(
 			st, "interrupted; finished work is kept in %s, and the same command resumes it",
-			study->folder);
+			j->study->folder);
 	return st;
 }

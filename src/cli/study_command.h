@@ -21,8 +21,8 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
                                     const inv_study *study);
 
 /*
- * Runs all stages, tables and pages. The caller has filled `study` and `keep_going`, and
- * clears the job whatever the status is.
+ * Runs all stages, tables and pages, or plans them. The caller has filled `study`,
+ * `keep_going` and `plans`, and clears the job whatever the status is.
  */
 invar_status inv_study_execute(inv_session *s, inv_study_job *j);
 /* What could not be done with keep_going, as messages and a status. */

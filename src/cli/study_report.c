@@ -31,43 +31,25 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-invar_status inv_study_plan_report(const inv_study *study, inv_plan *p)
-{
-	invar_status st = INVAR_OK;
+/* ---- The page of a bank -------------------------------------------------------------- */
 
-	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
-		if (st == INVAR_OK)
-			st = inv_plan_add_file(study, study->bank[i].folder, INV_RUN_REPORT, p);
-	return st == INVAR_OK && study->reports
-	           ? inv_plan_add_file(study, study->folder, INV_RUN_REPORT, p)
-	           : st;
-}
-
-/* ---- The page of a bank ----------------------------------------------------------------
+/* The split that is measured, and the options that choose images of the bank; gives *data.
  */
-
-/* The options that choose images, from those of the bank; gives. */
-static invar_status choose_images(const inv_study_bank *b, invar_options **out)
+static invar_status describe_page(const inv_study *study, const inv_study_bank *b,
+                                  inv_report *r, invar_options **data)
 {
 	const inv_settings *set = &b->encode;
-	invar_status st = invar_options_new("data", out);
+	const char *split = inv_settings_find(&study->eval, "split");
 
-	for (size_t i = 0; i < set->count && st == INVAR_OK; i++)
-		if (inv_options_find(*out, set->list[i].name))
-			st = invar_options_set(*out, set->list[i].name, set->list[i].text);
-	return st;
-}
-
-/* The runs of a bank; gives only the array. */
-static const char **runs_of(const inv_study_job *j, const inv_study_bank *b, size_t *count)
-{
-	const char **all = calloc(j->runs + 1, sizeof *all);
-
-	*count = 0;
-	for (size_t i = 0; all && i < j->runs; i++)
-		if (j->run_bank[i] == b)
-			all[(*count)++] = j->run[i];
-	return all;
+	r->bank = b->path;
+	r->split = split ? split : "test";
+	r->images = b->dataset;
+	INV_TRY(invar_options_new("data", data));
+	r->data = *data;
+	for (size_t i = 0; i < set->count; i++)
+		if (inv_options_find(*data, set->list[i].name))
+			INV_TRY(invar_options_set(*data, set->list[i].name, set->list[i].text));
+	return INVAR_OK;
 }
 
 /* A page shows adapters; where none helps, there is a table alone. */
@@ -82,21 +64,19 @@ static bool has_runs(const inv_study_job *j, const inv_study_bank *b)
 static invar_status write_bank_page(void *user)
 {
 	const paging *p = user;
-	const inv_study *study = p->job->study;
-	const inv_study_bank *b = p->job->table_bank[p->table];
-	const char *split = inv_settings_find(&study->eval, "split");
-	inv_report r = {.bank = b->path,
-	                .split = split ? split : "test",
+	const inv_study_job *j = p->job;
+	const inv_study_bank *b = j->table_bank[p->table];
+	const char **run = calloc(j->runs + 1, sizeof *run);
+	inv_report r = {.run = run,
 	                .as_is = true, /* what is measured stands in the recipe */
-	                .images = b->dataset,
-	                .name = study->banks > 1 ? b->title : study->name,
+	                .name = j->study->banks > 1 ? b->title : j->study->name,
 	                .output = p->path};
-	const char **run = runs_of(p->job, b, &r.runs);
 	invar_options *data = NULL;
-	invar_status st = run ? choose_images(b, &data) : inv_no_memory();
+	invar_status st = run ? describe_page(j->study, b, &r, &data) : inv_no_memory();
 
-	r.run = run;
-	r.data = data;
+	for (size_t i = 0; run && i < j->runs; i++)
+		if (j->run_bank[i] == b)
+			run[r.runs++] = j->run[i];
 	if (st == INVAR_OK && r.runs)
 		st = inv_report_write(p->session, &r);
 	invar_options_free(data);
@@ -104,33 +84,15 @@ static invar_status write_bank_page(void *user)
 	return st;
 }
 
-/* ---- The overview ----------------------------------------------------------------------
- */
+/* ---- The overview -------------------------------------------------------------------- */
 
-/* A bank of an overview. */
+/* The banks of an overview: arrays [tables]. */
 typedef struct overview {
-	invar_results **table;       /* [tables] */
-	inv_page_part *part;         /* [tables] */
-	inv_page_pictures *pictures; /* [tables] */
-	char **href;                 /* [tables] */
-	size_t tables;
+	invar_results **table;
+	inv_page_part *part;
+	inv_page_pictures *pictures;
+	char **href;
 } overview;
-
-static void close_overview(overview *o)
-{
-	for (size_t i = 0; i < o->tables; i++) {
-		if (o->table)
-			invar_results_free(o->table[i]);
-		if (o->pictures)
-			inv_page_pictures_clear(&o->pictures[i]);
-		if (o->href)
-			free(o->href[i]);
-	}
-	free(o->table);
-	free(o->part);
-	free(o->pictures);
-	free(o->href);
-}
 
 /* The run of the first seed that a column of a table is; gives, NULL if there is none. */
 static char *run_of_column(const inv_study *study, const inv_study_bank *b,
@@ -147,22 +109,15 @@ static invar_status draw_searches(const paging *p, const inv_study_bank *b,
                                   const invar_results *table, inv_page_pictures *out)
 {
 	const inv_study *study = p->job->study;
-	const char *split = inv_settings_find(&study->eval, "split");
 	const invar_column *best = inv_page_best(table);
 	char *run = b->dataset ? run_of_column(study, b, best) : NULL;
 	const char *const runs[] = {run};
+	inv_report r = {.run = runs, .runs = 1};
 	invar_options *data = NULL;
-	invar_status st = run ? choose_images(b, &data) : INVAR_OK;
+	invar_status st = run ? describe_page(study, b, &r, &data) : INVAR_OK;
 
 	if (run && st == INVAR_OK)
-		st = inv_overview_pictures(p->session,
-		                           &(inv_report){.run = runs,
-		                                         .runs = 1,
-		                                         .bank = b->path,
-		                                         .split = split ? split : "test",
-		                                         .images = b->dataset,
-		                                         .data = data},
-		                           best->title, out);
+		st = inv_overview_pictures(p->session, &r, best->title, out);
 	invar_options_free(data);
 	free(run);
 	return st;
@@ -172,16 +127,12 @@ static invar_status open_part(const paging *p, overview *o, size_t i)
 {
 	const inv_study_bank *b = p->job->table_bank[i];
 	const char *below = inv_study_below(p->job->study, b->folder);
-	invar_status st;
 
 	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INV_RUN_REPORT)))
 		return inv_no_memory();
-	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
-	    INVAR_OK)
-		return st;
-	st = draw_searches(p, b, o->table[i], &o->pictures[i]);
+	INV_TRY(invar_results_open(p->session->ctx, p->job->table[i], &o->table[i]));
 	o->part[i] = (inv_page_part){b->title, o->href[i], &o->pictures[i]};
-	return st;
+	return draw_searches(p, b, o->table[i], &o->pictures[i]);
 }
 
 static invar_status write_overview(void *user)
@@ -191,10 +142,9 @@ static invar_status write_overview(void *user)
 	overview o = {.table = calloc(j->tables, sizeof *o.table),
 	              .part = calloc(j->tables, sizeof *o.part),
 	              .pictures = calloc(j->tables, sizeof *o.pictures),
-	              .href = calloc(j->tables, sizeof *o.href),
-	              .tables = j->tables};
-	invar_status st =
-		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory();
+	              .href = calloc(j->tables, sizeof *o.href)};
+	bool all = o.table && o.part && o.pictures && o.href;
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
 	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
 		st = open_part(p, &o, i);
@@ -202,56 +152,56 @@ static invar_status write_overview(void *user)
 		st = inv_overview_write(p->session, j->study->name,
 		                        (const invar_results *const *)o.table, o.part, j->tables,
 		                        p->path);
-	close_overview(&o);
+	for (size_t i = 0; all && i < j->tables; i++) {
+		invar_results_free(o.table[i]);
+		inv_page_pictures_clear(&o.pictures[i]);
+		free(o.href[i]);
+	}
+	free(o.table);
+	free(o.part);
+	free(o.pictures);
+	free(o.href);
 	return st;
 }
 
-/* ---- Stages ----------------------------------------------------------------------------
- */
+/* ---- Stages -------------------------------------------------------------------------- */
 
-/* The tables stand for all results that they were made from: `first` and those after it. */
-static invar_status add_page(paging *p, const char *folder, size_t first, size_t tables,
+/* Its inputs are tables, which stand for all results that they were made from. */
+static invar_status add_page(paging *p, const char *folder, const char *const *inputs,
                              invar_status (*write)(void *user))
 {
 	inv_study_job *j = p->job;
-	const char **inputs = calloc(tables + 1, sizeof *inputs);
 	bool done;
 	invar_status st;
 
-	p->table = first;
-	p->path = inv_path(folder, INV_RUN_REPORT);
-	if (!inputs || !p->path) {
-		free((void *)(uintptr_t)inputs);
+	if (!(p->path = inv_path(folder, INV_RUN_REPORT)))
 		return inv_no_memory();
-	}
-	for (size_t i = 0; i < tables; i++)
-		inputs[i] = j->table[first + i];
 	st = inv_study_add(j,
-	                   &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                    .user = p,
+	                   &(inv_own_stage){.user = p,
 	                                    .name = inv_study_below(j->study, p->path),
 	                                    .inputs = inputs,
 	                                    .options = j->study->name,
 	                                    .output = p->path,
 	                                    .run = write},
 	                   &done);
-	free((void *)(uintptr_t)inputs);
 	free(p->path);
 	return st;
 }
 
 invar_status inv_study_report(inv_session *s, inv_study_job *j)
 {
+	const char *const *tables = (const char *const *)j->table;
+	const char *folder = j->study->folder;
 	paging p = {.session = s, .job = j};
-	invar_status st = INVAR_OK;
 
 	if (!j->study->reports || !j->runs)
 		return INVAR_OK;
 	if (j->study->banks == 1)
-		return add_page(&p, j->study->folder, 0, 1, write_bank_page);
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		if (has_runs(j, j->table_bank[i]))
-			st = add_page(&p, j->table_bank[i]->folder, i, 1, write_bank_page);
-	return st == INVAR_OK ? add_page(&p, j->study->folder, 0, j->tables, write_overview)
-	                      : st;
+		return add_page(&p, folder, tables, write_bank_page);
+	for (p.table = 0; p.table < j->tables; p.table++)
+		if (has_runs(j, j->table_bank[p.table]))
+			INV_TRY(add_page(&p, j->table_bank[p.table]->folder,
+			                 (const char *const[]){tables[p.table], NULL},
+			                 write_bank_page));
+	return add_page(&p, folder, tables, write_overview);
 }

@@ -8,8 +8,6 @@
 #include "study/study_run.h"
 
 size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
-/* Adds them to a plan. */
-invar_status inv_study_plan_report(const inv_study *study, inv_plan *p);
 invar_status inv_study_report(inv_session *s, inv_study_job *j);
 
 #endif

@@ -17,22 +17,15 @@ typedef struct table_form {
 	const char *file, *format; /* format of table.h; NULL: JSON */
 } table_form;
 
-static const table_form forms[] = {{"table.txt", "text"},
-                                   {"table.md", "markdown"},
-                                   {"table.csv", "csv"},
-                                   {"table.tex", "latex"},
-                                   {"table.json", NULL}};
-
-enum { FORMS = sizeof forms / sizeof *forms };
-
-size_t inv_study_table_files(void)
-{
-	return FORMS;
-}
+static const table_form forms[INV_STUDY_TABLES] = {{"table.txt", "text"},
+                                                   {"table.md", "markdown"},
+                                                   {"table.csv", "csv"},
+                                                   {"table.tex", "latex"},
+                                                   {"table.json", NULL}};
 
 const char *inv_study_table_file(size_t i)
 {
-	return i < FORMS ? forms[i].file : NULL;
+	return i < INV_STUDY_TABLES ? forms[i].file : NULL;
 }
 
 typedef struct writing {
@@ -42,18 +35,7 @@ typedef struct writing {
 	char *path;
 } writing;
 
-/* ---- Headings -------------------------------------------------------------------------
- */
-
-static void put_points(FILE *f, const invar_results *r)
-{
-	double points = inv_results_about_number(r, "points");
-	double copies = inv_results_about_number(r, "copies");
-
-	fprintf(f, "%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | augmented",
-	        points, points == 1 ? "" : "s", invar_results_about(r, "split"), copies,
-	        copies == 1 ? "y" : "ies", inv_results_about_number(r, "dim"));
-}
+/* ---- Headings ------------------------------------------------------------------------ */
 
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
 static void put_line(FILE *f, const table_form *form, const char *text)
@@ -70,97 +52,81 @@ static void put_line(FILE *f, const table_form *form, const char *text)
 	free(line);
 }
 
+/* The heading of the table of a bank, in the words of a format. */
 static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
                         const invar_results *r)
 {
-	bool markdown = strcmp(form->format, "markdown") == 0;
+	const char *format = form->format;
+	bool markdown = strcmp(format, "markdown") == 0, latex = strcmp(format, "latex") == 0;
+	char measured[INV_HEADING];
 
-	if (strcmp(form->format, "csv") == 0) {
-		put_line(f, form, b->title);
+	fputs(latex ? "% " : markdown ? "## " : "", f);
+	put_line(f, form, b->title);
+	if (strcmp(format, "csv") == 0) {
 		fputs("\r\n", f);
-	} else if (strcmp(form->format, "latex") == 0) {
-		fputs("% ", f);
-		put_line(f, form, b->title);
-		fputs(": ", f);
-		put_points(f, r);
-		fputc('\n', f);
-	} else {
-		fputs(markdown ? "## " : "", f);
-		put_line(f, form, b->title);
-		fputs(markdown ? "\n\n" : "\n", f);
-		put_points(f, r);
-		fputs("\n\n", f);
+		return;
 	}
+	fputs(latex ? ": " : markdown ? "\n\n" : "\n", f);
+	fputs(inv_results_measured(r, measured), f);
+	fputs(latex ? "\n" : "\n\n", f);
 }
 
-/* ---- Formats for people -----------------------------------------------------------------
- */
-
-static invar_status put_table(const writing *w, FILE *f, size_t i)
-{
-	inv_session *s = w->session;
-	invar_results *r;
-	inv_table *t;
-	invar_status st = invar_results_open(s->ctx, w->job->table[i], &r);
-	bool written;
-
-	if (st != INVAR_OK)
-		return st;
-	if (i)
-		fputs(strcmp(w->form->format, "csv") == 0 ? "\r\n" : "\n", f);
-	put_heading(f, w->form, w->job->table_bank[i], r);
-	t = inv_results_table(r);
-	written = t && inv_table_write(t, w->form->format, f);
-	inv_table_free(t);
-	invar_results_free(r);
-	return written ? INVAR_OK : inv_no_memory();
-}
-
-static void put_title(const writing *w, FILE *f)
-{
-	const char *name = w->job->study->name;
-
-	if (strcmp(w->form->format, "text") == 0) {
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	} else if (strcmp(w->form->format, "markdown") == 0) {
-		fputs("# ", f);
-		put_line(f, w->form, name);
-		fputs("\n\n", f);
-	}
-}
+/* ---- Formats for people -------------------------------------------------------------- */
 
 static invar_status put_tables(const writing *w, FILE *f)
 {
-	invar_status st = INVAR_OK;
+	const char *format = w->form->format;
+	bool markdown = strcmp(format, "markdown") == 0;
 
-	put_title(w, f);
-	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++)
-		st = put_table(w, f, i);
-	return st;
+	if (markdown || strcmp(format, "text") == 0) {
+		fputs(markdown ? "# " : "", f);
+		put_line(f, w->form, w->job->study->name);
+		fputs("\n\n", f);
+	}
+	for (size_t i = 0; i < w->job->tables; i++) {
+		invar_results *r;
+		inv_table *t;
+		bool written;
+
+		INV_TRY(invar_results_open(w->session->ctx, w->job->table[i], &r));
+		if (i)
+			fputs(strcmp(format, "csv") == 0 ? "\r\n" : "\n", f);
+		put_heading(f, w->form, w->job->table_bank[i], r);
+		t = inv_results_table(r);
+		written = t && inv_table_write(t, format, f);
+		inv_table_free(t);
+		invar_results_free(r);
+		if (!written)
+			return inv_no_memory();
+	}
+	return INVAR_OK;
 }
 
-/* ---- JSON
- * ---------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------- */
 
 static invar_status put_json(const writing *w, FILE *f)
 {
 	json_t *tables = json_array();
 	json_t *all = json_pack("{s:s, s:i, s:s, s:o}", "format", "invar-study", "version", 1,
 	                        "name", w->job->study->name, "tables", tables);
-	bool whole = all;
+	invar_status st = all ? INVAR_OK : inv_no_memory();
 
-	for (size_t i = 0; i < w->job->tables && whole; i++)
-		whole =
-			json_array_append_new(tables, json_load_file(w->job->table[i], 0, NULL)) == 0;
-	whole = whole && json_dumpf(all, f, INV_JSON_STYLE) == 0;
+	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++) {
+		invar_results *r;
+
+		st = invar_results_open(w->session->ctx, w->job->table[i], &r);
+		if (st == INVAR_OK)
+			json_array_append_new(tables, inv_results_document(r));
+		invar_results_free(r);
+	}
+	if (st == INVAR_OK && json_dumpf(all, f, INV_JSON_STYLE) != 0)
+		st = inv_no_memory();
 	fputc('\n', f);
 	json_decref(all);
-	return whole ? INVAR_OK : inv_no_memory();
+	return st;
 }
 
-/* ---- Stages
- * --------------------------------------------------------------------------------- */
+/* ---- Stages -------------------------------------------------------------------------- */
 
 static invar_status write_form(void *user)
 {
@@ -180,43 +146,22 @@ static invar_status write_form(void *user)
 	return st;
 }
 
-/* The tables of banks, ended by NULL; gives only the array. */
-static const char **table_paths(const inv_study_job *j)
-{
-	const char **all = calloc(j->tables + 1, sizeof *all);
-
-	for (size_t i = 0; all && i < j->tables; i++)
-		all[i] = j->table[i];
-	return all;
-}
-
-static invar_status add_form(inv_session *s, inv_study_job *j, const table_form *form,
-                             const char *const *inputs)
-{
-	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
-	bool done;
-	invar_status st = w.path ? inv_study_add(j,
-	                                         &(inv_own_stage){.size = sizeof(inv_own_stage),
-	                                                          .user = &w,
-	                                                          .name = form->file,
-	                                                          .inputs = inputs,
-	                                                          .options = j->study->name,
-	                                                          .output = w.path,
-	                                                          .run = write_form},
-	                                         &done)
-	                         : inv_no_memory();
-
-	free(w.path);
-	return st;
-}
-
 invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 {
-	const char **inputs = table_paths(j);
-	invar_status st = inputs ? INVAR_OK : inv_no_memory();
+	invar_status st = INVAR_OK;
+	bool done;
 
-	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++)
-		st = add_form(s, j, &forms[i], inputs);
-	free((void *)(uintptr_t)inputs);
+	for (size_t i = 0; i < INV_STUDY_TABLES && st == INVAR_OK && j->tables; i++) {
+		writing w = {s, j, &forms[i], inv_path(j->study->folder, forms[i].file)};
+		const inv_own_stage stage = {.user = &w,
+		                             .name = forms[i].file,
+		                             .inputs = (const char *const *)j->table,
+		                             .options = j->study->name,
+		                             .output = w.path,
+		                             .run = write_form};
+
+		st = w.path ? inv_study_add(j, &stage, &done) : inv_no_memory();
+		free(w.path);
+	}
 	return st;
 }

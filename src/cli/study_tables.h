@@ -11,7 +11,7 @@
 #include "cli/session.h"
 #include "study/study_run.h"
 
-size_t inv_study_table_files(void); /* how many stages these are */
+enum { INV_STUDY_TABLES = 5 }; /* stages */
 
 const char *inv_study_table_file(size_t i); /* its name; NULL past the last */
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/processes.h"
 #include "cli/display_text.h"
 #include "report/line_text.h"
@@ -187,14 +188,6 @@ bool inv_pipe_closed(void)
 	return pipe_closed;
 }
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void inv_term_start(inv_term *t, bool quiet, bool verbose)
 {
 	*t = (inv_term){
@@ -203,7 +196,7 @@ void inv_term_start(inv_term *t, bool quiet, bool verbose)
 		.level = quiet     ? INVAR_LOG_WARNING
 	             : verbose ? INVAR_LOG_DETAIL
 	                       : INVAR_LOG_INFO,
-		.began = seconds_now(),
+		.began = inv_wall_seconds(),
 	};
 }
 
@@ -300,7 +293,7 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 	saving = inv_interrupted() && strcmp(stage, "train") == 0;
 	if (!t->progress)
 		return inv_interrupted();
-	now = seconds_now();
+	now = inv_wall_seconds();
 	if (strncmp(stage, t->stage, sizeof t->stage - 1) != 0 || done < t->first)
 		begin_stage(t, stage, done, now);
 	/* A stage that has just begun has no rate; a file gets its line all the same, as two
@@ -328,7 +321,7 @@ void inv_term_close(inv_term *t)
 	inv_term_clear(t);
 	inv_context_usage(t->ctx, &peak, &cpu);
 	inv_term_say(t, "done in %s, %s of CPU time, peak memory %.0f MB",
-	             inv_duration_text(seconds_now() - t->began, elapsed),
+	             inv_duration_text(inv_wall_seconds() - t->began, elapsed),
 	             inv_duration_text(cpu, busy), peak);
 }
 

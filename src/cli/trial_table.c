@@ -11,14 +11,12 @@
 
 static void print_heading(const invar_results *r)
 {
-	const char *encoder = invar_results_about(r, "encoder");
-	const char *augment = invar_results_about(r, "augment");
+	char origin[INV_HEADING];
 
 	inv_print_line(stdout,
-	               "%s%s%s%strial on %.0f held-out images of the %.0f of %s; clean | "
-	               "augmented queries",
-	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	               augment ? ": " : "", inv_results_about_number(r, "held_out"),
+	               "%strial on %.0f held-out images of the %.0f of %s; clean | augmented "
+	               "queries",
+	               inv_results_origin(r, origin), inv_results_about_number(r, "held_out"),
 	               inv_results_about_number(r, "points"), invar_results_about(r, "split"));
 	putchar('\n');
 }

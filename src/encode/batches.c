@@ -2,21 +2,18 @@
 /* batches.c - drawing, gathering and reading ahead; see batches.h. */
 #include "encode/batches.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
+#include "base/queue.h"
 #include "base/rng.h"
 
 enum {
-	RING = 3,            /* gathered batches */
+	BUFFERS = 3,         /* gathered batches */
 	AHEAD = 6,           /* batches between the hint to the system and gathering */
 	RESIDENT = 64 << 20, /* a smaller split (bytes) is left to the system */
-	PURPOSE = 64,
-	MOMENT = 200 * 1000 * 1000, /* nanoseconds */
-	BILLION = 1000 * 1000 * 1000
+	PURPOSE = 64
 };
 
 struct inv_batches {
@@ -28,18 +25,11 @@ struct inv_batches {
 	uint32_t order_epoch[2];
 	uint32_t *drawn;  /* [s] */
 	uint32_t *chosen; /* [N] images of a batch */
-	float *ring[RING];
+	float *buffer[BUFFERS];
 	size_t rows, dim; /* (G s + 1) N, d */
-
-	pthread_t thread;
-	bool running;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint64_t first, filled, taken; /* batch numbers, counted over all epochs */
-	bool holding;                  /* the consumer is using batch `taken` */
-	bool stop;
-	invar_status status; /* the reader's status, with its message */
-	char sentence[1024];
+	uint64_t first;   /* batches are numbered over all epochs */
+	uint64_t held;    /* the batch that the consumer has */
+	inv_queue *queue; /* NULL until it is started */
 };
 
 uint32_t inv_batches_steps(const inv_batches *b)
@@ -49,7 +39,7 @@ uint32_t inv_batches_steps(const inv_batches *b)
 
 size_t inv_batches_memory(const inv_batches *b)
 {
-	return RING * b->rows * b->dim * sizeof(float);
+	return BUFFERS * b->rows * b->dim * sizeof(float);
 }
 
 /* ---- What a batch holds ------------------------------------------------------ */
@@ -144,100 +134,46 @@ static void advise(inv_batches *b, uint64_t batch)
 		inv_source_expect_copies(p->source[g], &want);
 }
 
-/* Waits for a free buffer; false when asked to stop. */
-static bool wait_for_room(inv_batches *b)
-{
-	bool go;
-
-	pthread_mutex_lock(&b->lock);
-	while (!b->stop && b->filled - b->taken >= RING)
-		pthread_cond_wait(&b->changed, &b->lock);
-	go = !b->stop;
-	pthread_mutex_unlock(&b->lock);
-	return go;
-}
-
-static void publish(inv_batches *b, invar_status st)
-{
-	pthread_mutex_lock(&b->lock);
-	b->status = st;
-	if (st == INVAR_OK)
-		b->filled++;
-	else
-		snprintf(b->sentence, sizeof b->sentence, "%s", invar_last_error());
-	pthread_cond_signal(&b->changed);
-	pthread_mutex_unlock(&b->lock);
-}
-
-static void *read_ahead(void *user)
+static invar_status fill_buffer(void *user, uint64_t batch, unsigned thread)
 {
 	inv_batches *b = user;
-	uint64_t batch = b->first;
-	invar_status st = INVAR_OK;
 
-	for (uint64_t i = 0; i < AHEAD; i++)
+	(void)thread;
+	for (uint64_t i = 0; i < AHEAD && batch == b->first; i++)
 		advise(b, batch + i);
-	for (; batch < last_batch(b) && st == INVAR_OK && wait_for_room(b); batch++) {
-		advise(b, batch + AHEAD);
-		st = gather(b, batch, b->ring[batch % RING]);
-		publish(b, st);
-	}
-	return NULL;
+	advise(b, batch + AHEAD);
+	return gather(b, batch, b->buffer[batch % BUFFERS]);
+}
+
+/* Making copies takes time, so the caller's cancel hook is checked now and then. */
+static invar_status check_cancel(void *user, uint64_t batch)
+{
+	const inv_batches *b = user;
+
+	return inv_progress(b->plan.source[0]->ctx, b->plan.purpose, batch, last_batch(b));
 }
 
 invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 {
-	b->first = b->filled = b->taken = (uint64_t)epoch * b->steps + step;
-	if (pthread_create(&b->thread, NULL, read_ahead, b) != 0)
-		return inv_fail(INVAR_E_NOMEM, "cannot start the prefetch thread");
-	b->running = true;
-	return INVAR_OK;
+	const bool slow = b->plan.source[0]->unlimited && !b->plan.same_every_epoch;
+
+	b->first = (uint64_t)epoch * b->steps + step;
+	return inv_queue_new(&(inv_queue_spec){.first = b->first,
+	                                       .end = last_batch(b),
+	                                       .slots = BUFFERS,
+	                                       .threads = 1,
+	                                       .fill = fill_buffer,
+	                                       .wait = slow ? check_cancel : NULL,
+	                                       .user = b},
+	                     &b->queue);
 }
 
-/*
- * Making copies takes time, so the caller's cancel hook is checked now and then, with the
- * lock released.
- */
-static invar_status wait_a_moment(inv_batches *b)
-{
-	uint64_t done = b->taken, total = last_batch(b);
-	struct timespec until;
-	invar_status st = INVAR_OK;
-
-	if (!b->plan.source[0]->unlimited) {
-		pthread_cond_wait(&b->changed, &b->lock);
-		return INVAR_OK;
-	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += MOMENT;
-	until.tv_sec += until.tv_nsec / BILLION;
-	until.tv_nsec %= BILLION;
-	if (pthread_cond_timedwait(&b->changed, &b->lock, &until) == 0 ||
-	    b->plan.same_every_epoch)
-		return INVAR_OK;
-	pthread_mutex_unlock(&b->lock);
-	st = inv_progress(b->plan.source[0]->ctx, b->plan.purpose, done, total);
-	pthread_mutex_lock(&b->lock);
-	return st;
-}
-
-/* A buffer stays in use until the next call, which releases it. */
 invar_status inv_batches_next(inv_batches *b, const float **rows)
 {
-	invar_status st = INVAR_OK;
-
-	pthread_mutex_lock(&b->lock);
-	b->taken += b->holding;
-	b->holding = false;
-	pthread_cond_signal(&b->changed);
-	while (st == INVAR_OK && b->status == INVAR_OK && b->filled == b->taken)
-		st = wait_a_moment(b);
-	b->holding = b->filled != b->taken;
-	if (!b->holding && st == INVAR_OK)
-		st = inv_fail(b->status, "%s", b->sentence);
-	*rows = b->ring[b->taken % RING];
-	pthread_mutex_unlock(&b->lock);
-	return st;
+	inv_queue_release(b->queue, b->held);
+	INV_TRY(inv_queue_next(b->queue, &b->held));
+	*rows = b->buffer[b->held % BUFFERS];
+	return INVAR_OK;
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */
@@ -253,9 +189,9 @@ static bool allocate_batches(inv_batches *b)
 	}
 	b->drawn = inv_calloc(b->plan.s + 1, sizeof *b->drawn);
 	b->chosen = inv_calloc(b->plan.N, sizeof *b->chosen);
-	for (int i = 0; i < RING; i++) {
-		b->ring[i] = inv_calloc(b->rows * b->dim, sizeof(float));
-		ok = ok && b->ring[i];
+	for (int i = 0; i < BUFFERS; i++) {
+		b->buffer[i] = inv_calloc(b->rows * b->dim, sizeof(float));
+		ok = ok && b->buffer[i];
 	}
 	return ok && b->drawn && b->chosen;
 }
@@ -273,8 +209,6 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 	b->dim = plan->source[0]->dim;
 	for (uint32_t g = 0; g < plan->sources; g++)
 		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->changed, NULL);
 	if (!allocate_batches(b)) {
 		inv_fail(INVAR_E_NOMEM, "not enough memory for batches of %zu rows", b->rows);
 		inv_batches_free(b);
@@ -290,21 +224,16 @@ void inv_batches_free(inv_batches *b)
 {
 	if (!b)
 		return;
-	if (b->running) {
-		pthread_mutex_lock(&b->lock);
-		b->stop = true;
-		pthread_cond_signal(&b->changed);
-		pthread_mutex_unlock(&b->lock);
+	if (b->queue) {
+		inv_queue_stop(b->queue);
 		for (uint32_t g = 0; g < b->plan.sources; g++)
 			inv_source_cancel(b->plan.source[g]);
-		pthread_join(b->thread, NULL);
+		inv_queue_free(b->queue);
 	}
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->lock);
 	for (int i = 0; i < 2; i++)
 		inv_free(b->order[i]);
-	for (int i = 0; i < RING; i++)
-		inv_free(b->ring[i]);
+	for (int i = 0; i < BUFFERS; i++)
+		inv_free(b->buffer[i]);
 	inv_free(b->drawn);
 	inv_free(b->chosen);
 	inv_free(b);

@@ -3,8 +3,8 @@
  * batches.h - the batches of a training, read ahead of their use.
  *
  * Which images a step sees, and which of their copies, is a function of (seed, split,
- * position of the source, epoch, image) alone. A separate thread gathers the rows into a
- * ring of buffers and tells the system some batches earlier what it will read, so a bank
+ * position of the source, epoch, image) alone. A separate thread gathers the rows into
+ * buffers (base/queue.h) and tells the system some batches earlier what it will read, so a bank
  * larger than memory streams while the previous step is computed. A source that makes its
  * copies makes them on that thread as well.
  */
@@ -34,14 +34,14 @@ typedef struct inv_batches inv_batches;
 
 invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out);
 uint32_t inv_batches_steps(const inv_batches *b); /* batches per epoch */
-size_t inv_batches_memory(const inv_batches *b);  /* bytes of the ring */
+size_t inv_batches_memory(const inv_batches *b);  /* bytes of the buffers */
 
 /* Starts reading at this step. Call once before the first next. */
 invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step);
 /*
  * The next batch [(G s + 1) N, d] of G sources: row k N + i is sample k of image
- * i, k = 0 the clean one, k = 1 + g s + j sample j of source g. It views the ring
- * until the next call. Does not allocate.
+ * i, k = 0 the clean one, k = 1 + g s + j sample j of source g. It is the caller's until
+ * the next call. Does not allocate.
  */
 invar_status inv_batches_next(inv_batches *b, const float **rows);
 void inv_batches_free(inv_batches *b);

@@ -12,7 +12,8 @@
 
 enum { MAX_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64, VIEWS = 4 };
 
-/* Those that make tensors of images and augment them. */
+/* Those that make tensors of images and augment them. bank.json records those with the flag
+ * INVAR_OPTION_RESULT by name, and others as what follows from them. */
 static const invar_option tensor_rows[] = {
 	{.name = "augment",
      .type = INVAR_OPTION_TEXT,
@@ -111,7 +112,8 @@ invar_status inv_encode_read(const invar_options *o, invar_options **kept,
 	*out = (inv_encode_settings){0};
 	if (st != INVAR_OK)
 		return st;
-	*out = (inv_encode_settings){.augment = inv_option_text(all, "augment"),
+	*out = (inv_encode_settings){.all = all,
+	                             .augment = inv_option_text(all, "augment"),
 	                             .copies = inv_option_text(all, "copies"),
 	                             .views = inv_option_text(all, "views"),
 	                             .augment_space = inv_option_text(all, "augment-space"),
@@ -129,18 +131,13 @@ invar_status inv_encode_read(const invar_options *o, invar_options **kept,
 	return INVAR_OK;
 }
 
-static json_t *text_json(const char *text)
+json_t *inv_encode_json(const inv_encode_settings *o, unsigned flags)
 {
-	return text ? inv_json_path(text) : json_null();
-}
+	json_t *all = o->all ? inv_options_json(o->all, flags) : json_object();
 
-json_t *inv_encode_json(const inv_encode_settings *o)
-{
-	return json_pack("{s:o, s:s, s:o, s:I, s:o, s:o, s:o}", "augment",
-	                 text_json(o->augment), "augment-space", o->augment_space, "size",
-	                 text_json(o->side), "resize", (json_int_t)o->resize, "normalize",
-	                 text_json(o->normalize), "mean", text_json(o->mean), "std",
-	                 text_json(o->std));
+	for (const invar_option *row = bank_rows; row->name; row++)
+		json_object_del(all, row->name);
+	return all;
 }
 
 /* ---- Copies ----------------------------------------------------------------------- */

@@ -7,8 +7,12 @@
 #include "encoders/encoder.h"
 #include "images/dataset.h"
 
-/* Values of the options; texts view the list that they were read from. */
+/*
+ * Values of the options; texts view the list that they were read from. A new option needs
+ * no member: `all` has it by name.
+ */
 typedef struct inv_encode_settings {
+	const invar_options *all;  /* NULL on ranks other than 0 */
 	const char *augment;       /* SPEC of the copies; NULL: no copies */
 	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 for test, else 10 */
 	const char *views;         /* "4", for test, or "val=4,test=4"; NULL: none */
@@ -29,8 +33,11 @@ invar_status inv_encode_declare_part(invar_options *o, const char *selector);
 /* Reads those that o has into `out`, whose texts view *kept. Gives *kept. */
 invar_status inv_encode_read(const invar_options *o, invar_options **kept,
                              inv_encode_settings *out);
-/* { name: value, … } of those that make tensors of images and augment; gives. */
-json_t *inv_encode_json(const inv_encode_settings *o);
+/*
+ * { name: value, … } of those that make tensors of images and augment and have all of these
+ * flags; gives. With INVAR_OPTION_RESULT: those that bank.json records by name.
+ */
+json_t *inv_encode_json(const inv_encode_settings *o, unsigned flags);
 
 invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d);
 /* Number of copies requested for a split; 0 without a SPEC. */

@@ -331,16 +331,24 @@ json_t *inv_encoding_json(const inv_encoding *of)
 {
 	const invar_augment *a = of->augment;
 	const char *sha256 = of->encoder->weights_sha256;
+	json_t *options = inv_encode_json(&of->opts, INVAR_OPTION_RESULT);
+	json_t *all =
+		json_pack("{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
+	              inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256", sha256,
+	              "encoder_options", options_json(of->encoder), "preprocess",
+	              preparation_json(of), "dtype", of->opts.dtype, "augment",
+	              a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
+	              a ? json_string(of->opts.augment_space) : json_null(), "augment_params",
+	              a ? columns_json(a) : json_null(), "seed",
+	              a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
+	              classes_json(of->dataset), "source", of->dataset->kind->name);
 
-	return json_pack("{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
-	                 inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256",
-	                 sha256, "encoder_options", options_json(of->encoder), "preprocess",
-	                 preparation_json(of), "dtype", of->opts.dtype, "augment",
-	                 a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
-	                 a ? json_string(of->opts.augment_space) : json_null(),
-	                 "augment_params", a ? columns_json(a) : json_null(), "seed",
-	                 a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
-	                 classes_json(of->dataset), "source", of->dataset->kind->name);
+	if (!all || json_object_update(all, options) != 0) {
+		json_decref(all);
+		all = NULL;
+	}
+	json_decref(options);
+	return all;
 }
 
 /* ---- The images of a split -------------------------------------------------------- */

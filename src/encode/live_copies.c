@@ -141,7 +141,7 @@ json_t *inv_live_options(const inv_live *f)
 	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
 	if (add_options(all, inv_options_json(f->of.dataset->options, 0)) &&
 	    add_options(all, inv_encoder_options_json(f->encoder)) &&
-	    add_options(all, inv_encode_json(&f->of.opts)))
+	    add_options(all, inv_encode_json(&f->of.opts, 0)))
 		return all;
 	json_decref(all);
 	return NULL;

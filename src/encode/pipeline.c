@@ -4,27 +4,26 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
+#include "base/queue.h"
 #include "base/threads.h"
 #include "images/augment/inside.h"
 #include "images/prefetch.h"
 #include "images/rot90.h"
 
-enum { GATHERED_BYTES = 24 << 20, MAX_GATHERED = 16 };
-
-/* INV_GROUP images or fewer, in one of the slots where groups are gathered. */
+/* INV_GROUP images or fewer. */
 typedef struct gathered {
 	float *x;        /* [rows, c, h, w] */
 	uint64_t *index; /* [rows], keys of the draws */
 	uint64_t row;    /* of the first */
 	size_t rows;
-	size_t next, left; /* the next task to hand out; tasks not finished */
-	bool taken;        /* is being gathered, or has tasks */
-	bool ready;
+	uint64_t number;    /* in the queue of groups */
+	atomic_size_t left; /* tasks that are not finished */
 } gathered;
 
 struct inv_pipeline {
@@ -33,9 +32,9 @@ struct inv_pipeline {
 	inv_preparer **preparer;       /* one per prefetching thread */
 	unsigned preparers;
 	inv_arena arena;
-	size_t group;   /* rows per call of the encoder */
-	bool by_caller; /* which only the calling thread may run */
-	gathered *place;
+	size_t group;    /* rows per call of the encoder */
+	bool by_caller;  /* which only the calling thread may run */
+	gathered *place; /* [places]: the slots of the queue, or the groups of a batch */
 	size_t places;
 	size_t lanes;   /* threads that encode */
 	float *scratch; /* [lanes, group, cells], between augmenting and encoding */
@@ -46,13 +45,14 @@ struct inv_pipeline {
 	size_t scratch_cells;
 
 	inv_prefetch *ahead;
-	pthread_mutex_t lock; /* of all that follows, and of the slots without their data */
-	pthread_cond_t changed;
-	bool gathering; /* some thread does */
-	bool ended;     /* there are no more images; its own, while it gathers */
-	bool all_gathered, stop;
 	uint64_t gathered_rows;
-	uint64_t passed; /* images that were read or skipped */
+	uint64_t passed;      /* images that were read or skipped */
+	bool ended;           /* there are no more images */
+	inv_queue *groups;    /* gathered ahead of their use */
+	atomic_bool stop;     /* nothing is left, or a task has failed */
+	pthread_mutex_t lock; /* of what follows */
+	gathered *now;        /* whose tasks are handed out; NULL: none */
+	size_t next;          /* the next of them */
 };
 
 /* ---- Preparing ahead -------------------------------------------------------------- */
@@ -124,6 +124,8 @@ static invar_status gather(inv_pipeline *k, gathered *g)
 		g->index[i] = item->index;
 		print[i] = item->print;
 	}
+	k->gathered_rows += g->rows;
+	k->ended |= k->gathered_rows == k->plan->count;
 	if (st == INVAR_OK && g->rows && k->plan->see)
 		st = k->plan->see(k->plan->user, g->row, g->rows, print);
 	return st;
@@ -248,114 +250,88 @@ static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task,
 	return st == INVAR_OK ? p->put(p->user, array, g->row + from, rows, out, params) : st;
 }
 
-/* ---- The pool --------------------------------------------------------------------- */
+/* ---- All threads ------------------------------------------------------------------ */
 
-typedef struct job {
-	gathered *at;
-	bool gather;
-	size_t task;
-} job;
-
-static gathered *find_free(inv_pipeline *k)
-{
-	for (size_t i = 0; i < k->places; i++)
-		if (!k->place[i].taken)
-			return &k->place[i];
-	return NULL;
-}
-
-/* The group with the lowest row that has a task left, and the total number of tasks left.
- */
-static gathered *find_task(inv_pipeline *k, size_t *tasks)
-{
-	gathered *best = NULL;
-
-	*tasks = 0;
-	for (size_t i = 0; i < k->places; i++) {
-		gathered *g = &k->place[i];
-		size_t all = k->plan->arrays * inv_blocks(g->rows, k->group);
-
-		if (!g->ready || g->next == all)
-			continue;
-		*tasks += all - g->next;
-		if (!best || g->row < best->row)
-			best = g;
-	}
-	return best;
-}
-
-/* What to do next; gathering comes first when tasks are about to run out. */
-static bool choose_job(inv_pipeline *k, job *out)
-{
-	size_t tasks;
-	gathered *g = find_task(k, &tasks);
-	gathered *place = k->gathering || k->all_gathered ? NULL : find_free(k);
-
-	if (place && tasks < 2 * (size_t)k->of->ctx->threads) {
-		*out = (job){.at = place, .gather = true};
-		place->taken = k->gathering = true;
-		return true;
-	}
-	if (g)
-		*out = (job){.at = g, .task = g->next++};
-	return g != NULL;
-}
-
-static bool is_over(const inv_pipeline *k)
-{
-	if (k->stop)
-		return true;
-	for (size_t i = 0; i < k->places; i++)
-		if (k->place[i].taken)
-			return false;
-	return k->all_gathered;
-}
-
-static bool take_job(inv_pipeline *k, job *out)
-{
-	bool over, have = false;
-
-	pthread_mutex_lock(&k->lock);
-	while (!(over = is_over(k)) && !(have = choose_job(k, out)))
-		pthread_cond_wait(&k->changed, &k->lock);
-	pthread_mutex_unlock(&k->lock);
-	return !over;
-}
-
-static void end_job(inv_pipeline *k, const job *j, invar_status st)
-{
-	gathered *g = j->at;
-
-	pthread_mutex_lock(&k->lock);
-	if (st != INVAR_OK) {
-		k->stop = true;
-	} else if (j->gather) {
-		k->gathering = false;
-		k->gathered_rows += g->rows;
-		k->all_gathered = k->ended || k->gathered_rows == k->plan->count;
-		g->next = 0;
-		g->left = k->plan->arrays * inv_blocks(g->rows, k->group);
-		g->taken = g->ready = g->rows > 0;
-	} else if (--g->left == 0) {
-		g->taken = g->ready = false;
-	}
-	pthread_cond_broadcast(&k->changed);
-	pthread_mutex_unlock(&k->lock);
-}
-
-static invar_status work(void *user, size_t block, unsigned thread)
+/* Groups after a failure are empty; so may the last ones be if images are left out. */
+static invar_status gather_group(void *user, uint64_t number, unsigned thread)
 {
 	inv_pipeline *k = user;
+	gathered *g = &k->place[number % k->places];
 	invar_status st = INVAR_OK;
-	job j;
+
+	(void)thread;
+	g->number = number;
+	g->rows = 0;
+	if (!k->ended)
+		st = gather(k, g);
+	k->ended |= st != INVAR_OK;
+	g->left = k->plan->arrays * inv_blocks(g->rows, k->group);
+	return st;
+}
+
+/*
+ * The next task; *g is NULL if there is none. It may wait for the next group with the lock
+ * held, as no other thread has a task to take then, and none needs the lock to end one.
+ */
+static invar_status take_task(inv_pipeline *k, gathered **g, size_t *task)
+{
+	invar_status st = INVAR_OK;
+
+	pthread_mutex_lock(&k->lock);
+	if (!k->now && !k->stop) {
+		uint64_t number;
+
+		st = inv_queue_next(k->groups, &number);
+		k->now = &k->place[number % k->places];
+		k->next = 0;
+		if (st != INVAR_OK || number == inv_blocks(k->plan->count, INV_GROUP) ||
+		    !k->now->rows)
+			k->stop = true;
+	}
+	*g = k->stop ? NULL : k->now;
+	*task = k->next++;
+	if (*g && k->next == k->plan->arrays * inv_blocks(k->now->rows, k->group))
+		k->now = NULL;
+	pthread_mutex_unlock(&k->lock);
+	return st;
+}
+
+static invar_status run_tasks(void *user, size_t block, unsigned thread)
+{
+	inv_pipeline *k = user;
+	gathered *g;
+	size_t task;
 
 	(void)block;
-	while (st == INVAR_OK && take_job(k, &j)) {
-		st = j.gather ? gather(k, j.at) : run_task(k, j.at, j.task, thread);
+	for (;;) {
+		invar_status st;
+
+		INV_TRY(take_task(k, &g, &task));
+		if (!g)
+			return INVAR_OK;
+		st = run_task(k, g, task, thread);
 		if (st == INVAR_OK && thread == 0 && k->plan->tick)
 			st = k->plan->tick(k->plan->user);
-		end_job(k, &j, st);
+		if (st != INVAR_OK)
+			k->stop = true;
+		if (--g->left == 0)
+			inv_queue_release(k->groups, g->number);
+		INV_TRY(st);
 	}
+}
+
+static invar_status run_on_all_threads(inv_pipeline *k)
+{
+	const inv_queue_spec groups = {.end = inv_blocks(k->plan->count, INV_GROUP),
+	                               .slots = k->places,
+	                               .threads = 1,
+	                               .fill = gather_group,
+	                               .user = k};
+	invar_status st;
+
+	INV_TRY(inv_queue_new(&groups, &k->groups));
+	st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, run_tasks, k);
+	inv_queue_free(k->groups);
 	return st;
 }
 
@@ -364,7 +340,7 @@ static invar_status work(void *user, size_t block, unsigned thread)
 typedef struct batch {
 	inv_pipeline *k;
 	int32_t copy;
-	size_t groups, rows; /* gathered in the first slots */
+	size_t groups, rows; /* gathered in the first places */
 } batch;
 
 /* Group i of the batch, at its place in the batch's tensor. */
@@ -391,12 +367,10 @@ static invar_status gather_batch(batch *b)
 	invar_status st = INVAR_OK;
 
 	b->groups = b->rows = 0;
-	while (st == INVAR_OK && b->groups < k->places && !k->ended &&
-	       k->gathered_rows < k->plan->count) {
+	while (st == INVAR_OK && b->groups < k->places && !k->ended) {
 		gathered *g = &k->place[b->groups];
 
 		st = gather(k, g);
-		k->gathered_rows += g->rows;
 		b->rows += g->rows;
 		b->groups += g->rows > 0;
 	}
@@ -443,10 +417,9 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 
 	k->plan = plan;
 	k->gathered_rows = k->passed = 0;
-	k->gathering = k->ended = k->stop = false;
-	k->all_gathered = !plan->count;
-	for (size_t i = 0; i < k->places; i++)
-		k->place[i].taken = k->place[i].ready = false;
+	k->now = NULL;
+	k->ended = !plan->count;
+	k->stop = false;
 	/* Here, as the other threads may take all jobs of a short pass. */
 	if (plan->tick && (st = plan->tick(plan->user)) != INVAR_OK)
 		return st;
@@ -456,7 +429,7 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	if (st == INVAR_OK && k->by_caller)
 		st = run_batches(k);
 	else if (st == INVAR_OK)
-		st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, work, k);
+		st = run_on_all_threads(k);
 	inv_prefetch_free(k->ahead);
 	k->ahead = NULL;
 	return st;
@@ -485,16 +458,6 @@ static void take_pieces(inv_pipeline *k)
 	}
 	k->params =
 		inv_arena_take(&k->arena, lanes * k->group * of->columns + 1, sizeof *k->params);
-}
-
-/* A slot per thread and one being gathered; more if images are small. */
-static size_t choose_places(const inv_encoding *of)
-{
-	size_t bytes = INV_GROUP * inv_extent_cells(of->shape) * sizeof(float);
-	size_t min_places = of->ctx->threads + 1, places = GATHERED_BYTES / bytes;
-
-	places = places > MAX_GATHERED ? MAX_GATHERED : places;
-	return places < min_places ? min_places : places;
 }
 
 static invar_status allocate_pipeline(inv_pipeline *k)
@@ -546,9 +509,8 @@ invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 		k->group * greater(inv_extent_cells(of->shape), inv_extent_cells(of->augmented));
 	k->by_caller = of->encoder->kind->by_caller;
 	k->lanes = k->by_caller ? 1 : of->ctx->threads;
-	k->places = k->by_caller ? inv_blocks(k->group, INV_GROUP) : choose_places(of);
+	k->places = k->by_caller ? inv_blocks(k->group, INV_GROUP) : of->ctx->threads + 2;
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_cond_init(&k->changed, NULL);
 	if ((st = allocate_pipeline(k)) == INVAR_OK)
 		st = make_preparers(k);
 	if (st != INVAR_OK) {
@@ -566,7 +528,6 @@ void inv_pipeline_free(inv_pipeline *k)
 	for (unsigned i = 0; i < k->preparers; i++)
 		inv_preparer_free(k->preparer[i]);
 	inv_free(k->preparer);
-	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->lock);
 	inv_arena_free(&k->arena);
 	inv_free(k->place);

@@ -4,9 +4,9 @@
  * busy.
  *
  * Images are decoded and prepared ahead of their use (images/prefetch.h) and gathered in
- * groups. The work is a pool that all threads take from: to gather the next group, or to
- * augment and encode a gathered group for one of the arrays. No thread waits for a batch to
- * be complete, and at most a few groups are in memory at a time, for any number of arrays.
+ * groups, ahead as well. Each thread takes the next task: to augment and encode a gathered
+ * group for one of the arrays. No thread waits for a batch to be complete, and at most a few
+ * groups are in memory at a time, for any number of arrays.
  * An encoder that only the calling thread may run (a callback) gets whole batches instead:
  * all threads augment a batch, then the caller encodes it, while images are decoded ahead.
  * Groups are cut by row number and draws are keyed by the image's index, so neither threads

@@ -54,7 +54,7 @@ static invar_status plan_callback(inv_encoder_plan *p)
 }
 
 /* The caller's message, if it left one; otherwise that it failed. */
-static invar_status explain(const callback *c, invar_status st, const char *message)
+static invar_status report_callback(const callback *c, invar_status st, const char *message)
 {
 	if (st == INVAR_E_CANCELLED)
 		return inv_fail(st, "%s", *message ? message : "interrupted");
@@ -68,7 +68,7 @@ static invar_status explain(const callback *c, invar_status st, const char *mess
 
 /*
  * Every bit of `out` was set before the call. That is a NaN which no computation gives, so
- * a function that fills rows of another width, or not all rows, is found out.
+ * it shows whether the function filled all rows, in their full width.
  */
 static invar_status check_filled(const callback *c, const float *out, size_t n)
 {
@@ -85,8 +85,8 @@ static invar_status check_filled(const callback *c, const float *out, size_t n)
 	return INVAR_OK;
 }
 
-static invar_status call(const callback *c, inv_extent e, const float *x, size_t n,
-                         float *out)
+static invar_status call_batch(const callback *c, inv_extent e, const float *x, size_t n,
+                               float *out)
 {
 	uint64_t shape[4] = {n, e.c, e.h, e.w};
 	char message[MESSAGE] = "";
@@ -95,7 +95,7 @@ static invar_status call(const callback *c, inv_extent e, const float *x, size_t
 	memset(out, 0xff, n * c->is.width * sizeof *out);
 	st = c->is.run(c->is.user, x, shape, out, message, sizeof message);
 	message[sizeof message - 1] = '\0';
-	return st == INVAR_OK ? check_filled(c, out, n) : explain(c, st, message);
+	return st == INVAR_OK ? check_filled(c, out, n) : report_callback(c, st, message);
 }
 
 static invar_status run_callback(const inv_encoder_plan *p, const float *x, size_t n,
@@ -103,13 +103,12 @@ static invar_status run_callback(const inv_encoder_plan *p, const float *x, size
 {
 	const callback *c = callback_of(p->encoder);
 	size_t cells = inv_extent_cells(p->shape);
-	invar_status st = INVAR_OK;
 
 	(void)thread;
-	for (size_t i = 0; i < n && st == INVAR_OK; i += c->batch)
-		st = call(c, p->shape, x + i * cells, n - i < c->batch ? n - i : c->batch,
-		          out + i * p->width);
-	return st;
+	for (size_t i = 0; i < n; i += c->batch)
+		INV_TRY(call_batch(c, p->shape, x + i * cells, n - i < c->batch ? n - i : c->batch,
+		                   out + i * p->width));
+	return INVAR_OK;
 }
 
 static const inv_encoder_kind callback_kind = {
@@ -121,7 +120,7 @@ static const inv_encoder_kind callback_kind = {
 	.by_caller = true,
 };
 
-/* ---- Making one ------------------------------------------------------------------- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static invar_status check_callback(const invar_encoder_callback *is)
 {
@@ -132,7 +131,7 @@ static invar_status check_callback(const invar_encoder_callback *is)
 	if (!is->name || !*is->name)
 		return inv_fail(INVAR_E_USE,
 		                "the encoder has no name: give one, so that its features can be "
-		                "told from others");
+		                "distinguished from others");
 	if (!is->width || is->width > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "the encoder %.60s: its features must have 1 to %" PRIu32
@@ -154,7 +153,7 @@ static invar_status check_callback(const invar_encoder_callback *is)
 }
 
 /* Which resampling, as in the list of models. */
-static invar_status find_filter(const invar_encoder_callback *is, inv_filter *out)
+static invar_status find_named_filter(const invar_encoder_callback *is, inv_filter *out)
 {
 	*out = INV_BILINEAR;
 	if (!is->filter || strcmp(is->filter, "bilinear") == 0)
@@ -168,26 +167,19 @@ static invar_status find_filter(const invar_encoder_callback *is, inv_filter *ou
 	                is->name, is->filter);
 }
 
-/* NULL stays NULL. */
-static bool copy_text(const char *text, char **out)
-{
-	*out = text ? inv_strdup(text) : NULL;
-	return !text || *out;
-}
-
 static invar_status take_callback(invar_encoder *e, const invar_encoder_callback *is)
 {
-	callback *c = inv_calloc(1, sizeof *c);
-	invar_status st = check_callback(is);
+	callback *c;
 
+	INV_TRY(check_callback(is));
+	INV_TRY(find_named_filter(is, &e->input.filter));
+	INV_TRY(inv_new(&c));
 	e->own = c;
-	if (st == INVAR_OK)
-		st = find_filter(is, &e->input.filter);
-	if (st != INVAR_OK)
-		return st;
-	if (!c || !copy_text(is->name, &c->name) || !copy_text(is->version, &c->version) ||
-	    !copy_text(is->normalize, &c->normalize))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an encoder");
+	INV_TRY(inv_new_text(&c->name, is->name));
+	if (is->version)
+		INV_TRY(inv_new_text(&c->version, is->version));
+	if (is->normalize)
+		INV_TRY(inv_new_text(&c->normalize, is->normalize));
 	c->is = *is;
 	c->batch = is->batch ? is->batch : STANDARD_BATCH;
 	e->name = c->name;
@@ -206,21 +198,20 @@ invar_status invar_encoder_from_callback(invar_context *ctx,
                                          const invar_encoder_callback *given,
                                          invar_encoder **out)
 {
-	invar_encoder *e = inv_calloc(1, sizeof *e);
+	invar_encoder *e;
 	invar_encoder_callback is = {0};
 	invar_status st;
 
 	*out = NULL;
-	if (!e)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an encoder");
+	INV_TRY(inv_new(&e));
 	/* A program may know fewer members, or more. */
 	memcpy(&is, given, given->size < sizeof is ? given->size : sizeof is);
 	e->ctx = ctx;
 	e->kind = &callback_kind;
-	if ((st = take_callback(e, &is)) != INVAR_OK) {
-		invar_encoder_close(e);
-		return st;
-	}
+	INV_TRY_OR(fail, take_callback(e, &is));
 	*out = e;
 	return INVAR_OK;
+fail:
+	invar_encoder_close(e);
+	return st;
 }

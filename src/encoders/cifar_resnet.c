@@ -25,11 +25,13 @@ static bool recognise_cifar_resnet(const inv_parameters *p)
 	       !inv_parameters_find(p, "layer4.0.conv1.weight");
 }
 
-static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t outputs)
+static size_t add_padded_shortcut(inv_convnet *net, const char *block, size_t x,
+                                  size_t outputs)
 {
 	const inv_layer l = {.conv = block, .from = x, .window = {1, 2, 0, false}};
 	size_t channels = inv_convnet_channels(net, x), before;
-	float *weights, *bias;
+	float *weights = NULL, *bias = NULL;
+	invar_status st;
 
 	if (!channels) /* it has failed before */
 		return 0;
@@ -42,20 +44,19 @@ static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t
 		return 0;
 	}
 	before = (outputs - channels) / 2;
-	weights = inv_calloc(outputs, channels * sizeof *weights);
-	bias = inv_calloc(outputs, sizeof *bias);
-	if (!weights || !bias) {
-		inv_convnet_fail(net, inv_fail(INVAR_E_NOMEM, "not enough memory for '%s'", block));
-		inv_free(weights);
-		inv_free(bias);
-		return 0;
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&weights, outputs * channels));
+	INV_TRY_OR(fail, inv_new_zeros(&bias, outputs));
 	for (size_t c = 0; c < channels; c++)
 		weights[(before + c) * channels + c] = 1;
 	return inv_convnet_filter(net, &l, outputs, weights, bias);
+fail:
+	inv_convnet_fail(net, st);
+	inv_free(weights);
+	inv_free(bias);
+	return 0;
 }
 
-static size_t add_block(inv_convnet *net, const char *block, size_t stride, size_t x)
+static size_t add_basic_block(inv_convnet *net, const char *block, size_t stride, size_t x)
 {
 	inv_layer first = {.from = x, .window = three, .relu = true};
 	inv_layer last = {.window = three, .add = true, .relu = true};
@@ -64,7 +65,7 @@ static size_t add_block(inv_convnet *net, const char *block, size_t stride, size
 	last.from = inv_convnet_numbered(net, block, 1, first);
 	last.to = x;
 	if (stride > 1)
-		last.to = add_shortcut(net, block, x, inv_convnet_channels(net, last.from));
+		last.to = add_padded_shortcut(net, block, x, inv_convnet_channels(net, last.from));
 	return inv_convnet_numbered(net, block, 2, last);
 }
 
@@ -81,7 +82,7 @@ static size_t describe_cifar_resnet(inv_convnet *net, const inv_parameters *p,
 		blocks[layer] = inv_parameters_in_a_row(p, name);
 		for (size_t i = 0; i < blocks[layer]; i++) {
 			snprintf(name, sizeof name, "layer%d.%zu", layer + 1, i);
-			x = add_block(net, name, layer && !i ? 2 : 1, x);
+			x = add_basic_block(net, name, layer && !i ? 2 : 1, x);
 		}
 	}
 	return x;
@@ -93,10 +94,8 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 	static const char *const own[] = {"conv", "bn", "layer", NULL};
 	size_t blocks[LAYERS], last;
 	inv_convnet *net;
-	invar_status st = inv_convnet_new(e, p, "ResNet for CIFAR", &net);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_convnet_new(e, p, "ResNet for CIFAR", &net));
 	inv_parameters_ignore(p, "linear.");
 	inv_parameters_ignore(p, "fc.");
 	last = describe_cifar_resnet(net, p, blocks);

@@ -16,11 +16,10 @@ invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *fa
                              inv_convnet **out)
 {
 	double eps = inv_option_number(e->options, "bn-eps");
-	inv_convnet *net = *out = e->own = inv_calloc(1, sizeof *net);
+	inv_convnet *net;
 
-	if (!net)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a network",
-		                inv_parameters_path(p));
+	INV_TRY(inv_new(&net));
+	*out = e->own = net;
 	net->family = family;
 	net->parameters = p;
 	net->eps = eps > 0 ? eps : usual_eps;
@@ -51,22 +50,22 @@ void inv_convnet_fail(inv_convnet *net, invar_status st)
 		net->status = st;
 }
 
-/* ---- Weights -------------------------------------------------------------------- */
+/* ---- Weights ---------------------------------------------------------------------- */
 
 /* One of a layer's tensors of shape [outputs]. */
-static invar_status take_row(inv_convnet *net, const char *layer, const char *part,
+static invar_status take_row(inv_convnet *net, const char *layer, const char *tensor,
                              size_t outputs, float *out)
 {
 	char name[INV_PARAMETER_NAME];
 	const uint64_t shape[] = {outputs};
 
-	snprintf(name, sizeof name, "%s.%s", layer, part);
+	snprintf(name, sizeof name, "%s.%s", layer, tensor);
 	return inv_parameters_take(net->parameters, name, 1, shape, out);
 }
 
 /* y = gamma (x - mean) / sqrt(var + eps) + beta, as a scale and a shift. */
-static invar_status fold(inv_convnet *net, const char *norm, size_t outputs, size_t filter,
-                         const float *rows, float *weights, float *bias)
+static invar_status fold_norm(inv_convnet *net, const char *norm, size_t outputs,
+                              size_t filter, const float *rows, float *weights, float *bias)
 {
 	const float *gamma = rows, *beta = rows + outputs;
 	const float *mean = rows + 2 * outputs, *var = rows + 3 * outputs;
@@ -89,104 +88,67 @@ static invar_status fold(inv_convnet *net, const char *norm, size_t outputs, siz
 	return INVAR_OK;
 }
 
-static invar_status take_norm(inv_convnet *net, const char *norm, size_t outputs,
-                              size_t filter, float *weights, float *bias)
+static invar_status take_batch_norm(inv_convnet *net, const char *norm, size_t outputs,
+                                    size_t filter, float *weights, float *bias)
 {
-	static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+	static const char *const tensors[] = {"weight", "bias", "running_mean", "running_var"};
 	char counter[INV_PARAMETER_NAME];
-	float *rows = inv_calloc(4 * outputs, sizeof *rows);
-	invar_status st = INVAR_OK;
-
-	if (!rows)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for '%s'",
-		                inv_parameters_path(net->parameters), norm);
-	for (size_t i = 0; i < 4 && st == INVAR_OK; i++)
-		st = take_row(net, norm, parts[i], outputs, rows + i * outputs);
-	if (st == INVAR_OK)
-		st = fold(net, norm, outputs, filter, rows, weights, bias);
-	snprintf(counter, sizeof counter, "%s.num_batches_tracked", norm);
-	inv_parameters_ignore(net->parameters, counter);
-	inv_free(rows);
-	return st;
-}
-
-/* The number of outputs in the file, if its tensor has a shape at all. */
-static size_t outputs_of(const inv_convnet *net, const char *conv)
-{
-	const inv_weight_about *w = inv_parameters_find(net->parameters, "%s.weight", conv);
-
-	return w && w->rank == 4 && w->cells ? (size_t)w->shape[0] : 1;
-}
-
-static invar_status check_filters(const inv_convnet *net, const inv_layer *l,
-                                  size_t outputs)
-{
-	char name[2 * INV_PARAMETER_NAME];
-	size_t k = l->window.kernel;
-	const uint64_t shape[] = {outputs, net->channels[l->from], k, k};
-
-	snprintf(name, sizeof name, "%s.weight", l->conv);
-	return inv_parameters_check(net->parameters, name, 4, shape);
-}
-
-static invar_status take_filters(inv_convnet *net, const inv_layer *l, size_t outputs,
-                                 float *weights, float *bias)
-{
-	char name[INV_PARAMETER_NAME];
-	size_t channels = net->channels[l->from], k = l->window.kernel;
-	const uint64_t shape[] = {outputs, channels, k, k};
+	float *rows;
 	invar_status st;
 
-	snprintf(name, sizeof name, "%s.weight", l->conv);
-	st = inv_parameters_take(net->parameters, name, 4, shape, weights);
-	if (st != INVAR_OK)
-		return st;
-	if (!l->norm)
-		return take_row(net, l->conv, "bias", outputs, bias);
-	return take_norm(net, l->norm, outputs, channels * k * k, weights, bias);
-}
-
-/* The image has as many channels as the first convolution takes. */
-static void find_image_channels(inv_convnet *net, const char *conv)
-{
-	const inv_weight_about *w = inv_parameters_find(net->parameters, "%s.weight", conv);
-
-	if (!net->channels[0])
-		net->channels[0] =
-			w && w->rank == 4 && (w->shape[1] == 1 || w->shape[1] == 3) ? w->shape[1] : 3;
+	INV_TRY(inv_new_zeros(&rows, 4 * outputs));
+	for (size_t i = 0; i < 4; i++)
+		INV_TRY_OR(done, take_row(net, norm, tensors[i], outputs, rows + i * outputs));
+	st = fold_norm(net, norm, outputs, filter, rows, weights, bias);
+	snprintf(counter, sizeof counter, "%s.num_batches_tracked", norm);
+	inv_parameters_ignore(net->parameters, counter);
+done:
+	inv_free(rows);
+	return st;
 }
 
 invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outputs,
                               float **weights, float **bias)
 {
+	inv_parameters *p = net->parameters;
+	const inv_weight_about *w = inv_parameters_find(p, "%s.weight", l->conv);
+	char name[2 * INV_PARAMETER_NAME];
+	uint64_t shape[4];
 	size_t filter;
+	invar_status st;
 
 	*weights = *bias = NULL;
 	if (net->status != INVAR_OK)
 		return net->status;
-	find_image_channels(net, l->conv);
-	*outputs = outputs_of(net, l->conv);
-	if ((net->status = check_filters(net, l, *outputs)) != INVAR_OK)
-		return net->status;
-	filter = net->channels[l->from] * l->window.kernel * l->window.kernel;
-	*weights = inv_calloc(*outputs, filter * sizeof **weights);
-	*bias = inv_calloc(*outputs, sizeof **bias);
-	if (!*weights || !*bias)
-		net->status = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for '%s'",
-		                       inv_parameters_path(net->parameters), l->conv);
-	else
-		net->status = take_filters(net, l, *outputs, *weights, *bias);
-	if (net->status != INVAR_OK) {
-		inv_free(*weights);
-		inv_free(*bias);
-		*weights = *bias = NULL;
-	}
-	return net->status;
+	/* The image has as many channels as the first convolution takes. */
+	if (!net->channels[0])
+		net->channels[0] =
+			w && w->rank == 4 && (w->shape[1] == 1 || w->shape[1] == 3) ? w->shape[1] : 3;
+	*outputs = w && w->rank == 4 && w->cells ? (size_t)w->shape[0] : 1;
+	shape[0] = *outputs;
+	shape[1] = net->channels[l->from];
+	shape[2] = shape[3] = l->window.kernel;
+	snprintf(name, sizeof name, "%s.weight", l->conv);
+	INV_TRY_OR(fail, inv_parameters_check(p, name, 4, shape));
+
+	filter = (size_t)(shape[1] * shape[2] * shape[3]);
+	INV_TRY_OR(fail, inv_new_zeros(weights, *outputs * filter));
+	INV_TRY_OR(fail, inv_new_zeros(bias, *outputs));
+	INV_TRY_OR(fail, inv_parameters_take(p, name, 4, shape, *weights));
+	INV_TRY_OR(fail, l->norm
+	                     ? take_batch_norm(net, l->norm, *outputs, filter, *weights, *bias)
+	                     : take_row(net, l->conv, "bias", *outputs, *bias));
+	return INVAR_OK;
+fail:
+	inv_free(*weights);
+	inv_free(*bias);
+	*weights = *bias = NULL;
+	return net->status = st;
 }
 
-/* ---- Steps ---------------------------------------------------------------------- */
+/* ---- Steps ------------------------------------------------------------------------ */
 
-static void refuse_deep(inv_convnet *net)
+static void fail_too_deep(inv_convnet *net)
 {
 	net->status = inv_fail(INVAR_E_MISMATCH, "%s: has more than %d layers, the maximum",
 	                       inv_parameters_path(net->parameters), INV_MAX_STEPS);
@@ -195,7 +157,7 @@ static void refuse_deep(inv_convnet *net)
 size_t inv_convnet_space(inv_convnet *net, size_t channels)
 {
 	if (net->status == INVAR_OK && net->value_count > INV_MAX_STEPS)
-		refuse_deep(net);
+		fail_too_deep(net);
 	if (net->status != INVAR_OK)
 		return 0;
 	net->channels[net->value_count] = channels;
@@ -207,7 +169,7 @@ static size_t add_step(inv_convnet *net, inv_step s)
 	if (s.to == 0)
 		s.to = inv_convnet_space(net, s.outputs);
 	if (net->status == INVAR_OK && net->step_count == INV_MAX_STEPS)
-		refuse_deep(net);
+		fail_too_deep(net);
 	if (net->status != INVAR_OK) {
 		inv_free(s.weights);
 		inv_free(s.bias);

@@ -49,8 +49,7 @@ size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
                           float *weights, float *bias);
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w);
 /* A value with this number of channels that several layers will write; images then run one
- * by one.
- */
+ * by one. */
 size_t inv_convnet_space(inv_convnet *net, size_t channels);
 
 /* Channels of a value; 0 after a failure. */
@@ -63,7 +62,7 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
                               float **weights, float **bias);
 void inv_convnet_fail(inv_convnet *net, invar_status st); /* keeps the message */
 
-/* `last` becomes the features; fails if an unused tensor's name starts with one of `own`.
+/* `last` becomes the features; fails if an unused tensor's name begins with one of `own`.
  */
 invar_status inv_convnet_finish(inv_convnet *net, size_t last, const char *const *own);
 

@@ -18,7 +18,7 @@ enum { NAME = 48 };
 
 typedef struct named_value {
 	char now[NAME];   /* what it is called; "" before all of it is computed */
-	char first[NAME]; /* the part that waits for the second */
+	char first[NAME]; /* the half that waits for the other */
 } named_value;
 
 typedef struct writing {
@@ -30,7 +30,8 @@ typedef struct writing {
 	named_value *values;
 } writing;
 
-static void put_weights(writing *w, const inv_step *s, size_t i, char name[2][NAME])
+static void put_convolution_weights(writing *w, const inv_step *s, size_t i,
+                                    char name[2][NAME])
 {
 	const size_t kernel = s->window.kernel;
 	const inv_onnx_floats both[2] = {
@@ -61,12 +62,12 @@ static void put_window(writing *w, const inv_step *s, size_t i, const char *outp
 	const char *inputs[3] = {w->values[s->from].now, name[0], name[1]};
 
 	if (s->weights)
-		put_weights(w, s, i, name);
+		put_convolution_weights(w, s, i, name);
 	inv_onnx_put_joined(w->graph, s->weights ? "Conv" : "MaxPool", inputs,
 	                    s->weights ? 3 : 1, attributes, output);
 }
 
-/* The result of a step becomes its value, or one of the two parts of it. */
+/* The result of a step becomes its value, or one of the two halves of it. */
 static void keep_result(writing *w, const inv_step *s, size_t i, const char *result)
 {
 	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
@@ -126,8 +127,7 @@ invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 	             .half = to->half};
 
 	to->images.c = net->channels[0];
-	if (!(w.values = inv_calloc(net->value_count, sizeof *w.values)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to export a %s", net->family);
+	INV_TRY(inv_new_zeros(&w.values, net->value_count));
 	snprintf(w.values[0].now, NAME, "%s", to->input);
 	for (size_t i = 0; i < net->step_count && w.status == INVAR_OK; i++)
 		put_step(&w, &net->steps[i], i);

@@ -52,10 +52,10 @@ typedef struct plan {
 	const form *first;     /* has the weights that the others share */
 } plan;
 
-/* ---- Shapes --------------------------------------------------------------------- */
+/* ---- Shapes ----------------------------------------------------------------------- */
 
 /* False if some window does not fit. */
-static bool find_shapes(const inv_convnet *net, inv_maps image, inv_maps *maps)
+static bool find_map_shapes(const inv_convnet *net, inv_maps image, inv_maps *maps)
 {
 	maps[0] = image;
 	for (size_t i = 0; i < net->step_count; i++) {
@@ -72,28 +72,18 @@ static bool find_shapes(const inv_convnet *net, inv_maps image, inv_maps *maps)
 	return true;
 }
 
-static invar_status refuse_small(const inv_encoder_plan *p, const inv_convnet *net,
-                                 inv_maps *maps)
+static invar_status fail_small_images(const inv_encoder_plan *p, const inv_convnet *net,
+                                      inv_maps *maps)
 {
 	size_t side = 1;
 
 	while (side < LONGEST_SEARCH &&
-	       !find_shapes(net, (inv_maps){1, net->channels[0], side, side, false}, maps))
+	       !find_map_shapes(net, (inv_maps){1, net->channels[0], side, side, false}, maps))
 		side++;
 	return inv_fail(INVAR_E_USE,
 	                "images of %zu x %zu are too small for this %s, which needs at least "
 	                "%zu x %zu; use larger images, for example with @size N",
 	                p->shape.h, p->shape.w, net->family, side, side);
-}
-
-static size_t choose_group(const inv_convnet *net, inv_maps last)
-{
-	size_t group = 1;
-
-	while (!net->one_by_one && group < INV_GROUP &&
-	       group * last.height * last.width < PIXELS)
-		group *= 2;
-	return group;
 }
 
 /* ---- The buffer ------------------------------------------------------------------- */
@@ -109,7 +99,7 @@ static void find_lives(const inv_convnet *net, value *values)
 	values[net->last].dead = net->step_count;
 }
 
-static bool in_the_way(const value *a, const value *b)
+static bool overlap(const value *a, const value *b)
 {
 	return a->born <= b->dead && b->born <= a->dead && a->at < b->at + b->floats &&
 	       b->at < a->at + a->floats;
@@ -125,7 +115,7 @@ static void place_values(const plan *o, form *f)
 	for (size_t i = 1; i < o->net->value_count; i++) {
 		v[i].floats = (inv_maps_floats(o->block, v[i].maps) + ALIGN - 1) / ALIGN * ALIGN;
 		for (size_t j = 1; j < i;)
-			if (in_the_way(&v[i], &v[j])) {
+			if (overlap(&v[i], &v[j])) {
 				v[i].at = v[j].at + v[j].floats;
 				j = 1;
 			} else
@@ -135,23 +125,7 @@ static void place_values(const plan *o, form *f)
 	}
 }
 
-static invar_status give_buffers(const plan *o, form *f)
-{
-	uint64_t bytes;
-
-	if (inv_mul_overflow(f->floats, sizeof(float), &bytes) ||
-	    inv_add_overflow(bytes, f->scratch, &bytes))
-		bytes = SIZE_MAX;
-	for (unsigned t = 0; t < f->count; t++)
-		if (!(f->buffers[t] = inv_alloc(bytes)))
-			return inv_fail(INVAR_E_NOMEM,
-			                "not enough memory for the maps of a %s; use smaller images or "
-			                "fewer threads",
-			                o->net->family);
-	return INVAR_OK;
-}
-
-/* ---- Forms ------------------------------------------------------------------------- */
+/* ---- Forms ------------------------------------------------------------------------ */
 
 static void free_form(const plan *o, form *f)
 {
@@ -179,53 +153,50 @@ static invar_status make_convolution(const plan *o, form *f, size_t i)
 	                            .relu = s->relu,
 	                            .split = f->split,
 	                            .group = o->group};
-	invar_status st = inv_conv_new(o->ctx, &spec, s->weights, s->bias,
-	                               o->first ? o->first->convs[i] : NULL, &f->convs[i]);
 
-	if (st == INVAR_OK && inv_conv_scratch(f->convs[i]) > f->scratch)
+	INV_TRY(inv_conv_new(o->ctx, &spec, s->weights, s->bias,
+	                     o->first ? o->first->convs[i] : NULL, &f->convs[i]));
+	if (inv_conv_scratch(f->convs[i]) > f->scratch)
 		f->scratch = inv_conv_scratch(f->convs[i]);
-	return st;
-}
-
-static invar_status fill_form(const plan *o, form *f)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < o->net->value_count; i++) {
-		f->values[i].maps = o->maps[i];
-		f->values[i].maps.images = f->images;
-	}
-	place_values(o, f);
-	for (size_t i = 0; i < o->net->step_count && st == INVAR_OK; i++)
-		if (o->net->steps[i].weights)
-			st = make_convolution(o, f, i);
-	return st == INVAR_OK ? give_buffers(o, f) : st;
+	return INVAR_OK;
 }
 
 static invar_status make_form(const plan *o, size_t images, bool split, form **out)
 {
-	form *f = inv_calloc(1, sizeof *f);
+	const inv_convnet *net = o->net;
+	uint64_t bytes;
+	form *f;
 	invar_status st;
 
 	*out = NULL;
-	if (f) {
-		f->images = images;
-		f->split = split;
-		f->count = split ? 1 : o->ctx->threads;
-		f->values = inv_calloc(o->net->value_count, sizeof *f->values);
-		f->convs = inv_calloc(o->net->step_count, sizeof *f->convs);
-		f->buffers = inv_calloc(f->count, sizeof *f->buffers);
+	INV_TRY(inv_new(&f));
+	f->images = images;
+	f->split = split;
+	f->count = split ? 1 : o->ctx->threads;
+	INV_TRY_OR(fail, inv_new_zeros(&f->values, net->value_count));
+	INV_TRY_OR(fail, inv_new_zeros(&f->convs, net->step_count));
+	INV_TRY_OR(fail, inv_new_zeros(&f->buffers, f->count));
+
+	for (size_t i = 0; i < net->value_count; i++) {
+		f->values[i].maps = o->maps[i];
+		f->values[i].maps.images = images;
 	}
-	if (!f || !f->values || !f->convs || !f->buffers)
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", o->net->family);
-	else
-		st = fill_form(o, f);
-	if (st != INVAR_OK) {
-		free_form(o, f);
-		return st;
-	}
+	place_values(o, f);
+	for (size_t i = 0; i < net->step_count; i++)
+		if (net->steps[i].weights)
+			INV_TRY_OR(fail, make_convolution(o, f, i));
+
+	if (inv_add_overflow(inv_array_bytes(f->floats, sizeof(float)), f->scratch, &bytes))
+		bytes = SIZE_MAX;
+	for (unsigned t = 0; t < f->count; t++)
+		INV_TRY_OR(fail, inv_new_array(&f->buffers[t], bytes));
 	*out = f;
 	return INVAR_OK;
+fail:
+	free_form(o, f);
+	if (st == INVAR_E_NOMEM)
+		inv_context(st, "use smaller images or fewer threads for this %s", net->family);
+	return st;
 }
 
 /* The form for the largest power of two that is at most n and the group. */
@@ -250,8 +221,7 @@ static invar_status find_form(plan *o, size_t n, bool split, const form **out)
 
 /* ---- Planning --------------------------------------------------------------------- */
 
-/* Clears `together` where a step cannot read or write it; true if any changed.
- */
+/* Clears `together` if a step cannot read or write it; true if any changed. */
 static bool keep_apart(const plan *o, const inv_step *s)
 {
 	inv_maps *from = &o->maps[s->from], *to = &o->maps[s->to];
@@ -284,42 +254,12 @@ static void put_together(const plan *o)
 	}
 }
 
-static invar_status find_maps(const inv_encoder_plan *p, plan *o)
-{
-	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
-
-	if (!find_shapes(o->net, image, o->maps))
-		return refuse_small(p, o->net, o->maps);
-	o->group = choose_group(o->net, o->maps[o->net->last]);
-	if (o->block > 1 && o->group > 1)
-		put_together(o);
-	return INVAR_OK;
-}
-
-static invar_status allocate_plan(inv_encoder_plan *p, plan **out)
-{
-	const inv_convnet *net = p->encoder->own;
-	plan *o = inv_calloc(1, sizeof *o);
-
-	if (o && !(o->maps = inv_calloc(net->value_count, sizeof *o->maps))) {
-		inv_free(o);
-		o = NULL;
-	}
-	if (!o)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", net->family);
-	o->net = net;
-	o->ctx = p->encoder->ctx;
-	o->block = inv_maps_block(o->ctx);
-	pthread_mutex_init(&o->lock, NULL);
-	p->own = *out = o;
-	return INVAR_OK;
-}
-
 invar_status inv_convnet_plan(inv_encoder_plan *p)
 {
 	const inv_convnet *net = p->encoder->own;
-	plan *o = NULL;
-	invar_status st;
+	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
+	const inv_maps *last;
+	plan *o;
 
 	if (p->shape.c != net->channels[0])
 		return inv_fail(
@@ -327,8 +267,23 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 			"images have %zu %s but this %s takes %zu; use other images or weights",
 			p->shape.c, inv_noun(p->shape.c, "channel", "channels"), net->family,
 			net->channels[0]);
-	if ((st = allocate_plan(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_new(&o));
+	p->own = o;
+	o->net = net;
+	o->ctx = p->encoder->ctx;
+	o->block = inv_maps_block(o->ctx);
+	pthread_mutex_init(&o->lock, NULL);
+	INV_TRY(inv_new_zeros(&o->maps, net->value_count));
+	if (!find_map_shapes(net, image, o->maps))
+		return fail_small_images(p, net, o->maps);
+
+	last = &o->maps[net->last];
+	o->group = 1;
+	while (!net->one_by_one && o->group < INV_GROUP &&
+	       o->group * last->height * last->width < PIXELS)
+		o->group *= 2;
+	if (o->block > 1 && o->group > 1)
+		put_together(o);
 	p->width = net->channels[net->last];
 	p->group = o->group;
 	return INVAR_OK;
@@ -357,42 +312,36 @@ static invar_status run_form(const plan *o, const form *f, const float *images,
 {
 	const inv_convnet *net = o->net;
 	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < net->step_count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < net->step_count; i++) {
 		const inv_step *s = &net->steps[i];
 		const value *v = &f->values[s->to];
 		const float *from = s->from ? buffer + f->values[s->from].at : images;
 		float *to = buffer + v->at + s->channel * v->maps.height * v->maps.width;
 
 		if (f->convs[i])
-			st = inv_conv_run(f->convs[i], from, to, buffer + f->floats, thread);
+			INV_TRY(inv_conv_run(f->convs[i], from, to, buffer + f->floats, thread));
 		else
 			inv_max_pool(f->split ? o->ctx : NULL, o->block, f->values[s->from].maps,
 			             s->window, from, to);
 	}
-	if (st == INVAR_OK)
-		inv_mean_pool(o->block, f->values[net->last].maps, f->images,
-		              buffer + f->values[net->last].at, out);
-	return st;
+	inv_mean_pool(o->block, f->values[net->last].maps, f->images,
+	              buffer + f->values[net->last].at, out);
+	return INVAR_OK;
 }
 
 static invar_status run_images(const inv_encoder_plan *p, const float *x, size_t n,
                                bool split, unsigned thread, float *out)
 {
 	plan *o = p->own;
-	invar_status st = INVAR_OK;
+	const form *f;
 
-	for (size_t done = 0; done < n && st == INVAR_OK;) {
-		const form *f;
-
-		if ((st = find_form(o, n - done, split, &f)) != INVAR_OK)
-			return st;
-		st = run_form(o, f, x + done * inv_extent_cells(p->shape), thread,
-		              out + done * p->width);
-		done += f->images;
+	for (size_t done = 0; done < n; done += f->images) {
+		INV_TRY(find_form(o, n - done, split, &f));
+		INV_TRY(run_form(o, f, x + done * inv_extent_cells(p->shape), thread,
+		                 out + done * p->width));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convnet_steps.h - a described network, as convnet.c builds it and convnet_plan.c runs it.
- */
+/* convnet_steps.h - a described network: convnet.c builds it, convnet_plan.c runs it. */
 #ifndef INV_CONVNET_STEPS_H
 #define INV_CONVNET_STEPS_H
 
@@ -22,8 +21,7 @@ struct inv_convnet {
 	double eps;                 /* of batch norms */
 	invar_status status;
 	size_t step_count, value_count, last;
-	bool one_by_one; /* concatenated results can be stored together only for a single image
-	                  */
+	bool one_by_one; /* results can be concatenated in place only for a single image */
 	inv_step steps[INV_MAX_STEPS];
 	size_t channels[INV_MAX_STEPS + 1]; /* of values */
 };

@@ -39,11 +39,11 @@ static const invar_option rows[] = {
 static invar_status declare_rows(invar_options *o, const char *selector)
 {
 	const inv_encoder_kind *kind;
-	invar_status st = inv_options_add_part(o, selector, NULL, rows);
 
-	for (size_t i = 0; (kind = inv_encoder_kind_at(i)) && st == INVAR_OK; i++)
-		st = inv_options_add_part(o, selector, NULL, kind->options);
-	return st;
+	INV_TRY(inv_options_add_part(o, selector, NULL, rows));
+	for (size_t i = 0; (kind = inv_encoder_kind_at(i)); i++)
+		INV_TRY(inv_options_add_part(o, selector, NULL, kind->options));
+	return INVAR_OK;
 }
 
 invar_status inv_encoder_declare(invar_options *o)
@@ -56,7 +56,7 @@ invar_status inv_encoder_declare_part(invar_options *o, const char *selector)
 	return declare_rows(o, selector);
 }
 
-static bool has_row(const invar_option *list, const char *name)
+static bool lists_option(const invar_option *list, const char *name)
 {
 	for (; list && list->name; list++)
 		if (strcmp(list->name, name) == 0)
@@ -72,7 +72,7 @@ json_t *inv_encoder_options_json(const invar_encoder *e)
 
 	json_object_foreach_safe (all, next, name, value)
 		if (strcmp(name, "weights") == 0 ||
-		    !(has_row(rows, name) || has_row(e->kind->options, name)))
+		    !(lists_option(rows, name) || lists_option(e->kind->options, name)))
 			json_object_del(all, name);
 	return all;
 }
@@ -94,26 +94,15 @@ static invar_status fill_options(invar_encoder *e)
 {
 	const char *list = e->model->of.options;
 	char word[INV_WORD];
-	invar_status st = INVAR_OK;
 
-	while (st == INVAR_OK && inv_next_word(&list, ',', word)) {
+	while (inv_next_word(&list, ',', word)) {
 		char *value = strchr(word, '=');
 
 		*value++ = '\0'; /* a test checks that there is one */
 		if (inv_option_is_default(e->options, word))
-			st = invar_options_set(e->options, word, value);
+			INV_TRY(invar_options_set(e->options, word, value));
 	}
-	return st;
-}
-
-static void fill_input(invar_encoder *e)
-{
-	const inv_known_model *m = &e->model->of;
-
-	e->input.resize = m->resize;
-	e->input.side = m->side;
-	e->input.filter = strcmp(m->filter, "bicubic") == 0 ? INV_BICUBIC : INV_BILINEAR;
-	e->input.normalisation = m->normalize;
+	return INVAR_OK;
 }
 
 static invar_status find_model(invar_encoder *e, bool weights)
@@ -134,7 +123,7 @@ static invar_status find_model(invar_encoder *e, bool weights)
 	return INVAR_OK;
 }
 
-static invar_status recognise(invar_encoder *e, const inv_parameters *p)
+static invar_status recognise_family(invar_encoder *e, const inv_parameters *p)
 {
 	char list[256], families[256] = "";
 	const inv_encoder_kind *k;
@@ -193,7 +182,7 @@ static invar_status check_family(const invar_encoder *e)
 	const invar_option *row;
 
 	for (size_t i = 0; (row = invar_options_at(e->options, i)); i++)
-		if (!has_row(rows, row->name) && !has_row(e->kind->options, row->name) &&
+		if (!lists_option(rows, row->name) && !lists_option(e->kind->options, row->name) &&
 		    !inv_option_is_default(e->options, row->name))
 			return inv_fail(INVAR_E_USE,
 			                "@%s does not apply to the encoder %s%s%s; leave it out",
@@ -205,27 +194,27 @@ static invar_status check_family(const invar_encoder *e)
 /* Once the family is known: its options, then the network. */
 static invar_status build_network(invar_encoder *e, inv_parameters *p)
 {
-	invar_status st = check_family(e);
-
-	if (st == INVAR_OK && e->model)
-		st = fill_options(e);
-	return st == INVAR_OK ? e->kind->open(e, p) : st;
+	INV_TRY(check_family(e));
+	if (e->model)
+		INV_TRY(fill_options(e));
+	return e->kind->open(e, p);
 }
 
 static invar_status open_weights(invar_encoder *e, const char *weights)
 {
 	const char *key = inv_option_text(e->options, "key");
 	inv_parameters *p;
-	invar_status bad, st = inv_parameters_open(e->ctx, weights, key, &p);
+	invar_status st, wrong_size;
 
-	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
-		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", weights);
-	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
-		st = build_network(e, p);
+	INV_TRY(inv_parameters_open(e->ctx, weights, key, &p));
+	INV_TRY_OR(done, inv_new_text(&e->weights, inv_parameters_path(p)));
+	INV_TRY_OR(done, recognise_family(e, p));
+	st = build_network(e, p);
 	/* Also after a failure: that it is another network says more than which tensor is
 	 * missing. */
-	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
-		st = bad;
+	if (e->model && e->measures.width && (wrong_size = check_measures(e)) != INVAR_OK)
+		st = wrong_size;
+done:
 	inv_parameters_close(p);
 	return st;
 }
@@ -233,10 +222,9 @@ static invar_status open_weights(invar_encoder *e, const char *weights)
 static invar_status open_encoder(invar_encoder *e, const char *weights)
 {
 	const char *key = inv_option_text(e->options, "key");
-	invar_status st = find_model(e, weights != NULL);
+	const inv_known_model *m;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(find_model(e, weights != NULL));
 	if (e->kind && !e->kind->recognise && weights)
 		return inv_fail(INVAR_E_USE, "%s: the encoder %s takes no weights; leave them out",
 		                weights, e->model->of.name);
@@ -249,33 +237,35 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 		return inv_fail(INVAR_E_USE,
 		                "@key %.60s: the encoder %s has no checkpoint; leave it out", key,
 		                e->model->of.name);
-	st = weights ? open_weights(e, weights) : build_network(e, NULL);
-	if (st == INVAR_OK && e->model)
-		fill_input(e);
-	return st;
+	INV_TRY(weights ? open_weights(e, weights) : build_network(e, NULL));
+	if (!e->model)
+		return INVAR_OK;
+	m = &e->model->of;
+	e->input.resize = m->resize;
+	e->input.side = m->side;
+	e->input.filter = strcmp(m->filter, "bicubic") == 0 ? INV_BICUBIC : INV_BILINEAR;
+	e->input.normalisation = m->normalize;
+	return INVAR_OK;
 }
 
 invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                 const invar_options *o, invar_encoder **out)
 {
-	invar_encoder *e = inv_calloc(1, sizeof *e);
+	invar_encoder *e;
 	invar_status st;
 
 	*out = NULL;
-	if (!e)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an encoder");
+	INV_TRY(inv_new(&e));
 	e->ctx = ctx;
-	st = inv_options_pick(o, inv_encoder_declare, &e->options);
-	if (st == INVAR_OK && !weights)
+	INV_TRY_OR(fail, inv_options_pick(o, inv_encoder_declare, &e->options));
+	if (!weights)
 		weights = inv_option_text(e->options, "weights");
-	if (st == INVAR_OK)
-		st = open_encoder(e, weights);
-	if (st != INVAR_OK) {
-		invar_encoder_close(e);
-		return st;
-	}
+	INV_TRY_OR(fail, open_encoder(e, weights));
 	*out = e;
 	return INVAR_OK;
+fail:
+	invar_encoder_close(e);
+	return st;
 }
 
 void invar_encoder_close(invar_encoder *e)
@@ -311,15 +301,14 @@ uint32_t invar_encoder_side(const invar_encoder *e)
 invar_status inv_encoder_sha256(invar_encoder *e, const char **hex)
 {
 	char digits[INV_SHA256_HEX];
-	invar_status st = INVAR_OK;
 
+	*hex = NULL;
 	if (e->weights && !e->weights_sha256) {
-		st = inv_sha256_file(e->weights, digits);
-		if (st == INVAR_OK && !(e->weights_sha256 = inv_strdup(digits)))
-			st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its hash", e->weights);
+		INV_TRY(inv_sha256_file(e->weights, digits));
+		INV_TRY(inv_new_text(&e->weights_sha256, digits));
 	}
 	*hex = e->weights_sha256;
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Running ---------------------------------------------------------------------- */
@@ -327,19 +316,18 @@ invar_status inv_encoder_sha256(invar_encoder *e, const char **hex)
 invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
                                   inv_encoder_plan **out)
 {
-	inv_encoder_plan *p = inv_calloc(1, sizeof *p);
+	inv_encoder_plan *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan an encoder");
+	INV_TRY(inv_new(&p));
 	*p = (inv_encoder_plan){.encoder = e, .shape = shape};
-	if ((st = e->kind->plan(p)) != INVAR_OK) {
-		inv_encoder_plan_free(p);
-		return st;
-	}
+	INV_TRY_OR(fail, e->kind->plan(p));
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_encoder_plan_free(p);
+	return st;
 }
 
 invar_status inv_encoder_plan_run(const inv_encoder_plan *p, const float *x, size_t n,
@@ -357,9 +345,11 @@ void inv_encoder_plan_free(inv_encoder_plan *p)
 	inv_free(p);
 }
 
-static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
+/* The previous call's plan is reused if the shape is the same. */
+static invar_status plan_for(invar_encoder *e, const uint64_t shape[4])
 {
 	uint64_t cells = 0, all;
+	inv_extent one;
 
 	if (!shape[1] || !shape[2] || !shape[3] ||
 	    inv_mul_overflow(shape[1], shape[2], &cells) ||
@@ -369,18 +359,7 @@ static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
 		                "images of shape [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
 		                "] cannot be encoded: an image must have 1 to %" PRIu64 " values",
 		                shape[0], shape[1], shape[2], shape[3], MAX_CELLS);
-	*out = (inv_extent){(size_t)shape[1], (size_t)shape[2], (size_t)shape[3]};
-	return INVAR_OK;
-}
-
-/* The previous call's plan is reused if the shape is the same. */
-static invar_status plan_for(invar_encoder *e, const uint64_t shape[4])
-{
-	inv_extent one = {0};
-	invar_status st = take_shape(shape, &one);
-
-	if (st != INVAR_OK)
-		return st;
+	one = (inv_extent){(size_t)shape[1], (size_t)shape[2], (size_t)shape[3]};
 	if (e->last && e->last->shape.c == one.c && e->last->shape.h == one.h &&
 	    e->last->shape.w == one.w)
 		return INVAR_OK;
@@ -390,38 +369,38 @@ static invar_status plan_for(invar_encoder *e, const uint64_t shape[4])
 
 invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4], uint64_t *width)
 {
-	invar_status st = plan_for(e, shape);
-
-	*width = st == INVAR_OK ? e->last->width : 0;
-	return st;
+	*width = 0;
+	INV_TRY(plan_for(e, shape));
+	*width = e->last->width;
+	return INVAR_OK;
 }
 
 /*
- * How images are dealt out. Whole groups come first, as many for each thread; then the
- * remaining images, less than a group for each thread, in equal parts; and those that would
- * leave at least half of the threads idle are computed by all threads together.
+ * How images are distributed. Whole groups come first, equally many for each thread; then
+ * the remaining images, less than a group for each thread, in equal blocks; and those that
+ * would leave at least half of the threads idle are computed by all threads together.
  */
 typedef struct job {
 	const inv_encoder_plan *plan;
 	const float *x;
-	size_t groups;      /* whole ones */
-	size_t each, parts; /* images of a part but the last, which may have fewer */
-	size_t rest;        /* images for all threads together */
-	size_t images;      /* all before the rest */
+	size_t groups;       /* whole ones */
+	size_t each, blocks; /* images of a block; the last may have fewer */
+	size_t rest;         /* images for all threads together */
+	size_t images;       /* all before the rest */
 	float *out;
 } job;
 
-static const float *image_of(const job *j, size_t i)
+static const float *job_image(const job *j, size_t i)
 {
 	return j->x + i * inv_extent_cells(j->plan->shape);
 }
 
-static float *feature_of(const job *j, size_t i)
+static float *job_feature(const job *j, size_t i)
 {
 	return j->out + i * j->plan->width;
 }
 
-static void deal_out(job *j, size_t images, size_t threads)
+static void distribute(job *j, size_t images, size_t threads)
 {
 	bool together = j->plan->encoder->kind->run_together != NULL;
 	size_t group = j->plan->group, left;
@@ -432,54 +411,40 @@ static void deal_out(job *j, size_t images, size_t threads)
 		j->rest = left % threads;
 	j->images = images - j->rest;
 	j->each = together ? inv_blocks(left - j->rest, threads) : left;
-	j->parts = j->each ? inv_blocks(left - j->rest, j->each) : 0;
+	j->blocks = j->each ? inv_blocks(left - j->rest, j->each) : 0;
 }
 
-static invar_status run_part(void *user, size_t i, unsigned thread)
+/* One group, or one block. */
+static invar_status run_some(void *user, size_t i, unsigned thread)
 {
 	const job *j = user;
-	size_t group = j->plan->group, part = i < j->groups ? 0 : i - j->groups;
-	size_t first = i < j->groups ? i * group : j->groups * group + part * j->each;
-	size_t most = i < j->groups ? group : j->each, left = j->images - first;
+	size_t group = j->plan->group, block = i < j->groups ? 0 : i - j->groups;
+	size_t first = i < j->groups ? i * group : j->groups * group + block * j->each;
+	size_t max = i < j->groups ? group : j->each, left = j->images - first;
 
-	return inv_encoder_plan_run(j->plan, image_of(j, first), left < most ? left : most,
-	                            thread, feature_of(j, first));
-}
-
-/* A group at a time, on all threads. */
-static invar_status run_rest(const job *j)
-{
-	size_t group = j->plan->group, end = j->images + j->rest;
-	invar_status st = INVAR_OK;
-
-	for (size_t i = j->images; i < end && st == INVAR_OK; i += group)
-		st = j->plan->encoder->kind->run_together(
-			j->plan, image_of(j, i), end - i < group ? end - i : group, feature_of(j, i));
-	return st;
-}
-
-/* One batch after the other, on this thread. */
-static invar_status run_batches(job *j)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < j->groups + j->parts && st == INVAR_OK; i++)
-		st = run_part(j, i, 0);
-	return st;
+	return inv_encoder_plan_run(j->plan, job_image(j, first), left < max ? left : max,
+	                            thread, job_feature(j, first));
 }
 
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
 	job j = {.x = nchw, .out = out};
-	invar_status st = plan_for(e, shape);
+	size_t group, end = (size_t)shape[0];
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(plan_for(e, shape));
 	j.plan = e->last;
-	deal_out(&j, (size_t)shape[0], e->ctx->threads);
-	if (e->kind->by_caller)
-		return run_batches(&j);
-	st = inv_parallel_try(e->ctx, j.groups + j.parts, run_part, &j);
-	return st == INVAR_OK ? run_rest(&j) : st;
+	group = j.plan->group;
+	distribute(&j, end, e->ctx->threads);
+	if (e->kind->by_caller) { /* on this thread */
+		for (size_t i = 0; i < j.groups + j.blocks; i++)
+			INV_TRY(run_some(&j, i, 0));
+		return INVAR_OK;
+	}
+	INV_TRY(inv_parallel_try(e->ctx, j.groups + j.blocks, run_some, &j));
+	for (size_t i = j.images; i < end; i += group) /* on all threads together */
+		INV_TRY(e->kind->run_together(j.plan, job_image(&j, i),
+		                              end - i < group ? end - i : group,
+		                              job_feature(&j, i)));
+	return INVAR_OK;
 }

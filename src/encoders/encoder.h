@@ -2,18 +2,17 @@
 /*
  * encoder.h - the frozen network F behind one small interface: tensors to features.
  *
- * A family of networks is one file with one inv_encoder_kind, and one line in
- * the list of meson.build.
- * It recognises its own weights by their names, builds itself from them, and is then
- * planned for a shape of images: what depends on the shape (position tables, the layout
- * of activations, scratch memory per thread) is made once. A plan turns groups of
+ * A family of networks is one file with one inv_encoder_kind, and one line in the list of
+ * meson.build. It recognises its own weights by their names, builds itself from them, and
+ * is then planned for a shape of images: what depends on the shape (position tables, the
+ * layout of activations, scratch memory per thread) is made once. A plan turns groups of
  * images into rows of features, each group on one thread. Either groups are cut by the
  * position of an image alone, or the kind's features do not depend on the cut, which it
  * declares by having run_together: no bit depends on the number of threads.
  *
  * A family declares the options that its weights do not determine (heads of attention, an
- * epsilon) and reads them from e->options; another family refuses them. What is known
- * about an encoder by its name is in model_zoo.c; the user's options win.
+ * epsilon) and reads them from e->options; for another family they are an error. What is
+ * known about an encoder by its name is in model_zoo.c; the user's options win.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H
@@ -46,7 +45,7 @@ typedef struct inv_input {
 typedef struct inv_measures {
 	uint64_t width;     /* of a feature */
 	uint64_t patch;     /* its side, of a ViT */
-	uint64_t depth;     /* blocks, of all stages together */
+	uint64_t depth;     /* blocks, of all layers together */
 	uint64_t registers; /* of a ViT */
 } inv_measures;
 
@@ -106,23 +105,20 @@ typedef struct inv_encoder_kind {
 /* In the order in which weights are compared with them; NULL past the last. */
 const inv_encoder_kind *inv_encoder_kind_at(size_t i);
 
-/* An encoder known by name. Read it by pointer; later versions may add fields at the end.
- */
+/* An encoder known by name. Read it by pointer; later versions may append fields. */
 typedef struct inv_known_model {
 	const char *name;   /* "dino_vits8" */
 	const char *family; /* "vit" */
 	const char *about;  /* a phrase */
 	uint32_t width;     /* of its features */
-	/* How images are prepared: shorter side to `resize`, then the centre `side` x `side`.
-	 */
+	/* Images are prepared: shorter side to `resize`, then the centre `side` x `side`. */
 	uint32_t resize, side; /* 0: native */
 	const char *filter;    /* "bilinear" or "bicubic" */
 	const char *normalize; /* as in invar_image_to_tensor */
 	const char *file;      /* name of the published file; NULL: none */
 	uint64_t bytes;        /* size of that file; 0: unknown */
 	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
-	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
-	 */
+	/* Options of its family that no weight determines, "heads=6,eps=1e-6"; or NULL. */
 	const char *options;
 } inv_known_model;
 
@@ -134,8 +130,7 @@ typedef struct inv_model {
 
 const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 
-/* The options of opening an encoder; the second is for commands that also open another one.
- */
+/* The options for opening an encoder; the second is for commands that open another one. */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
 /* { name: value, … } of encoder, key and the family's own, as they are used; gives. */
@@ -145,8 +140,7 @@ struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model; /* NULL: found from the weights */
-	/* As the caller says; views of what the kind owns; NULL: the model's or the family's.
-	 */
+	/* Set by the caller; views of what the kind owns; NULL: the model's or the family's. */
 	const char *name, *version;
 	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
 	invar_options *options;

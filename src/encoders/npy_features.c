@@ -17,7 +17,7 @@
 
 enum { BLOCK_BYTES = 64 << 20, MAX_GROUPS = 256 };
 
-static invar_status check_source(const invar_encoder *e, const inv_npy_source *in)
+static invar_status check_image_array(const invar_encoder *e, const inv_npy_source *in)
 {
 	char text[INV_SHAPE_TEXT];
 
@@ -36,8 +36,8 @@ static invar_status check_source(const invar_encoder *e, const inv_npy_source *i
 }
 
 /* Names the value by its position: [image, channel, row, column] or [image, column]. */
-static invar_status check_finite(const char *name, const char *what, const float *x,
-                                 uint64_t images, uint64_t each, uint64_t before)
+static invar_status check_finite_images(const char *name, const char *what, const float *x,
+                                        uint64_t images, uint64_t each, uint64_t before)
 {
 	for (uint64_t i = 0; i < images * each; i++)
 		if (!isfinite(x[i]))
@@ -56,53 +56,39 @@ typedef struct work {
 	float *x, *y;
 } work;
 
-static invar_status pump(work *w)
+static invar_status encode_blocks(work *w)
 {
 	uint64_t shape[4] = {0, w->in->h->shape[1], w->in->h->shape[2], w->in->h->shape[3]};
-	invar_status st = INVAR_OK;
+	const char *name = w->in->name;
 
-	for (uint64_t at = 0; at < w->images && st == INVAR_OK; at += w->block) {
+	for (uint64_t at = 0; at < w->images; at += w->block) {
 		shape[0] = w->images - at < w->block ? w->images - at : w->block;
-		if ((st = inv_progress(w->e->ctx, "features", at, w->images)) == INVAR_OK &&
-		    (st = inv_npy_source_read(w->in, shape[0] * w->cells, w->x)) == INVAR_OK &&
-		    (st = check_finite(w->in->name, "a pixel", w->x, shape[0], w->cells, at)) ==
-		        INVAR_OK &&
-		    (st = invar_encoder_run(w->e, w->x, shape, w->y)) == INVAR_OK &&
-		    (st = check_finite(w->in->name, "a feature", w->y, shape[0], w->width, at)) ==
-		        INVAR_OK)
-			st = inv_npy_put(w->out, w->y, shape[0] * w->width);
+		INV_TRY(inv_progress(w->e->ctx, "features", at, w->images));
+		INV_TRY(inv_npy_source_read(w->in, shape[0] * w->cells, w->x));
+		INV_TRY(check_finite_images(name, "a pixel", w->x, shape[0], w->cells, at));
+		INV_TRY(invar_encoder_run(w->e, w->x, shape, w->y));
+		INV_TRY(check_finite_images(name, "a feature", w->y, shape[0], w->width, at));
+		INV_TRY(inv_npy_put(w->out, w->y, shape[0] * w->width));
 	}
-	return st == INVAR_OK ? inv_npy_source_end(w->in) : st;
-}
-
-/* As many groups as fit, at least one. */
-static uint64_t choose_block(const work *w)
-{
-	uint64_t group = w->e->last->group;
-	uint64_t groups = BLOCK_BYTES / (group * (w->cells + w->width) * sizeof(float));
-
-	groups = groups < 1 ? 1 : groups > MAX_GROUPS ? MAX_GROUPS : groups;
-	return group * groups;
+	return inv_npy_source_end(w->in);
 }
 
 static invar_status write_features(work *w, const char *path, invar_dtype dtype)
 {
-	uint64_t shape[2] = {w->images, w->width};
+	uint64_t shape[2] = {w->images, w->width}, group = w->e->last->group;
+	uint64_t groups = BLOCK_BYTES / (group * (w->cells + w->width) * sizeof(float));
 	invar_status st;
 
-	w->block = choose_block(w);
-	w->x = inv_alloc(w->block * w->cells * sizeof *w->x);
-	w->y = inv_alloc(w->block * w->width * sizeof *w->y);
-	if (!w->x || !w->y)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " images of %s",
-		                w->block, w->in->name);
-	st = inv_npy_create_target(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, 2, shape,
-	                           &w->out);
+	/* As many groups as fit, at least one. */
+	w->block = group * (groups < 1 ? 1 : groups > MAX_GROUPS ? MAX_GROUPS : groups);
+	INV_TRY(inv_new_array(&w->x, w->block * w->cells));
+	INV_TRY(inv_new_array(&w->y, w->block * w->width));
+	INV_TRY(inv_npy_create_target(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, 2,
+	                              shape, &w->out));
 	inv_test_stop("features:open %s", path);
-	if (st == INVAR_OK && (st = pump(w)) == INVAR_OK) {
-		st = inv_npy_commit(w->out);
-		w->out = NULL;
-	}
+	INV_TRY(encode_blocks(w));
+	st = inv_npy_commit(w->out);
+	w->out = NULL;
 	return st;
 }
 
@@ -111,21 +97,19 @@ invar_status inv_encoder_run_file(invar_encoder *e, const char *in, const char *
 {
 	inv_npy_source from;
 	work w = {.e = e, .in = &from};
-	invar_status st = inv_npy_source_open(e->ctx, in, &from);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = check_source(e, &from);
-	if (st == INVAR_OK) {
-		memcpy(shape, from.h->shape, 4 * sizeof *shape);
-		st = invar_encoder_width(e, shape, &w.width);
-		if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* the file is at fault */
-			st = inv_context(INVAR_E_MISMATCH, "%s", from.name);
-	}
-	if (st == INVAR_OK) {
-		w.images = shape[0];
-		w.cells = shape[1] * shape[2] * shape[3];
-		st = write_features(&w, out, dtype);
-	}
+	INV_TRY_OR(done, inv_npy_source_open(e->ctx, in, &from));
+	INV_TRY_OR(done, check_image_array(e, &from));
+	memcpy(shape, from.h->shape, 4 * sizeof *shape);
+	st = invar_encoder_width(e, shape, &w.width);
+	if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* the file is at fault */
+		st = inv_context(INVAR_E_MISMATCH, "%s", from.name);
+	INV_TRY_OR(done, st);
+	w.images = shape[0];
+	w.cells = shape[1] * shape[2] * shape[3];
+	st = write_features(&w, out, dtype);
+done:
 	inv_npy_abort(w.out);
 	inv_free(w.x);
 	inv_free(w.y);

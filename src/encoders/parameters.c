@@ -67,8 +67,7 @@ static bool unwrap(inv_parameters *p, const char *wrapper)
 	return wrapped > 0;
 }
 
-/* Deeper nesting does not occur in practice; without the limit a long hostile name would
- * make this slow. */
+/* No real file reaches the limit; without it a long hostile name would take long. */
 static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;
@@ -80,7 +79,7 @@ static void unwrap_all(inv_parameters *p)
 	}
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_parameters(const void *a, const void *b)
 {
 	const parameter *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
@@ -91,27 +90,24 @@ static int by_name(const void *a, const void *b)
 invar_status inv_parameters_beside(const inv_parameters *p, const char *file, json_t **out)
 {
 	const char *path = inv_parameters_path(p), *slash = strrchr(path, '/');
-	char *folder = inv_strdup(slash ? path : ".");
-	char *beside = NULL;
-	invar_status st = INVAR_OK;
+	char *folder, *beside = NULL;
+	invar_status st;
 
 	*out = NULL;
-	if (folder && slash)
+	INV_TRY(inv_new_text(&folder, slash ? path : "."));
+	if (slash)
 		folder[slash - path] = '\0';
-	if (folder)
-		beside = inv_join(slash == path ? "/" : folder, file);
-	inv_free(folder);
-	if (!beside)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look for its %s", path,
-		                file);
+	INV_TRY_OR(done, inv_new_path(&beside, slash == path ? "/" : folder, file));
 	if (inv_exists(beside))
 		st = inv_json_load(beside, out);
+done:
 	inv_free(beside);
+	inv_free(folder);
 	return st;
 }
 
 /* Tensors may share a storage: a small file must not become a network that fills memory. */
-static invar_status check_growth(const inv_weights *w)
+static invar_status check_memory_needed(const inv_weights *w)
 {
 	uint64_t bytes = 0;
 
@@ -129,34 +125,28 @@ static invar_status check_growth(const inv_weights *w)
 invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
                                  inv_parameters **out)
 {
-	inv_parameters *p = inv_calloc(1, sizeof *p);
+	inv_parameters *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its weights", path);
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
-	if ((st = inv_weights_open(ctx, path, key, &p->weights)) == INVAR_OK &&
-	    (st = check_growth(p->weights)) == INVAR_OK)
-		st = inv_parameters_beside(p, "config.json", &p->config);
-	if (st == INVAR_OK) {
-		p->count = inv_weights_count(p->weights);
-		p->list = inv_calloc(p->count ? p->count : 1, sizeof *p->list);
-		if (!p->list)
-			st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its names", path);
-	}
-	if (st != INVAR_OK) {
-		inv_parameters_close(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_weights_open(ctx, path, key, &p->weights));
+	INV_TRY_OR(fail, check_memory_needed(p->weights));
+	INV_TRY_OR(fail, inv_parameters_beside(p, "config.json", &p->config));
+	p->count = inv_weights_count(p->weights);
+	INV_TRY_OR(fail, inv_new_zeros(&p->list, p->count));
 	for (size_t i = 0; i < p->count; i++) {
 		p->list[i].weight = inv_weights_at(p->weights, i);
 		p->list[i].name = p->list[i].weight->name;
 	}
 	unwrap_all(p);
-	qsort(p->list, p->count, sizeof *p->list, by_name);
+	qsort(p->list, p->count, sizeof *p->list, compare_parameters);
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_parameters_close(p);
+	return st;
 }
 
 void inv_parameters_close(inv_parameters *p)
@@ -180,7 +170,7 @@ const json_t *inv_parameters_config(const inv_parameters *p)
 }
 
 /* The first of its name: the one inside, if there is one. */
-static parameter *look_up(const inv_parameters *p, const char *name)
+static parameter *find_parameter(const inv_parameters *p, const char *name)
 {
 	size_t low = 0, high = p->count;
 
@@ -206,14 +196,14 @@ const inv_weight_about *inv_parameters_find(const inv_parameters *p, const char 
 	va_start(args, format);
 	length = vsnprintf(name, sizeof name, format, args);
 	va_end(args);
-	found = length >= 0 && length < (int)sizeof name ? look_up(p, name) : NULL;
+	found = length >= 0 && length < (int)sizeof name ? find_parameter(p, name) : NULL;
 	return found ? found->weight : NULL;
 }
 
 const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
                                                    const char *name)
 {
-	const parameter *found = look_up(p, name);
+	const parameter *found = find_parameter(p, name);
 
 	return found && !found->outside ? found->weight : NULL;
 }
@@ -229,13 +219,14 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
 	do
 		snprintf(name, sizeof name, "%.*s%zu%s", (int)(place - format), format, count,
 		         place + strlen("%zu"));
-	while (look_up(p, name) && ++count);
+	while (find_parameter(p, name) && ++count);
 	return count;
 }
 
 /* ---- Taking ----------------------------------------------------------------------- */
 
-static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t size)
+static const char *tensor_shape_text(unsigned rank, const uint64_t *shape, char *out,
+                                     size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "[");
 
@@ -258,7 +249,7 @@ static bool same_shape(const inv_weight_about *w, unsigned rank, const uint64_t 
 }
 
 /* Integers would belong to a quantised network, whose numbers are not usable as weights. */
-static bool holds_floats(const inv_weight_about *w)
+static bool has_floats(const inv_weight_about *w)
 {
 	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
 }
@@ -267,18 +258,18 @@ invar_status inv_parameters_check(const inv_parameters *p, const char *name, uns
                                   const uint64_t *shape)
 {
 	char found[INV_PARAMETER_NAME], wanted[INV_PARAMETER_NAME];
-	const parameter *a = look_up(p, name);
+	const parameter *a = find_parameter(p, name);
 
 	if (!a)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%.200s'",
 		                inv_parameters_path(p), name);
 	if (!same_shape(a->weight, rank, shape))
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its tensor '%.200s' has shape %s but must have shape %s",
-		                inv_parameters_path(p), name,
-		                shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
-		                shape_text(rank, shape, wanted, sizeof wanted));
-	if (!holds_floats(a->weight))
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: its tensor '%.200s' has shape %s but must have shape %s",
+			inv_parameters_path(p), name,
+			tensor_shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
+			tensor_shape_text(rank, shape, wanted, sizeof wanted));
+	if (!has_floats(a->weight))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%.200s' contains %s but must contain floats; "
 		                "quantised weights are not supported",
@@ -289,11 +280,9 @@ invar_status inv_parameters_check(const inv_parameters *p, const char *name, uns
 invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
                                  const uint64_t *shape, float *out)
 {
-	invar_status st = inv_parameters_check(p, name, rank, shape);
-	parameter *a = look_up(p, name);
+	parameter *a = find_parameter(p, name);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_parameters_check(p, name, rank, shape));
 	a->taken = true;
 	return inv_weights_read(p->weights, a->weight, out);
 }
@@ -305,7 +294,7 @@ void inv_parameters_ignore(inv_parameters *p, const char *beginning)
 			p->list[i].taken = true;
 }
 
-static bool is_own(const char *name, const char *const *own)
+static bool starts_with_any(const char *name, const char *const *own)
 {
 	for (; *own; own++)
 		if (begins(name, *own))
@@ -324,7 +313,7 @@ invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
 
 		if (a->taken || a->outside)
 			continue;
-		if (is_own(a->name, own))
+		if (starts_with_any(a->name, own))
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: has a tensor '%.200s', which no known %s has",
 			                inv_parameters_path(p), a->name, family);

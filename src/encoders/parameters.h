@@ -24,8 +24,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 void inv_parameters_close(inv_parameters *p); /* accepts NULL */
 
 const char *inv_parameters_path(const inv_parameters *p);
-/* config.json beside the weights, as Hugging Face has it; NULL if there is none; views.
- */
+/* config.json beside the weights, as Hugging Face has it; NULL if there is none; views. */
 const json_t *inv_parameters_config(const inv_parameters *p);
 
 /* Another JSON file beside the weights; NULL if there is none; gives. */

@@ -31,7 +31,7 @@ bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, si
 	return rows * cols != grid * grid || h != w;
 }
 
-static double cubic(double x, double a)
+static double cubic_weight(double x, double a)
 {
 	x = fabs(x);
 	if (x < 1)
@@ -49,7 +49,7 @@ static void clamped_weights(size_t grid, double step, size_t i, double *weights)
 		double at = below + tap;
 		size_t clamped = at < 0 ? 0 : at > (double)grid - 1 ? grid - 1 : (size_t)at;
 
-		weights[clamped] += cubic(source - at, -0.75);
+		weights[clamped] += cubic_weight(source - at, -0.75);
 	}
 }
 
@@ -58,7 +58,7 @@ static void antialiased_weights(size_t grid, double step, size_t i, double *weig
 	double wide = step > 1 ? step : 1, centre = ((double)i + 0.5) * step, sum = 0;
 
 	for (size_t j = 0; j < grid; j++)
-		sum += weights[j] = cubic(((double)j + 0.5 - centre) / wide, -0.5);
+		sum += weights[j] = cubic_weight(((double)j + 0.5 - centre) / wide, -0.5);
 	for (size_t j = 0; j < grid; j++)
 		weights[j] /= sum;
 }
@@ -74,20 +74,18 @@ static void axis_weights(inv_pos way, size_t grid, size_t n, double *weights)
 			                weights + i * grid);
 }
 
-/* sums [width] += weight row */
-static void add_row(double weight, const float *row, size_t width, double *sums)
-{
-	for (size_t c = 0; weight != 0 && c < width; c++)
-		sums[c] += weight * row[c];
-}
-
 static void fit_one(const double *down, const double *across, const float *table,
                     size_t grid, size_t width, double *sums, float *out)
 {
 	memset(sums, 0, width * sizeof *sums);
 	for (size_t u = 0; u < grid; u++)
-		for (size_t v = 0; down[u] != 0 && v < grid; v++)
-			add_row(down[u] * across[v], table + (u * grid + v) * width, width, sums);
+		for (size_t v = 0; down[u] != 0 && v < grid; v++) {
+			const float *row = table + (u * grid + v) * width;
+			double weight = down[u] * across[v];
+
+			for (size_t c = 0; weight != 0 && c < width; c++)
+				sums[c] += weight * row[c];
+		}
 	for (size_t c = 0; c < width; c++)
 		out[c] = (float)sums[c];
 }
@@ -95,12 +93,9 @@ static void fit_one(const double *down, const double *across, const float *table
 invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, size_t width,
                                size_t rows, size_t cols, float *out)
 {
-	double *down = inv_calloc(rows * grid + cols * grid + width, sizeof *down);
-	double *across, *sums;
+	double *down, *across, *sums;
 
-	if (!down)
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for positions of %zu x %zu patches", rows, cols);
+	INV_TRY(inv_new_zeros(&down, rows * grid + cols * grid + width));
 	across = down + rows * grid;
 	sums = across + cols * grid;
 	axis_weights(way, grid, rows, down);

@@ -9,7 +9,7 @@
  *        indices clamped. The 0.1 was meant to counter rounding and applies to both axes.
  * hf     the same with grid / n.
  * timm   antialiased: the cubic a = -0.5, widened where the table shrinks, taps outside
- * left out and the rest normalised to sum 1. Also used by DINOv2 with registers.
+ *        left out and the rest normalised to sum 1. Also used by DINOv2 with registers.
  */
 #ifndef INV_POSITIONS_H
 #define INV_POSITIONS_H

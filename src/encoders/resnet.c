@@ -34,8 +34,8 @@ static bool recognise_resnet(const inv_parameters *p)
 }
 
 /* The shortcut of a block: its input, or a projection of it. */
-static size_t add_shortcut(inv_convnet *net, const inv_parameters *p, const block *b,
-                           size_t x)
+static size_t add_projection(inv_convnet *net, const inv_parameters *p, const block *b,
+                             size_t x)
 {
 	char conv[64], norm[64];
 	inv_layer l = {.conv = conv, .norm = norm, .from = x, .window = point};
@@ -48,9 +48,10 @@ static size_t add_shortcut(inv_convnet *net, const inv_parameters *p, const bloc
 	return inv_convnet_conv(net, &l);
 }
 
-static size_t add_block(inv_convnet *net, const inv_parameters *p, const block *b, size_t x)
+static size_t add_resnet_block(inv_convnet *net, const inv_parameters *p, const block *b,
+                               size_t x)
 {
-	size_t shortcut = add_shortcut(net, p, b, x);
+	size_t shortcut = add_projection(net, p, b, x);
 	inv_layer first = {.from = x, .window = b->bottleneck ? point : three, .relu = true};
 	inv_layer middle = {.window = three, .relu = true};
 	inv_layer last = {.to = shortcut, .add = true, .relu = true};
@@ -68,17 +69,6 @@ static size_t add_block(inv_convnet *net, const inv_parameters *p, const block *
 	return inv_convnet_numbered(net, b->name, b->bottleneck ? 3 : 2, last);
 }
 
-static size_t add_layer(inv_convnet *net, const inv_parameters *p, int layer, block b,
-                        size_t blocks, size_t x)
-{
-	for (size_t i = 0; i < blocks; i++) {
-		snprintf(b.name, sizeof b.name, "layer%d.%zu", layer, i);
-		b.stride = layer > 1 && i == 0 ? 2 : 1;
-		x = add_block(net, p, &b, x);
-	}
-	return x;
-}
-
 static size_t describe_resnet(inv_convnet *net, const inv_parameters *p, block b,
                               const size_t blocks[LAYERS])
 {
@@ -86,32 +76,27 @@ static size_t describe_resnet(inv_convnet *net, const inv_parameters *p, block b
 		.conv = "conv1", .norm = "bn1", .window = seven_by_two, .relu = true};
 	size_t x = inv_convnet_pool(net, inv_convnet_conv(net, &stem), pool);
 
-	for (int i = 0; i < LAYERS; i++)
-		x = add_layer(net, p, i + 1, b, blocks[i], x);
+	for (int layer = 0; layer < LAYERS; layer++)
+		for (size_t i = 0; i < blocks[layer]; i++) {
+			snprintf(b.name, sizeof b.name, "layer%d.%zu", layer + 1, i);
+			b.stride = layer && i == 0 ? 2 : 1;
+			x = add_resnet_block(net, p, &b, x);
+		}
 	return x;
-}
-
-static void ignore_heads(inv_parameters *p)
-{
-	static const char *const heads[] = {"fc.", "projection_head.", "prototypes", NULL};
-
-	for (size_t i = 0; heads[i]; i++)
-		inv_parameters_ignore(p, heads[i]);
 }
 
 static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 {
 	/* Tensors with these names would change what the network computes. */
 	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
+	static const char *const heads[] = {"fc.", "projection_head.", "prototypes", NULL};
 	const char *stride = inv_option_text(e->options, "stride");
 	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
 	                 .early = stride && strcmp(stride, "1x1") == 0};
 	size_t blocks[LAYERS], last;
 	inv_convnet *net;
-	invar_status st = inv_convnet_new(e, p, "ResNet", &net);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_convnet_new(e, p, "ResNet", &net));
 	for (int i = 0; i < LAYERS; i++) {
 		char format[64];
 
@@ -125,7 +110,8 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 				INVAR_E_USE,
 				"%s: has basic blocks, but @stride 1x1 is for bottlenecks; leave it out",
 				inv_parameters_path(p)));
-	ignore_heads(p);
+	for (size_t i = 0; heads[i]; i++)
+		inv_parameters_ignore(p, heads[i]);
 	last = describe_resnet(net, p, b, blocks);
 	e->input = (inv_input){.resize = 256,
 	                       .side = 224,

@@ -34,30 +34,26 @@ static bool recognise_squeezenet(const inv_parameters *p)
 static size_t join_filters(inv_convnet *net, const inv_layer *small, const inv_layer *large)
 {
 	size_t m = 0, n = 0, channels = inv_convnet_channels(net, small->from);
-	float *a, *a_bias, *b, *b_bias, *w = NULL, *bias = NULL;
-	inv_layer l = *large;
+	float *a = NULL, *a_bias = NULL, *b = NULL, *b_bias = NULL, *w = NULL, *bias = NULL;
+	invar_status st;
 
-	inv_convnet_take(net, small, &m, &a, &a_bias);
-	if (inv_convnet_take(net, large, &n, &b, &b_bias) == INVAR_OK) {
-		w = inv_calloc(m + n, 9 * channels * sizeof *w);
-		bias = inv_calloc(m + n, sizeof *bias);
-		if (!w || !bias)
-			inv_convnet_fail(
-				net, inv_fail(INVAR_E_NOMEM, "not enough memory for '%s'", large->conv));
-	}
-	if (w && bias) {
-		for (size_t i = 0; i < m * channels; i++)
-			w[i * 9 + 4] = a[i];
-		for (size_t i = 0; i < n * channels * 9; i++)
-			w[m * channels * 9 + i] = b[i];
-		for (size_t i = 0; i < m + n; i++)
-			bias[i] = i < m ? a_bias[i] : b_bias[i - m];
-	}
+	INV_TRY_OR(done, inv_convnet_take(net, small, &m, &a, &a_bias));
+	INV_TRY_OR(done, inv_convnet_take(net, large, &n, &b, &b_bias));
+	INV_TRY_OR(done, inv_new_zeros(&w, (m + n) * 9 * channels));
+	INV_TRY_OR(done, inv_new_zeros(&bias, m + n));
+	for (size_t i = 0; i < m * channels; i++)
+		w[i * 9 + 4] = a[i];
+	for (size_t i = 0; i < n * channels * 9; i++)
+		w[m * channels * 9 + i] = b[i];
+	for (size_t i = 0; i < m + n; i++)
+		bias[i] = i < m ? a_bias[i] : b_bias[i - m];
+done:
 	inv_free(a);
 	inv_free(a_bias);
 	inv_free(b);
 	inv_free(b_bias);
-	return inv_convnet_filter(net, &l, m + n, w, bias);
+	inv_convnet_fail(net, st); /* OK changes nothing */
+	return inv_convnet_filter(net, large, m + n, w, bias);
 }
 
 /* Results are concatenated in place if the second can start at a block of channels. */
@@ -90,10 +86,8 @@ static invar_status open_squeezenet(invar_encoder *e, inv_parameters *p)
 	const inv_layer stem = {.conv = "features.0", .window = first, .relu = true};
 	inv_convnet *net;
 	size_t x;
-	invar_status st = inv_convnet_new(e, p, "SqueezeNet", &net);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_convnet_new(e, p, "SqueezeNet", &net));
 	inv_parameters_ignore(p, "classifier.");
 	x = inv_convnet_conv(net, &stem);
 	for (const int *m = modules; *m != END; m++)

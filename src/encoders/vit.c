@@ -12,8 +12,8 @@
  * computes only the tokens that the feature reads: if that is the class token, its queries
  * and its MLP run on one row per image.
  *
- * Everything but attention works on each token separately. So a block is two steps:
- * attention, cut by image and head, and the work between two attentions, cut into parts of
+ * Everything except attention works on each token separately. So a block is two steps:
+ * attention, cut by image and head, and the work between two attentions, cut into chunks of
  * rows that stay in the cache from one product to the next. No cut changes a bit
  * (panels.h), so a group of images may be one thread's work, and one image the work of all
  * threads.
@@ -30,23 +30,22 @@
 
 enum {
 	ROWS = 800, /* max of a group, if it has more than one image */
-	PART = 192  /* of a part */
+	CHUNK = 192 /* of a chunk */
 };
 
-/* Of a thread. */
+/* Buffers of a thread. */
 typedef struct space {
 	float *x, *y;   /* [n T, D] of its group */
 	float *qkv;     /* [n T, 3 D] */
-	float *scratch; /* what attention needs; or what a product does, */
-	float *between; /* and [PART, max(hidden, patch)]: patches, or the hidden layer of an
-	                   MLP */
+	float *scratch; /* of attention; or of a product, with `hidden` after it */
+	float *hidden; /* [CHUNK, max(hidden, patch)]: patches, or the hidden layer of an MLP */
 } space;
 
 typedef struct vit_plan {
 	size_t rows, cols, tokens; /* patches down and across, tokens of an image */
 	float *start;              /* [T, D]: positions, bias of the patches, class token */
 	inv_arena memory;
-	space *spaces; /* one a thread */
+	space *spaces; /* one per thread */
 } vit_plan;
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -74,16 +73,12 @@ static void describe_vit(const inv_vit *v, char *out)
 
 static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 {
-	inv_vit *v = inv_calloc(1, sizeof *v);
-	invar_status st;
+	inv_vit *v;
 
-	if (!v)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a ViT",
-		                inv_parameters_path(p));
+	INV_TRY(inv_new(&v));
 	e->own = v;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
-	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_vit_load(v, e, p));
 	describe_vit(v, e->about);
 	return INVAR_OK;
 }
@@ -128,9 +123,9 @@ static void place_spaces(const inv_encoder_plan *p)
 	const inv_attention attention = attention_of(p, plan->tokens);
 	uint64_t rows = (uint64_t)p->group * plan->tokens;
 	uint64_t wide = v->hidden < patch_cells(v) ? patch_cells(v) : v->hidden;
-	uint64_t room = inv_attention_room(&attention), between = inv_panels_room();
+	uint64_t floats = inv_attention_room(&attention), product = inv_panels_room();
 
-	room = room < between + PART * wide ? between + PART * wide : room;
+	floats = floats < product + CHUNK * wide ? product + CHUNK * wide : floats;
 	plan->start = inv_arena_take(a, (uint64_t)plan->tokens * v->width, sizeof(float));
 	plan->spaces = inv_arena_take(a, p->encoder->ctx->threads, sizeof *plan->spaces);
 	for (unsigned t = 0; t < p->encoder->ctx->threads; t++) {
@@ -139,12 +134,12 @@ static void place_spaces(const inv_encoder_plan *p)
 		s->x = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->y = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->qkv = inv_arena_take(a, rows * 3 * v->width, sizeof(float));
-		s->scratch = inv_arena_take(a, room, sizeof(float));
-		s->between = a->base ? s->scratch + between : NULL;
+		s->scratch = inv_arena_take(a, floats, sizeof(float));
+		s->hidden = a->base ? s->scratch + product : NULL;
 	}
 }
 
-/* What the patches' products are added to. */
+/* The start of x, to which the products of the patches are added. */
 static invar_status fill_start(const inv_encoder_plan *p)
 {
 	const inv_vit *v = p->encoder->own;
@@ -152,7 +147,6 @@ static invar_status fill_start(const inv_encoder_plan *p)
 	size_t d = v->width, patches = plan->rows * plan->cols;
 	const float *trained = v->positions + v->other_positions * d;
 	float *first = plan->start + (1 + v->registers) * d;
-	invar_status st = INVAR_OK;
 
 	memcpy(plan->start, v->class_token, d * sizeof(float));
 	memcpy(plan->start + d, v->register_tokens, v->registers * d * sizeof(float));
@@ -160,16 +154,17 @@ static invar_status fill_start(const inv_encoder_plan *p)
 		plan->start[i] += v->positions[i];
 	if (inv_positions_differ(v->pos, v->grid, plan->rows, plan->cols, p->shape.h,
 	                         p->shape.w))
-		st = inv_positions_fit(v->pos, trained, v->grid, d, plan->rows, plan->cols, first);
+		INV_TRY(
+			inv_positions_fit(v->pos, trained, v->grid, d, plan->rows, plan->cols, first));
 	else
 		memcpy(first, trained, patches * d * sizeof(float));
 	for (size_t i = 0; i < patches; i++)
 		for (size_t j = 0; j < d; j++)
 			first[i * d + j] += v->patches.bias[j];
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status check_shape(const inv_encoder_plan *p)
+static invar_status check_vit_images(const inv_encoder_plan *p)
 {
 	const inv_vit *v = p->encoder->own;
 	size_t side = v->grid * v->patch, h = p->shape.h, w = p->shape.w;
@@ -192,34 +187,23 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	return INVAR_OK;
 }
 
-/* Enough images to fill the products' tiles while the tokens stay in the cache. */
-static size_t group_of(size_t tokens)
-{
-	size_t group = INV_GROUP;
-
-	while (group > 1 && group * tokens > ROWS)
-		group /= 2;
-	return group;
-}
-
 static invar_status plan_vit(inv_encoder_plan *p)
 {
 	const inv_vit *v = p->encoder->own;
 	vit_plan *plan;
-	invar_status st = check_shape(p);
 
-	if (st != INVAR_OK)
-		return st;
-	if (!(plan = p->own = inv_calloc(1, sizeof *plan)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a ViT");
+	INV_TRY(check_vit_images(p));
+	INV_TRY(inv_new(&plan));
+	p->own = plan;
 	plan->rows = p->shape.h / v->patch;
 	plan->cols = p->shape.w / v->patch;
 	plan->tokens = 1 + v->registers + plan->rows * plan->cols;
 	p->width = v->projected ? v->projected : v->width;
-	p->group = group_of(plan->tokens);
+	/* Enough images to fill the products' tiles while the tokens stay in the cache. */
+	for (p->group = INV_GROUP; p->group > 1 && p->group * plan->tokens > ROWS;)
+		p->group /= 2;
 	place_spaces(p);
-	if ((st = inv_arena_commit(&plan->memory)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_arena_commit(&plan->memory));
 	place_spaces(p);
 	return fill_start(p);
 }
@@ -254,12 +238,12 @@ typedef struct pass {
 	unsigned thread;
 	/* Of the step under way: */
 	const inv_vit_block *done, *next; /* previous and next block; NULL: none */
-	size_t rows, part;                /* of x, and of a part of it */
-	size_t parts;                     /* of an image's patches */
+	size_t rows, chunk_rows;          /* of x, and of a chunk of it */
+	size_t chunks;                    /* of an image's patches */
 	size_t queries;                   /* tokens of an image that `next` computes */
 } pass;
 
-static void each(pass *r, size_t count, inv_block_fn *step)
+static void run_each(pass *r, size_t count, inv_block_fn *step)
 {
 	if (r->together)
 		inv_parallel(r->p->encoder->ctx, count, step, r);
@@ -269,15 +253,16 @@ static void each(pass *r, size_t count, inv_block_fn *step)
 }
 
 /* c [rows, n] (+)= a [rows, k] W; the strides of a and c are in floats. */
-static void multiply(const pass *r, unsigned thread, inv_panels by, size_t rows,
-                     const float *a, size_t a_stride, bool add, float *c, size_t c_stride)
+static void multiply_tokens(const pass *r, unsigned thread, inv_panels by, size_t rows,
+                            const float *a, size_t a_stride, bool add, float *c,
+                            size_t c_stride)
 {
 	inv_panels_multiply(&r->v->kernels, &by, rows, a, a_stride, add, c, c_stride,
 	                    r->plan->spaces[thread].scratch);
 }
 
-static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows, float *x,
-                 float *y)
+static void norm_rows(const pass *r, inv_vit_norm by, const float *then, size_t rows,
+                      float *x, float *y)
 {
 	const inv_layer_norm n = {.width = r->v->width,
 	                          .weight = by.weight,
@@ -288,8 +273,7 @@ static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows,
 	r->v->kernels.layer_norm(&n, rows, r->v->width, r->v->width, x, y);
 }
 
-/* Some patches of an image [c, h, w] as rows; pixels left over at the border are not used.
- */
+/* Some patches of an image [c, h, w] as rows, without left-over pixels at the border. */
 static void cut_patches(const pass *r, const float *image, size_t first, size_t count,
                         float *out)
 {
@@ -305,29 +289,30 @@ static void cut_patches(const pass *r, const float *image, size_t first, size_t 
 	}
 }
 
-/* x of one part of an image; the first has the class token and the registers, too. */
-static void embed(void *user, size_t index, unsigned thread)
+/* x of one chunk of an image; the first also has the class token and the registers. */
+static void embed_chunk(void *user, size_t index, unsigned thread)
 {
 	const pass *r = user;
 	const inv_vit *v = r->v;
 	size_t T = r->plan->tokens, D = v->width, others = 1 + v->registers, now;
-	size_t image = index / r->parts, part = index % r->parts;
-	size_t each = inv_blocks(T - others, r->parts), first = others + part * each, end, row;
-	float *x = r->x + image * T * D, *patches = r->plan->spaces[thread].between;
+	size_t image = index / r->chunks, chunk = index % r->chunks;
+	size_t each = inv_blocks(T - others, r->chunks), first = others + chunk * each, end,
+		   row;
+	float *x = r->x + image * T * D, *patches = r->plan->spaces[thread].hidden;
 
-	first = first < T ? first : T; /* there may be more parts than patches */
+	first = first < T ? first : T; /* there may be more chunks than patches */
 	end = T - first < each ? T : first + each;
-	row = part ? first : 0;
+	row = chunk ? first : 0;
 	memcpy(x + row * D, r->plan->start + row * D, (end - row) * D * sizeof *x);
 	for (size_t i = first; i < end; i += now) {
-		now = end - i < PART ? end - i : PART;
+		now = end - i < CHUNK ? end - i : CHUNK;
 		cut_patches(r, r->images + image * inv_extent_cells(r->p->shape), i - others, now,
 		            patches);
-		multiply(r, thread, v->patches.weight, now, patches, v->patches.weight.k, true,
-		         x + i * D, D);
+		multiply_tokens(r, thread, v->patches.weight, now, patches, v->patches.weight.k,
+		                true, x + i * D, D);
 	}
 	if (v->pre_norm)
-		norm(r, v->before, NULL, end - row, x + row * D, x + row * D);
+		norm_rows(r, v->before, NULL, end - row, x + row * D, x + row * D);
 }
 
 /* y of one head of one image, of `queries` tokens */
@@ -343,21 +328,21 @@ static void attend(void *user, size_t index, unsigned thread)
 }
 
 /* x += out(y), x += fc2(gelu(fc1(norm2 x))) of some rows */
-static void think(const pass *r, const inv_vit_block *b, size_t rows, unsigned thread,
-                  float *x, float *y)
+static void finish_block(const pass *r, const inv_vit_block *b, size_t rows,
+                         unsigned thread, float *x, float *y)
 {
 	const inv_vit *v = r->v;
-	float *h = r->plan->spaces[thread].between;
+	float *h = r->plan->spaces[thread].hidden;
 	size_t D = v->width, H = v->hidden;
 
-	multiply(r, thread, b->out.weight, rows, y, D, true, x, D);
-	norm(r, b->norm2, b->fc2.bias, rows, x, y);
-	multiply(r, thread, b->fc1.weight, rows, y, D, false, h, H);
+	multiply_tokens(r, thread, b->out.weight, rows, y, D, true, x, D);
+	norm_rows(r, b->norm2, b->fc2.bias, rows, x, y);
+	multiply_tokens(r, thread, b->fc1.weight, rows, y, D, false, h, H);
 	if (v->quick)
 		v->kernels.bias_quick_gelu(b->fc1.bias, rows, H, h);
 	else
 		v->kernels.bias_gelu(b->fc1.bias, rows, H, h);
-	multiply(r, thread, b->fc2.weight, rows, h, H, true, x, D);
+	multiply_tokens(r, thread, b->fc2.weight, rows, h, H, true, x, D);
 }
 
 /* Columns of q, k and v from `first` on, of every `apart`-th row. */
@@ -366,51 +351,52 @@ static void make_qkv(const pass *r, const inv_vit_block *b, unsigned thread, siz
 {
 	size_t D = r->v->width, stride = apart * 3 * D;
 
-	multiply(r, thread, inv_panels_columns(&b->qkv.weight, first, columns), rows, y,
-	         apart * D, false, qkv + first, stride);
+	multiply_tokens(r, thread, inv_panels_columns(&b->qkv.weight, first, columns), rows, y,
+	                apart * D, false, qkv + first, stride);
 	r->v->kernels.add_bias(b->qkv.bias + first, rows, columns, stride, qkv + first);
 }
 
-/* Are only the class tokens' queries computed? Only whole panels can be left out. */
-static bool asks_class_alone(const pass *r)
+/* Whether only the class tokens' queries are computed; only whole panels can be skipped. */
+static bool queries_class_only(const pass *r)
 {
 	return r->queries < r->plan->tokens && r->v->width % INV_PANEL_COLS == 0;
 }
 
-/* What happens to a part of the rows from one attention to the next. */
-static void between(void *user, size_t part, unsigned thread)
+/* The work on a chunk of the rows from one attention to the next. */
+static void run_chunk(void *user, size_t chunk, unsigned thread)
 {
 	const pass *r = user;
-	size_t D = r->v->width, first = part * r->part, left = r->rows - first;
-	size_t rows = left < r->part ? left : r->part, start = asks_class_alone(r) ? D : 0;
+	size_t D = r->v->width, first = chunk * r->chunk_rows, left = r->rows - first;
+	size_t rows = left < r->chunk_rows ? left : r->chunk_rows,
+		   start = queries_class_only(r) ? D : 0;
 	float *x = r->x + first * D, *y = r->y + first * D;
 
 	if (r->done)
-		think(r, r->done, rows, thread, x, y);
+		finish_block(r, r->done, rows, thread, x, y);
 	if (!r->next)
 		return;
-	norm(r, r->next->norm1, r->next->out.bias, rows, x, y);
+	norm_rows(r, r->next->norm1, r->next->out.bias, rows, x, y);
 	make_qkv(r, r->next, thread, start, 3 * D - start, rows, 1, y, r->qkv + first * 3 * D);
 }
 
 /*
- * Parts of the same size; if all threads work, at least one per thread. Those of one thread
- * are whole strips, as each other strip costs more than its rows; those of all threads are
- * equally long, because the longest is waited for.
+ * Chunks of the same size; if all threads work, at least one per thread. For one thread
+ * they are whole strips, as a partial strip costs more than its rows; for all threads they
+ * are equally long, because the longest one determines the time.
  */
-static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *next)
+static void run_between(pass *r, const inv_vit_block *done, const inv_vit_block *next)
 {
 	size_t threads = r->together ? r->p->encoder->ctx->threads : 1;
-	size_t parts = inv_blocks(r->rows, PART);
+	size_t chunks = inv_blocks(r->rows, CHUNK);
 
 	r->done = done;
 	r->next = next;
-	parts = parts < threads ? threads : parts;
-	r->part = inv_blocks(r->rows, parts);
+	chunks = chunks < threads ? threads : chunks;
+	r->chunk_rows = inv_blocks(r->rows, chunks);
 	if (threads == 1)
-		r->part = inv_blocks(r->part, INV_STRIP_ROWS) * INV_STRIP_ROWS;
-	each(r, inv_blocks(r->rows, r->part), between);
-	if (next && asks_class_alone(r))
+		r->chunk_rows = inv_blocks(r->chunk_rows, INV_STRIP_ROWS) * INV_STRIP_ROWS;
+	run_each(r, inv_blocks(r->rows, r->chunk_rows), run_chunk);
+	if (next && queries_class_only(r))
 		make_qkv(r, next, r->thread, 0, r->v->width, r->n, r->plan->tokens, r->y, r->qkv);
 }
 
@@ -425,7 +411,7 @@ static void keep_class_tokens(pass *r)
 }
 
 /* x [n, D] = mean of the patches of x [n T, D] */
-static void average(const pass *r)
+static void average_patches(const pass *r)
 {
 	size_t T = r->plan->tokens, D = r->v->width, first = 1 + r->v->registers;
 
@@ -448,27 +434,27 @@ static void run_blocks(pass *r)
 		bool last = i + 1 == v->depth;
 
 		if (i > 0)
-			each(r, r->n * v->heads, attend);
+			run_each(r, r->n * v->heads, attend);
 		if (i > 0 && r->queries < r->plan->tokens)
 			keep_class_tokens(r);
 		r->queries = last && !v->mean ? 1 : r->plan->tokens;
-		go_between(r, i > 0 ? &v->blocks[i - 1] : NULL,
-		           i < v->depth ? &v->blocks[i] : NULL);
+		run_between(r, i > 0 ? &v->blocks[i - 1] : NULL,
+		            i < v->depth ? &v->blocks[i] : NULL);
 	}
 }
 
-static void run_pass(pass *r, float *out)
+static void run_vit_pass(pass *r, float *out)
 {
 	const inv_vit *v = r->v;
 
-	each(r, r->n * r->parts, embed);
+	run_each(r, r->n * r->chunks, embed_chunk);
 	run_blocks(r);
 	if (v->mean)
-		average(r);
-	norm(r, v->after, NULL, r->n, r->x, v->projected ? r->y : out);
+		average_patches(r);
+	norm_rows(r, v->after, NULL, r->n, r->x, v->projected ? r->y : out);
 	if (v->projected)
-		multiply(r, r->thread, v->projection, r->n, r->y, v->width, false, out,
-		         v->projected);
+		multiply_tokens(r, r->thread, v->projection, r->n, r->y, v->width, false, out,
+		                v->projected);
 }
 
 static pass new_pass(const inv_encoder_plan *p, const float *images, size_t n,
@@ -487,7 +473,7 @@ static pass new_pass(const inv_encoder_plan *p, const float *images, size_t n,
 	              .qkv = s->qkv,
 	              .thread = thread,
 	              .rows = n * plan->tokens,
-	              .parts = 1};
+	              .chunks = 1};
 }
 
 static invar_status run_vit(const inv_encoder_plan *p, const float *images, size_t n,
@@ -495,7 +481,7 @@ static invar_status run_vit(const inv_encoder_plan *p, const float *images, size
 {
 	pass r = new_pass(p, images, n, thread);
 
-	run_pass(&r, out);
+	run_vit_pass(&r, out);
 	return INVAR_OK;
 }
 
@@ -505,8 +491,8 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 	pass r = new_pass(p, images, n, 0);
 
 	r.together = true;
-	r.parts = p->encoder->ctx->threads;
-	run_pass(&r, out);
+	r.chunks = p->encoder->ctx->threads;
+	run_vit_pass(&r, out);
 	return INVAR_OK;
 }
 

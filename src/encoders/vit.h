@@ -54,15 +54,16 @@ typedef struct inv_vit {
 	char normalisation[200];
 } inv_vit;
 
-/* Are these the names of a vision transformer, of CLIP's? */
+/* Whether these are the names of a vision transformer; of CLIP's. */
 bool inv_vit_recognise(const inv_parameters *p);
 bool inv_clip_recognise(const inv_parameters *p);
 /* Fills all but kernels, which must be set, and the encoder's input and measures. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
 
 /*
- * What the patches' products are added to, [tokens, width]: the class token and registers
- * with their positions, then positions fitted to the images and the patches' bias. Views.
+ * The start of x, [tokens, width], to which the products of the patches are added: the
+ * class token and registers with their positions, then positions fitted to the images and
+ * the patches' bias. Views.
  */
 const float *inv_vit_start(const inv_encoder_plan *p, size_t *tokens);
 invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to);

@@ -66,18 +66,19 @@ static void place_tensors(inv_vit *v)
 	}
 }
 
-static invar_status take(inv_vit_loader *l, const char *before, const char *part,
-                         const char *rest, unsigned rank, const uint64_t *shape, float *out)
+static invar_status take_tensor(inv_vit_loader *l, const char *before, const char *layer,
+                                const char *suffix, unsigned rank, const uint64_t *shape,
+                                float *out)
 {
 	char name[2 * INV_PARAMETER_NAME];
 
-	snprintf(name, sizeof name, "%s%s%s", before, part, rest);
+	snprintf(name, sizeof name, "%s%s%s", before, layer, suffix);
 	return l->stored ? inv_parameters_take(l->p, name, rank, shape, out)
 	                 : inv_parameters_check(l->p, name, rank, shape);
 }
 
 /* l->stored [n, k] as panels */
-static void turn_stored(const inv_vit_loader *l, const inv_panels *w)
+static void transpose_stored(const inv_vit_loader *l, const inv_panels *w)
 {
 	if (l->stored)
 		inv_panels_fill_turned(&l->v->kernels, w, l->stored, w->k);
@@ -89,54 +90,52 @@ static void no_bias(const inv_vit_loader *l, size_t out, float *bias)
 		memset(bias, 0, out * sizeof *bias);
 }
 
-static invar_status take_norm(inv_vit_loader *l, const char *before, const char *part,
-                              inv_vit_norm *at)
+static invar_status take_layer_norm(inv_vit_loader *l, const char *before,
+                                    const char *layer, inv_vit_norm *at)
 {
 	uint64_t shape[1] = {l->v->width};
-	invar_status st = take(l, before, part, "weight", 1, shape, at->weight);
 
-	return st == INVAR_OK ? take(l, before, part, "bias", 1, shape, at->bias) : st;
+	INV_TRY(take_tensor(l, before, layer, "weight", 1, shape, at->weight));
+	return take_tensor(l, before, layer, "bias", 1, shape, at->bias);
 }
 
-static invar_status take_bias(inv_vit_loader *l, const char *part, size_t out,
+static invar_status take_bias(inv_vit_loader *l, const char *layer, size_t out,
                               bool is_there, float *bias)
 {
 	uint64_t shape[1] = {out};
 
 	if (is_there)
-		return take(l, l->block, part, "bias", 1, shape, bias);
+		return take_tensor(l, l->block, layer, "bias", 1, shape, bias);
 	no_bias(l, out, bias);
 	return INVAR_OK;
 }
 
 /* x + gamma (W h + b) is x + (gamma W) h + gamma b; W is in l->stored. */
-static invar_status scale_stored(inv_vit_loader *l, const char *part, inv_vit_linear at)
+static invar_status scale_stored(inv_vit_loader *l, const char *layer, inv_vit_linear at)
 {
 	uint64_t shape[1] = {at.weight.n};
-	invar_status st = take(l, l->block, part, "", 1, shape, l->gamma);
 
-	for (size_t o = 0; st == INVAR_OK && l->stored && o < at.weight.n; o++) {
+	INV_TRY(take_tensor(l, l->block, layer, "", 1, shape, l->gamma));
+	for (size_t o = 0; l->stored && o < at.weight.n; o++) {
 		for (size_t i = 0; i < at.weight.k; i++)
 			l->stored[o * at.weight.k + i] *= l->gamma[o];
 		at.bias[o] *= l->gamma[o];
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* `scale` is the name of a layer scale that follows, or NULL. */
-static invar_status take_linear(inv_vit_loader *l, const char *part, const char *scale,
+static invar_status take_linear(inv_vit_loader *l, const char *layer, const char *scale,
                                 inv_vit_linear at)
 {
 	uint64_t shape[2] = {at.weight.n, at.weight.k};
-	invar_status st = take(l, l->block, part, "weight", 2, shape, l->stored);
 
-	if (st == INVAR_OK)
-		st = take_bias(l, part, at.weight.n, true, at.bias);
-	if (st == INVAR_OK && scale && l->scales)
-		st = scale_stored(l, scale, at);
-	if (st == INVAR_OK)
-		turn_stored(l, &at.weight);
-	return st;
+	INV_TRY(take_tensor(l, l->block, layer, "weight", 2, shape, l->stored));
+	INV_TRY(take_bias(l, layer, at.weight.n, true, at.bias));
+	if (scale && l->scales)
+		INV_TRY(scale_stored(l, scale, at));
+	transpose_stored(l, &at.weight);
+	return INVAR_OK;
 }
 
 /* Queries, keys and values as one matrix, whether the file has one or three. */
@@ -144,21 +143,18 @@ static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
 {
 	const inv_vit_scheme *s = l->s;
 	const char *const names[3] = {s->qkv ? s->qkv : s->query, s->key, s->value};
-	size_t d = l->v->width, parts = s->qkv ? 1 : 3, out = 3 * d / parts;
+	size_t d = l->v->width, matrices = s->qkv ? 1 : 3, out = 3 * d / matrices;
 	uint64_t shape[2] = {out, d};
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < parts && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < matrices; i++) {
 		float *rows = l->stored ? l->stored + i * out * d : NULL;
 		float *bias = l->stored ? at.bias + i * out : NULL;
 
-		st = take(l, l->block, names[i], "weight", 2, shape, rows);
-		if (st == INVAR_OK)
-			st = take_bias(l, names[i], out, l->qkv_bias, bias);
+		INV_TRY(take_tensor(l, l->block, names[i], "weight", 2, shape, rows));
+		INV_TRY(take_bias(l, names[i], out, l->qkv_bias, bias));
 	}
-	if (st == INVAR_OK)
-		turn_stored(l, &at.weight);
-	return st;
+	transpose_stored(l, &at.weight);
+	return INVAR_OK;
 }
 
 static invar_status take_block(inv_vit_loader *l, size_t i)
@@ -166,17 +162,15 @@ static invar_status take_block(inv_vit_loader *l, size_t i)
 	const inv_vit_scheme *s = l->s;
 	inv_arena nowhere = {0};
 	inv_vit_block claimed, *b = l->stored ? &l->v->blocks[i] : &claimed;
-	invar_status st;
 
 	if (!l->stored)
 		place_block(&nowhere, l->v, b);
 	inv_vit_find_block(s, l->p, i, l->block);
-	if ((st = take_norm(l, l->block, s->norm1, &b->norm1)) != INVAR_OK ||
-	    (st = take_qkv(l, b->qkv)) != INVAR_OK ||
-	    (st = take_linear(l, s->out, s->scale1, b->out)) != INVAR_OK ||
-	    (st = take_norm(l, l->block, s->norm2, &b->norm2)) != INVAR_OK ||
-	    (st = take_linear(l, s->fc1, NULL, b->fc1)) != INVAR_OK)
-		return st;
+	INV_TRY(take_layer_norm(l, l->block, s->norm1, &b->norm1));
+	INV_TRY(take_qkv(l, b->qkv));
+	INV_TRY(take_linear(l, s->out, s->scale1, b->out));
+	INV_TRY(take_layer_norm(l, l->block, s->norm2, &b->norm2));
+	INV_TRY(take_linear(l, s->fc1, NULL, b->fc1));
 	return take_linear(l, s->fc2, s->scale2, b->fc2);
 }
 
@@ -184,17 +178,15 @@ static invar_status take_patches(inv_vit_loader *l)
 {
 	inv_vit *v = l->v;
 	const uint64_t shape[4] = {v->width, v->channels, v->patch, v->patch};
-	invar_status st = take(l, "", l->s->patches, "weight", 4, shape, l->stored);
 
-	if (st == INVAR_OK)
-		turn_stored(l, &v->patches.weight);
+	INV_TRY(take_tensor(l, "", l->s->patches, "weight", 4, shape, l->stored));
+	transpose_stored(l, &v->patches.weight);
 	/* CLIP has none, as a norm follows; the others require it. */
 	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
 		no_bias(l, v->width, v->patches.bias);
-		return st;
+		return INVAR_OK;
 	}
-	return st == INVAR_OK ? take(l, "", l->s->patches, "bias", 1, shape, v->patches.bias)
-	                      : st;
+	return take_tensor(l, "", l->s->patches, "bias", 1, shape, v->patches.bias);
 }
 
 static invar_status take_tokens(inv_vit_loader *l)
@@ -202,36 +194,36 @@ static invar_status take_tokens(inv_vit_loader *l)
 	inv_vit *v = l->v;
 	const uint64_t one[1] = {v->width}, some[2] = {v->registers, v->width};
 	const uint64_t all[2] = {(uint64_t)v->grid * v->grid + v->other_positions, v->width};
-	invar_status st = take(l, "", l->s->class_token, "", 1, one, v->class_token);
 	const char *registers = l->s->registers;
 
-	if (st == INVAR_OK)
-		st = take(l, "", l->s->positions, "", 2, all, v->positions);
-	if (st != INVAR_OK || !v->registers)
-		return st;
+	INV_TRY(take_tensor(l, "", l->s->class_token, "", 1, one, v->class_token));
+	INV_TRY(take_tensor(l, "", l->s->positions, "", 2, all, v->positions));
+	if (!v->registers)
+		return INVAR_OK;
 	if (!inv_parameters_find(l->p, "%s", registers))
 		registers = "reg_token";
 	/* A single register is [1, 1, d]; the leading ones are ignored. */
-	return v->registers == 1 ? take(l, "", registers, "", 1, one, v->register_tokens)
-	                         : take(l, "", registers, "", 2, some, v->register_tokens);
+	return v->registers == 1
+	           ? take_tensor(l, "", registers, "", 1, one, v->register_tokens)
+	           : take_tensor(l, "", registers, "", 2, some, v->register_tokens);
 }
 
 static invar_status take_projection(inv_vit_loader *l)
 {
 	inv_vit *v = l->v;
-	const uint64_t as_used[2] = {v->width, v->projected};
-	const uint64_t turned[2] = {v->projected, v->width};
-	bool used = l->s->projection_turned;
-	invar_status st;
+	const uint64_t in_out[2] = {v->width, v->projected};
+	const uint64_t out_in[2] = {v->projected, v->width};
+	bool as_used = l->s->projection_in_out;
 
 	if (!v->projected)
 		return INVAR_OK;
-	st = take(l, "", l->s->projection, "", 2, used ? as_used : turned, l->stored);
-	if (st == INVAR_OK && used && l->stored)
+	INV_TRY(
+		take_tensor(l, "", l->s->projection, "", 2, as_used ? in_out : out_in, l->stored));
+	if (as_used && l->stored)
 		inv_panels_fill(&v->kernels, &v->projection, l->stored, v->projected);
-	else if (st == INVAR_OK)
-		turn_stored(l, &v->projection);
-	return st;
+	else
+		transpose_stored(l, &v->projection);
+	return INVAR_OK;
 }
 
 static size_t largest_matrix(const inv_vit *v)
@@ -247,17 +239,15 @@ static size_t largest_matrix(const inv_vit *v)
 static invar_status take_tensors(inv_vit_loader *l)
 {
 	inv_vit *v = l->v;
-	invar_status st;
 
-	if ((st = take_patches(l)) != INVAR_OK || (st = take_tokens(l)) != INVAR_OK)
-		return st;
+	INV_TRY(take_patches(l));
+	INV_TRY(take_tokens(l));
 	if (v->pre_norm)
-		st = take_norm(l, "", l->s->before, &v->before);
-	if (st == INVAR_OK)
-		st = take_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after);
-	for (size_t i = 0; i < v->depth && st == INVAR_OK; i++)
-		st = take_block(l, i);
-	return st == INVAR_OK ? take_projection(l) : st;
+		INV_TRY(take_layer_norm(l, "", l->s->before, &v->before));
+	INV_TRY(take_layer_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after));
+	for (size_t i = 0; i < v->depth; i++)
+		INV_TRY(take_block(l, i));
+	return take_projection(l);
 }
 
 /* All shapes are checked before memory is allocated: a file may claim any size. */
@@ -267,26 +257,21 @@ static invar_status take_all(inv_vit_loader *l)
 	invar_status st;
 
 	place_tensors(v);
-	if ((st = take_tensors(l)) != INVAR_OK)
-		return st;
+	INV_TRY(take_tensors(l));
 	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
 		return inv_context(st, "%s", inv_parameters_path(l->p));
 	place_tensors(v);
-	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it",
-		                inv_parameters_path(l->p));
+	INV_TRY(inv_new_array(&l->stored, largest_matrix(v) + v->width));
 	l->gamma = l->stored + largest_matrix(v);
-	st = take_tensors(l);
+	INV_TRY(take_tensors(l));
 	for (size_t i = 0; i < INV_VIT_LISTED && l->s->ignored[i]; i++)
 		inv_parameters_ignore(l->p, l->s->ignored[i]);
-	return st == INVAR_OK
-	           ? inv_parameters_finish(l->p, l->s->clip ? "CLIP" : "ViT", l->s->own)
-	           : st;
+	return inv_parameters_finish(l->p, l->s->clip ? "CLIP" : "ViT", l->s->own);
 }
 
-/* ---- Preparation of images --------------------------------------------------------- */
+/* ---- Preparation of images -------------------------------------------------------- */
 
-static size_t print_numbers(const json_t *list, char *out, size_t size)
+static size_t print_constants(const json_t *list, char *out, size_t size)
 {
 	size_t used = 0;
 
@@ -310,38 +295,34 @@ static bool are_constants(const json_t *list, size_t channels, double low)
 	return fine;
 }
 
-static invar_status refuse_constants(const inv_vit_loader *l)
-{
-	return inv_fail(
-		INVAR_E_MISMATCH,
-		"%s: the preprocessor_config.json beside it has no valid image_mean and image_std: "
-		"%zu %s each %s expected, the latter above 0; fix or remove the file",
-		inv_parameters_path(l->p), l->v->channels,
-		inv_noun(l->v->channels, "number", "numbers"),
-		inv_noun(l->v->channels, "was", "were"));
-}
-
 /* image_mean and image_std of preprocessor_config.json beside the weights. */
 static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisation)
 {
 	char *text = l->v->normalisation;
-	size_t size = sizeof l->v->normalisation, used;
+	size_t size = sizeof l->v->normalisation, used, channels = l->v->channels;
 	json_t *said;
 	const json_t *mean, *std;
-	invar_status st = inv_parameters_beside(l->p, "preprocessor_config.json", &said);
+	invar_status st = INVAR_OK;
 
-	if (st != INVAR_OK || !said)
-		return st;
+	INV_TRY(inv_parameters_beside(l->p, "preprocessor_config.json", &said));
+	if (!said)
+		return INVAR_OK;
 	mean = json_object_get(said, "image_mean");
 	std = json_object_get(said, "image_std");
 	/* A number takes at most 16 characters, so all of them fit. */
-	if ((mean || std) && !(are_constants(mean, l->v->channels, -max_constant) &&
-	                       are_constants(std, l->v->channels, least_std))) {
-		st = refuse_constants(l);
+	if ((mean || std) && !(are_constants(mean, channels, -max_constant) &&
+	                       are_constants(std, channels, least_std))) {
+		st = inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: the preprocessor_config.json beside it has no valid image_mean and "
+			"image_std: %zu %s each %s expected, the latter above 0; fix or remove the "
+			"file",
+			inv_parameters_path(l->p), channels, inv_noun(channels, "number", "numbers"),
+			inv_noun(channels, "was", "were"));
 	} else if (mean) {
-		used = print_numbers(mean, text, size);
+		used = print_constants(mean, text, size);
 		used += (size_t)snprintf(text + used, size - used, "/");
-		print_numbers(std, text + used, size - used);
+		print_constants(std, text + used, size - used);
 		*normalisation = text;
 	}
 	json_decref(said);
@@ -353,18 +334,15 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 	inv_vit_loader l = {.s = inv_vit_find_scheme(p), .v = v, .p = p};
 	invar_status st;
 
-	if ((st = inv_vit_size(&l)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_vit_size(&l));
 	e->measures = (inv_measures){.width = v->projected ? v->projected : v->width,
 	                             .patch = v->patch,
 	                             .depth = v->depth,
 	                             .registers = v->registers};
-	if ((st = inv_vit_switch(&l, e)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_vit_switch(&l, e));
 	st = take_all(&l);
 	inv_free(l.stored);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(st);
 	e->input.resize = e->input.side = v->patch * v->grid;
 	e->input.filter = INV_BICUBIC;
 	e->input.keeps_grey = v->channels == 1;

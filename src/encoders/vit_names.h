@@ -10,12 +10,12 @@
 
 enum { INV_VIT_LISTED = 10 };
 
-/* What its authors call the tensors. Parts end where "weight" or "bias" follows. */
+/* The authors' names of the tensors; "weight" or "bias" is appended to those with a dot. */
 typedef struct inv_vit_scheme {
 	const char *name;
 	const char *class_token, *positions, *patches, *registers, *before, *after, *mean;
 	const char *projection;
-	bool projection_turned; /* [in, out] in the file */
+	bool projection_in_out; /* [in, out] in the file */
 	const char *block;      /* with %zu */
 	const char *norm1, *qkv, *query, *key, *value, *out, *scale1;
 	const char *norm2, *fc1, *fc2, *scale2;
@@ -32,9 +32,8 @@ typedef struct inv_vit_loader {
 	inv_parameters *p;
 	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
 	bool qkv_bias, scales;
-	float *stored; /* buffer for a matrix as stored in the file, NULL while shapes are
-	                  checked, */
-	float *gamma;  /* and after it for a layer scale */
+	float *stored; /* a matrix as it is in the file; NULL while shapes are checked */
+	float *gamma;  /* a layer scale, in the same buffer */
 } inv_vit_loader;
 
 /* NULL: the names match no scheme. */

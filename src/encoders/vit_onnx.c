@@ -32,21 +32,21 @@ typedef struct writing {
 	name x; /* the tokens so far */
 } writing;
 
-/* ---- Nodes and weights ------------------------------------------------------------- */
+/* ---- Nodes and weights ------------------------------------------------------------ */
 
-static name in_block(const writing *w, const char *part)
+static name in_block(const writing *w, const char *what)
 {
 	name n;
 
-	snprintf(n.text, NAME, "encoder/blocks.%zu.%s", w->block, part);
+	snprintf(n.text, NAME, "encoder/blocks.%zu.%s", w->block, what);
 	return n;
 }
 
-static name ending(name n, const char *part)
+static name ending(name n, const char *what)
 {
 	name out;
 
-	snprintf(out.text, NAME, "%.40s.%s", n.text, part);
+	snprintf(out.text, NAME, "%.40s.%s", n.text, what);
 	return out;
 }
 
@@ -58,14 +58,14 @@ static name named(const char *text)
 	return n;
 }
 
-static name put(const writing *w, const char *operator, name a, const char *b,
-                const inv_onnx_attribute *attributes, name out)
+static name put_operator(const writing *w, const char *operator, name a, const char *b,
+                         const inv_onnx_attribute *attributes, name out)
 {
 	inv_onnx_put_node(w->graph, operator, inv_onnx_name(a.text), b, attributes, out.text);
 	return out;
 }
 
-/* Of rank 1 if columns are 0; `small` numbers stay float32. */
+/* A vector if columns are 0; `small` numbers stay float32. */
 static name put_weight(writing *w, name n, const float *x, size_t rows, size_t columns,
                        bool small)
 {
@@ -80,7 +80,7 @@ static name put_weight(writing *w, name n, const float *x, size_t rows, size_t c
 	return n;
 }
 
-static name put_number(writing *w, const char *text, double x)
+static name put_shared_number(writing *w, const char *text, double x)
 {
 	const float number = (float)x;
 
@@ -110,10 +110,10 @@ static name put_linear(writing *w, name x, const inv_panels *by, size_t first,
 	inv_panels_read(by, first, columns, w->matrix);
 	put_weight(w, weight, w->matrix, by->k, columns, false);
 	if (!bias)
-		return put(w, "MatMul", x, weight.text, NULL, out);
+		return put_operator(w, "MatMul", x, weight.text, NULL, out);
 	put_weight(w, ending(n, "bias"), bias + first, columns, 0, false);
-	x = put(w, "MatMul", x, weight.text, NULL, ending(n, "product"));
-	return put(w, "Add", x, ending(n, "bias").text, NULL, out);
+	x = put_operator(w, "MatMul", x, weight.text, NULL, ending(n, "product"));
+	return put_operator(w, "Add", x, ending(n, "bias").text, NULL, out);
 }
 
 static name put_transposed(const writing *w, name x, const uint64_t *order, size_t count,
@@ -122,10 +122,10 @@ static name put_transposed(const writing *w, name x, const uint64_t *order, size
 	inv_onnx_attribute attributes[] = {{.name = "perm", .count = count, .list = true}, {0}};
 
 	memcpy(attributes[0].value, order, count * sizeof *order);
-	return put(w, "Transpose", x, NULL, attributes, out);
+	return put_operator(w, "Transpose", x, NULL, attributes, out);
 }
 
-/* ---- The network ------------------------------------------------------------------- */
+/* ---- The network ------------------------------------------------------------------ */
 
 /* Shapes and numbers that all blocks share. */
 static void put_shared(writing *w, size_t others)
@@ -141,14 +141,14 @@ static void put_shared(writing *w, size_t others)
 	inv_onnx_put_integers(w->graph, "encoder/shape.patches", patches, 3);
 	inv_onnx_put_integers(w->graph, "encoder/shape.tokens", tokens, 2);
 	inv_onnx_put_integers(w->graph, "encoder/first", first, 1);
-	put_number(w, "encoder/scale", 1 / sqrt((double)v->width / (double)v->heads));
+	put_shared_number(w, "encoder/scale", 1 / sqrt((double)v->width / (double)v->heads));
 	if (v->quick) {
-		put_number(w, "encoder/steepness", 1.702);
+		put_shared_number(w, "encoder/steepness", 1.702);
 		return;
 	}
-	put_number(w, "encoder/root", sqrt(0.5));
-	put_number(w, "encoder/one", 1);
-	put_number(w, "encoder/half", 0.5);
+	put_shared_number(w, "encoder/root", sqrt(0.5));
+	put_shared_number(w, "encoder/one", 1);
+	put_shared_number(w, "encoder/half", 0.5);
 }
 
 /* [n, patches, D] of the images: the panels are [c P P, D], a kernel is [D, c, P, P]. */
@@ -176,8 +176,9 @@ static name put_patches(writing *w, const char *images)
 			w->matrix[j * cells + i] = rows[i * v->width + j];
 	if (w->status == INVAR_OK)
 		w->status = inv_onnx_put_floats(w->graph, &kernel, w->where);
-	x = put(w, "Conv", named(images), kernel.name, attributes, named("encoder/patches"));
-	x = put(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
+	x = put_operator(w, "Conv", named(images), kernel.name, attributes,
+	                 named("encoder/patches"));
+	x = put_operator(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
 	return put_transposed(w, x, axes, 3, named("encoder/patches.transposed"));
 }
 
@@ -198,12 +199,12 @@ static void put_tokens(writing *w, const char *images, const float *start, size_
 	put_weight(w, named("encoder/positions"), start + others * D, tokens - others, D,
 	           false);
 	put_weight(w, named("encoder/tokens"), start, others, D, false);
-	x = put(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
-	shape = put(w, "Shape", named(images), NULL, batch, named("encoder/batch"));
-	shape =
-		put(w, "Concat", shape, "encoder/shape.tokens", axis[0], ending(shape, "shape"));
-	before = put(w, "Expand", named("encoder/tokens"), shape.text, NULL,
-	             named("encoder/tokens.expanded"));
+	x = put_operator(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
+	shape = put_operator(w, "Shape", named(images), NULL, batch, named("encoder/batch"));
+	shape = put_operator(w, "Concat", shape, "encoder/shape.tokens", axis[0],
+	                     ending(shape, "shape"));
+	before = put_operator(w, "Expand", named("encoder/tokens"), shape.text, NULL,
+	                      named("encoder/tokens.expanded"));
 	both[0] = before.text;
 	both[1] = x.text;
 	w->x = named("encoder/embedded");
@@ -223,8 +224,8 @@ static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
 	name x = put_linear(w, y, &b->qkv.weight, which * D, D, b->qkv.bias, n, n);
 
 	if (which == 0)
-		x = put(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
-	x = put(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
+		x = put_operator(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
+	x = put_operator(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
 	return put_transposed(w, x, axes[which], 4, ending(n, "transposed"));
 }
 
@@ -235,15 +236,16 @@ static void put_attention(writing *w, const inv_vit_block *b)
 	static const uint64_t axes[] = {0, 2, 1, 3};
 	name y = put_norm(w, w->x, b->norm1, in_block(w, "norm1"), in_block(w, "norm1"));
 	name q = put_heads(w, b, y, 0), k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
-	name x = put(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
+	name x = put_operator(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
 
-	x = put(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
-	x = put(w, "MatMul", x, v.text, NULL, in_block(w, "mixed"));
+	x = put_operator(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
+	x = put_operator(w, "MatMul", x, v.text, NULL, in_block(w, "mixed"));
 	x = put_transposed(w, x, axes, 4, in_block(w, "mixed.transposed"));
-	x = put(w, "Reshape", x, "encoder/shape.joined", NULL, in_block(w, "mixed.joined"));
+	x = put_operator(w, "Reshape", x, "encoder/shape.joined", NULL,
+	                 in_block(w, "mixed.joined"));
 	x = put_linear(w, x, &b->out.weight, 0, w->v->width, b->out.bias, in_block(w, "out"),
 	               in_block(w, "out"));
-	w->x = put(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
+	w->x = put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
 }
 
 /* x sigmoid(1.702 x), or x (1 + erf(x / sqrt 2)) / 2 */
@@ -252,15 +254,15 @@ static name put_gelu(const writing *w, name x)
 	name y;
 
 	if (w->v->quick) {
-		y = put(w, "Mul", x, "encoder/steepness", NULL, in_block(w, "steep"));
-		y = put(w, "Sigmoid", y, NULL, NULL, in_block(w, "gate"));
-		return put(w, "Mul", x, y.text, NULL, in_block(w, "gelu"));
+		y = put_operator(w, "Mul", x, "encoder/steepness", NULL, in_block(w, "steep"));
+		y = put_operator(w, "Sigmoid", y, NULL, NULL, in_block(w, "gate"));
+		return put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gelu"));
 	}
-	y = put(w, "Mul", x, "encoder/root", NULL, in_block(w, "root"));
-	y = put(w, "Erf", y, NULL, NULL, in_block(w, "erf"));
-	y = put(w, "Add", y, "encoder/one", NULL, in_block(w, "gate"));
-	y = put(w, "Mul", x, y.text, NULL, in_block(w, "gated"));
-	return put(w, "Mul", y, "encoder/half", NULL, in_block(w, "gelu"));
+	y = put_operator(w, "Mul", x, "encoder/root", NULL, in_block(w, "root"));
+	y = put_operator(w, "Erf", y, NULL, NULL, in_block(w, "erf"));
+	y = put_operator(w, "Add", y, "encoder/one", NULL, in_block(w, "gate"));
+	y = put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gated"));
+	return put_operator(w, "Mul", y, "encoder/half", NULL, in_block(w, "gelu"));
 }
 
 static void put_mlp(writing *w, const inv_vit_block *b)
@@ -272,7 +274,7 @@ static void put_mlp(writing *w, const inv_vit_block *b)
 	               in_block(w, "fc1"));
 	x = put_linear(w, put_gelu(w, x), &b->fc2.weight, 0, v->width, b->fc2.bias,
 	               in_block(w, "fc2"), in_block(w, "fc2"));
-	w->x = put(w, "Add", w->x, x.text, NULL, in_block(w, "tokens"));
+	w->x = put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "tokens"));
 }
 
 /* [n, D]: the mean of the patches, or the class token. */
@@ -290,14 +292,15 @@ static name put_pooled(const writing *w, size_t others)
 	name x;
 
 	if (!w->v->mean) {
-		x = put(w, "Gather", w->x, "encoder/first", axis, named("encoder/class"));
-		return put(w, "Flatten", x, NULL, axis, named("encoder/class.row"));
+		x = put_operator(w, "Gather", w->x, "encoder/first", axis, named("encoder/class"));
+		return put_operator(w, "Flatten", x, NULL, axis, named("encoder/class.row"));
 	}
 	inv_onnx_put_integers(w->graph, inputs[1], start, 1);
 	inv_onnx_put_integers(w->graph, inputs[2], end, 1);
 	inv_onnx_put_integers(w->graph, inputs[3], along, 1);
 	inv_onnx_put_joined(w->graph, "Slice", inputs, 4, NULL, "encoder/last");
-	return put(w, "ReduceMean", named("encoder/last"), NULL, mean, named("encoder/mean"));
+	return put_operator(w, "ReduceMean", named("encoder/last"), NULL, mean,
+	                    named("encoder/mean"));
 }
 
 static void put_network(writing *w, const inv_encoder_onnx *to, const float *start,
@@ -334,6 +337,7 @@ invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 {
 	const inv_vit *v = e->own;
 	size_t side = v->grid * v->patch, tokens;
+	const float *start;
 	inv_encoder_plan *plan;
 	writing w = {.v = v, .where = e->weights, .graph = to->graph, .half = to->half};
 	invar_status st;
@@ -341,17 +345,13 @@ invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 	to->images.c = v->channels;
 	if (!to->images.h)
 		to->images.h = to->images.w = side;
-	if ((st = inv_encoder_plan_new(e, to->images, &plan)) != INVAR_OK)
-		return st;
-	if ((w.matrix = inv_alloc(matrix_floats(v) * sizeof *w.matrix))) {
-		const float *start = inv_vit_start(plan, &tokens);
-
-		put_network(&w, to, start, tokens);
-	} else {
-		w.status =
-			inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->weights);
-	}
+	INV_TRY(inv_encoder_plan_new(e, to->images, &plan));
+	INV_TRY_OR(done, inv_new_array(&w.matrix, matrix_floats(v)));
+	start = inv_vit_start(plan, &tokens);
+	put_network(&w, to, start, tokens);
+	st = w.status;
+done:
 	inv_free(w.matrix);
 	inv_encoder_plan_free(plan);
-	return w.status;
+	return st;
 }

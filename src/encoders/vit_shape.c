@@ -52,18 +52,18 @@ static invar_status size_positions(inv_vit_loader *l, const inv_weight_about *po
 	                inv_parameters_path(l->p), pos->name, rows);
 }
 
-static invar_status need(const inv_vit_loader *l, const inv_weight_about **out,
-                         unsigned rank, const char *part, const char *rest)
+static invar_status need_tensor(const inv_vit_loader *l, const inv_weight_about **out,
+                                unsigned rank, const char *layer, const char *suffix)
 {
-	*out = inv_parameters_find(l->p, "%s%s", part, rest);
+	*out = inv_parameters_find(l->p, "%s%s", layer, suffix);
 	if (!*out)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%s%s'",
-		                inv_parameters_path(l->p), part, rest);
+		                inv_parameters_path(l->p), layer, suffix);
 	if ((*out)->rank != rank || !(*out)->cells)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%s%s' has %u %s and %" PRIu64
 		                " %s but must have %u and at least 1",
-		                inv_parameters_path(l->p), part, rest, (*out)->rank,
+		                inv_parameters_path(l->p), layer, suffix, (*out)->rank,
 		                inv_noun((*out)->rank, "dimension", "dimensions"), (*out)->cells,
 		                inv_noun((*out)->cells, "value", "values"), rank);
 	return INVAR_OK;
@@ -75,7 +75,6 @@ static invar_status size_mlp(inv_vit_loader *l)
 	static const char *const gated[] = {"w12.weight", "weights_in.weight"};
 	char name[2 * INV_PARAMETER_NAME];
 	const inv_weight_about *fc1;
-	invar_status st;
 
 	for (size_t i = 0; i < 2; i++)
 		if (inv_parameters_find(l->p, "%smlp.%s", l->block, gated[i]))
@@ -84,13 +83,13 @@ static invar_status size_mlp(inv_vit_loader *l)
 			                "which is not supported; use a smaller DINOv2",
 			                inv_parameters_path(l->p), l->block, gated[i]);
 	snprintf(name, sizeof name, "%s%s", l->block, l->s->fc1);
-	if ((st = need(l, &fc1, 2, name, "weight")) == INVAR_OK)
-		l->v->hidden = (size_t)fc1->shape[0];
-	return st;
+	INV_TRY(need_tensor(l, &fc1, 2, name, "weight"));
+	l->v->hidden = (size_t)fc1->shape[0];
+	return INVAR_OK;
 }
 
 /* A shape that contains a zero may claim any other size, and sizes are multiplied. */
-static invar_status check_sizes(const inv_vit_loader *l)
+static invar_status check_vit_sizes(const inv_vit_loader *l)
 {
 	const inv_vit *v = l->v;
 	const struct {
@@ -115,10 +114,8 @@ invar_status inv_vit_size(inv_vit_loader *l)
 	const inv_weight_about *patches, *pos, *found;
 	const inv_vit_scheme *s = l->s;
 	inv_vit *v = l->v;
-	invar_status st = need(l, &patches, 4, s->patches, "weight");
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_tensor(l, &patches, 4, s->patches, "weight"));
 	v->width = (size_t)patches->shape[0];
 	v->channels = (size_t)patches->shape[1];
 	v->patch = (size_t)patches->shape[2];
@@ -132,18 +129,17 @@ invar_status inv_vit_size(inv_vit_loader *l)
 	v->mean = s->mean && inv_parameters_find(l->p, "%sweight", s->mean);
 	found = s->projection ? inv_parameters_find(l->p, "%s", s->projection) : NULL;
 	if (found && found->rank == 2)
-		v->projected = (size_t)found->shape[s->projection_turned];
+		v->projected = (size_t)found->shape[s->projection_in_out];
 	if (!(pos = inv_parameters_find(l->p, "%s", s->positions)))
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%s'",
 		                inv_parameters_path(l->p), s->positions);
-	if ((st = size_positions(l, pos)) != INVAR_OK)
-		return st;
+	INV_TRY(size_positions(l, pos));
 	inv_vit_find_block(s, l->p, 0, l->block);
 	l->scales = s->scale1 && inv_parameters_find(l->p, "%s%s", l->block, s->scale1);
 	l->qkv_bias =
 		inv_parameters_find(l->p, "%s%sbias", l->block, s->qkv ? s->qkv : s->query);
-	st = size_mlp(l);
-	return st == INVAR_OK ? check_sizes(l) : st;
+	INV_TRY(size_mlp(l));
+	return check_vit_sizes(l);
 }
 
 /* ---- Switches --------------------------------------------------------------------- */
@@ -157,8 +153,8 @@ static const json_t *config_of(const inv_vit_loader *l)
 	return inside ? inside : config;
 }
 
-static invar_status refuse_config(const inv_vit_loader *l, const char *name,
-                                  const char *expected, const char *option)
+static invar_status fail_config(const inv_vit_loader *l, const char *name,
+                                const char *expected, const char *option)
 {
 	if (!option)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -178,7 +174,7 @@ static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 	json_int_t said = json_integer_value(given);
 
 	if (given && !asked && (said < 1 || said > MAX_HEADS))
-		return refuse_config(l, "num_attention_heads", "expected 1 to 1024", "heads N");
+		return fail_config(l, "num_attention_heads", "expected 1 to 1024", "heads N");
 	v->heads = asked ? (size_t)asked : given ? (size_t)said : v->width / 64;
 	if (v->heads && v->width % v->heads == 0 && (asked || said > 0 || v->width % 64 == 0))
 		return INVAR_OK;
@@ -199,7 +195,7 @@ static invar_status set_activation(inv_vit_loader *l)
 
 	l->v->quick = l->s->clip;
 	if (given && !said)
-		return refuse_config(l, "hidden_act", "expected gelu or quick_gelu", NULL);
+		return fail_config(l, "hidden_act", "expected gelu or quick_gelu", NULL);
 	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: the config.json beside it has hidden_act '%.60s', but only "
@@ -225,12 +221,11 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 	double said = json_number_value(eps), asked = inv_option_number(e->options, "eps");
 	const char *pos = inv_option_text(e->options, "pos");
 	bool timm = is_timm(l);
-	invar_status st;
 
 	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
 	if (eps && !(asked > 0) && !(said > 0 && said <= 1))
-		return refuse_config(l, "layer_norm_eps", "expected a number above 0 and up to 1",
-		                     "eps F");
+		return fail_config(l, "layer_norm_eps", "expected a number above 0 and up to 1",
+		                   "eps F");
 	if (eps)
 		v->eps = (float)said;
 	if (asked > 0)
@@ -240,7 +235,6 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 	if (pos)
 		v->pos = inv_pos_of(pos);
 	v->scheme = timm ? "timm" : l->s->name;
-	if ((st = set_activation(l)) != INVAR_OK)
-		return st;
+	INV_TRY(set_activation(l));
 	return set_heads(l, e);
 }

@@ -11,20 +11,21 @@ enum { MAX_RECORD = 1 << 20 };
 
 invar_status inv_csv_open(const void *data, uint64_t size, const char *name, inv_csv **out)
 {
-	inv_csv *c = inv_calloc(1, sizeof *c);
 	size_t capacity = (size < MAX_RECORD ? (size_t)size : MAX_RECORD) + 2;
+	invar_status st;
+	inv_csv *c;
 
 	*out = NULL;
-	if (c)
-		*c = (inv_csv){.name = name, .data = data, .size = size, .next_line = 1};
-	if (!c || !(c->text = inv_alloc(capacity))) {
-		inv_csv_close(c);
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it", name);
-	}
+	INV_TRY(inv_new(&c));
+	*c = (inv_csv){.name = name, .data = data, .size = size, .next_line = 1};
+	INV_TRY_OR(fail, inv_new_array(&c->text, capacity));
 	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
 		c->at = 3;
 	*out = c;
 	return INVAR_OK;
+fail:
+	inv_csv_close(c);
+	return st;
 }
 
 void inv_csv_close(inv_csv *c)
@@ -34,7 +35,7 @@ void inv_csv_close(inv_csv *c)
 	inv_free(c);
 }
 
-static invar_status fail(const inv_csv *c, uint64_t line, const char *what)
+static invar_status fail_at_line(const inv_csv *c, uint64_t line, const char *what)
 {
 	return inv_fail(INVAR_E_FORMAT, "%s: line %" PRIu64 " %s", c->name, line, what);
 }
@@ -53,12 +54,12 @@ static void pass_line_end(inv_csv *c)
 	c->next_line++;
 }
 
-static invar_status put(inv_csv *c, uint8_t byte)
+static invar_status put_field_byte(inv_csv *c, uint8_t byte)
 {
 	if (!byte)
-		return fail(c, c->next_line, "has a NUL byte; is it a text file?");
+		return fail_at_line(c, c->next_line, "has a NUL byte; is it a text file?");
 	if (c->used >= MAX_RECORD)
-		return fail(c, c->line, "begins a record of more than 1 MB");
+		return fail_at_line(c, c->line, "begins a record of more than 1 MB");
 	c->text[c->used++] = (char)byte;
 	return INVAR_OK;
 }
@@ -70,7 +71,6 @@ static invar_status read_quoted(inv_csv *c)
 
 	while (c->at < c->size) {
 		uint8_t byte = c->data[c->at++];
-		invar_status st;
 
 		if (byte == '"' && (c->at == c->size || c->data[c->at] != '"'))
 			return INVAR_OK;
@@ -78,22 +78,19 @@ static invar_status read_quoted(inv_csv *c)
 			c->at++;
 		if (byte == '\n')
 			c->next_line++;
-		if ((st = put(c, byte)) != INVAR_OK)
-			return st;
+		INV_TRY(put_field_byte(c, byte));
 	}
-	return fail(c, began, "has a quoted field that does not end");
+	return fail_at_line(c, began, "has a quoted field that does not end");
 }
 
 static invar_status read_plain(inv_csv *c)
 {
 	for (; c->at < c->size && c->data[c->at] != ',' && !at_line_end(c); c->at++) {
-		invar_status st;
-
 		if (c->data[c->at] == '"')
-			return fail(c, c->next_line,
-			            "has a quote inside a field; quote the whole field and double it");
-		if ((st = put(c, c->data[c->at])) != INVAR_OK)
-			return st;
+			return fail_at_line(
+				c, c->next_line,
+				"has a quote inside a field; quote the whole field and double it");
+		INV_TRY(put_field_byte(c, c->data[c->at]));
 	}
 	return INVAR_OK;
 }
@@ -101,19 +98,16 @@ static invar_status read_plain(inv_csv *c)
 static invar_status read_field(inv_csv *c)
 {
 	bool quoted = c->at < c->size && c->data[c->at] == '"';
-	invar_status st;
 
 	if (c->count == INV_CSV_FIELDS)
-		return fail(c, c->line, "has more than 1024 fields");
+		return fail_at_line(c, c->line, "has more than 1024 fields");
 	c->field[c->count++] = c->text + c->used;
 	c->at += quoted;
-	st = quoted ? read_quoted(c) : read_plain(c);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(quoted ? read_quoted(c) : read_plain(c));
 	if (c->at < c->size && c->data[c->at] != ',' && !at_line_end(c))
-		return fail(c, c->next_line, "has text after the end of a quoted field");
+		return fail_at_line(c, c->next_line, "has text after the end of a quoted field");
 	if (c->used >= MAX_RECORD)
-		return fail(c, c->line, "begins a record of more than 1 MB");
+		return fail_at_line(c, c->line, "begins a record of more than 1 MB");
 	c->text[c->used++] = '\0';
 	return INVAR_OK;
 }
@@ -126,10 +120,7 @@ invar_status inv_csv_next(inv_csv *c, bool *more)
 	c->count = c->used = 0;
 	*more = c->at < c->size;
 	while (*more) {
-		invar_status st = read_field(c);
-
-		if (st != INVAR_OK)
-			return st;
+		INV_TRY(read_field(c));
 		if (c->at == c->size)
 			return INVAR_OK;
 		if (at_line_end(c)) {

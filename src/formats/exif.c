@@ -9,14 +9,13 @@
  */
 #include "formats/exif.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { HEADER = 8, ENTRY = 12, TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, UPRIGHT = 1 };
 
-static uint32_t get(const uint8_t *from, unsigned bytes, bool big)
+uint64_t inv_tiff_number(const uint8_t *from, unsigned bytes, bool big)
 {
-	uint32_t value = 0;
+	uint64_t value = 0;
 
 	for (unsigned i = 0; i < bytes; i++)
 		value = value << 8 | from[big ? i : bytes - 1 - i];
@@ -31,15 +30,15 @@ unsigned inv_exif_orientation(const uint8_t *tiff, size_t size)
 	if (size < HEADER || (memcmp(tiff, "II", 2) != 0 && memcmp(tiff, "MM", 2) != 0))
 		return UPRIGHT;
 	big = tiff[0] == 'M';
-	at = get(tiff + 4, 4, big);
-	if (get(tiff + 2, 2, big) != 42 || at > size - 2)
+	at = (size_t)inv_tiff_number(tiff + 4, 4, big);
+	if (inv_tiff_number(tiff + 2, 2, big) != 42 || at > size - 2)
 		return UPRIGHT;
-	count = get(tiff + at, 2, big);
+	count = (size_t)inv_tiff_number(tiff + at, 2, big);
 	for (at += 2; count-- && at <= size && size - at >= ENTRY; at += ENTRY) {
-		uint32_t value = get(tiff + at + 8, 2, big);
+		unsigned value = (unsigned)inv_tiff_number(tiff + at + 8, 2, big);
 
-		if (get(tiff + at, 2, big) == TAG_ORIENTATION &&
-		    get(tiff + at + 2, 2, big) == TYPE_SHORT)
+		if (inv_tiff_number(tiff + at, 2, big) == TAG_ORIENTATION &&
+		    inv_tiff_number(tiff + at + 2, 2, big) == TYPE_SHORT)
 			return value >= 1 && value <= 8 ? value : UPRIGHT;
 	}
 	return UPRIGHT;

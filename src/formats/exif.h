@@ -3,6 +3,7 @@
 #ifndef INV_EXIF_H
 #define INV_EXIF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,5 +12,8 @@
  * if it is absent or the block is damaged.
  */
 unsigned inv_exif_orientation(const uint8_t *tiff, size_t size);
+
+/* A number of up to 8 bytes in either byte order, as TIFF files have them. */
+uint64_t inv_tiff_number(const uint8_t *from, unsigned bytes, bool big);
 
 #endif

@@ -35,31 +35,23 @@ static const char *type_name(unsigned type)
 	return "an unknown type";
 }
 
-static invar_status check_prelude(const uint8_t *bytes, uint64_t size, const char *name)
+/* Fills rank, shape and cells from the first bytes of the (unpacked) file. */
+static invar_status parse_idx_header(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	if (size < PRELUDE || bytes[0] || bytes[1])
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is not an idx file (it does not start with two zero bytes)",
-		                name);
+		                x->path);
 	if (bytes[2] != TYPE_U8)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: contains %s (0x%02x), but only uint8 (0x08) is supported",
-		                name, type_name(bytes[2]), bytes[2]);
+		                x->path, type_name(bytes[2]), bytes[2]);
 	if (bytes[3] < 1 || bytes[3] > INV_IDX_RANK)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, expected 1 to %d", name,
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, expected 1 to %d", x->path,
 		                bytes[3], INV_IDX_RANK);
 	if (size < PRELUDE + 4u * bytes[3])
-		return inv_fail(INVAR_E_FORMAT, "%s: ends inside its header", name);
-	return INVAR_OK;
-}
+		return inv_fail(INVAR_E_FORMAT, "%s: ends inside its header", x->path);
 
-/* Fills rank, shape and cells from the first bytes of the (unpacked) file. */
-static invar_status parse(inv_idx *x, const uint8_t *bytes, uint64_t size)
-{
-	invar_status st = check_prelude(bytes, size, x->path);
-
-	if (st != INVAR_OK)
-		return st;
 	x->rank = bytes[3];
 	x->cells = 1;
 	for (unsigned k = 0; k < INV_IDX_RANK; k++) {
@@ -88,22 +80,10 @@ static invar_status wrong_size(const inv_idx *x, uint64_t have, const char *more
 	                x->path, more, have, inv_noun(have, "byte", "bytes"), x->cells);
 }
 
-static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
-{
-	invar_status st = parse(x, bytes, size);
+/* ---- gzip ------------------------------------------------------------------------- */
 
-	if (st != INVAR_OK)
-		return st;
-	if (size - header_bytes(x) != x->cells)
-		return wrong_size(x, size - header_bytes(x), "");
-	x->data = bytes + header_bytes(x);
-	return INVAR_OK;
-}
-
-/* ---- gzip ----------------------------------------------------------------------- */
-
-/* Fills `capacity` bytes, or fewer if the stream is shorter; ended: and it was whole. */
-static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size,
+/* Fills `capacity` bytes, or fewer if the stream is shorter; *ended: it was complete. */
+static invar_status gunzip(const inv_idx *x, const uint8_t *bytes, uint64_t size,
                            uint8_t *out, uint64_t capacity, uint64_t *got, bool *ended)
 {
 	z_stream z = {0};
@@ -126,7 +106,7 @@ static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size
 	*got = done;
 	*ended = code == Z_STREAM_END && in == size;
 	if (code == Z_MEM_ERROR)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to unpack it", x->path);
+		return inv_no_memory();
 	if (code == Z_STREAM_END && in != size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %" PRIu64 " %s after its gzip stream",
 		                x->path, size - in, inv_noun(size - in, "byte", "bytes"));
@@ -137,29 +117,22 @@ static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size
 }
 
 /* Inflates twice: only the header, then everything into memory of that size. */
-static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
+static invar_status read_gzipped_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	uint8_t header[LONGEST] = {0};
 	uint64_t got, total;
 	bool ended;
-	invar_status st = unpack(x, bytes, size, header, sizeof header, &got, &ended);
 
-	if (st == INVAR_OK)
-		st = parse(x, header, got);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(gunzip(x, bytes, size, header, sizeof header, &got, &ended));
+	INV_TRY(parse_idx_header(x, header, got));
 	total = header_bytes(x) + x->cells;
 	if (total / MAX_RATIO > size)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its header says %" PRIu64 " bytes, more than its %" PRIu64
 		                " compressed bytes can expand to",
 		                x->path, x->cells, size);
-	x->owned = inv_alloc(total + 1); /* one more, to see the end of the stream */
-	if (!x->owned)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for %" PRIu64 " bytes",
-		                x->path, total);
-	if ((st = unpack(x, bytes, size, x->owned, total + 1, &got, &ended)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_new_array(&x->owned, total + 1)); /* one more, to see the stream's end */
+	INV_TRY(gunzip(x, bytes, size, x->owned, total + 1, &got, &ended));
 	if (got != total || !ended)
 		return wrong_size(x, (got < total ? got : total) - header_bytes(x),
 		                  got > total ? "more than " : "");
@@ -169,60 +142,53 @@ static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-static invar_status take(inv_idx *x, const uint8_t *bytes, uint64_t size)
+static invar_status read_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	if (!size)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an idx file", x->path);
 	if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
-		return take_packed(x, bytes, size);
-	return take_plain(x, bytes, size);
-}
+		return read_gzipped_idx(x, bytes, size);
 
-static inv_idx *new_idx(const char *path)
-{
-	inv_idx *x = inv_calloc(1, sizeof *x);
-
-	if (x && !(x->path = inv_strdup(path))) {
-		inv_free(x);
-		x = NULL;
-	}
-	if (!x)
-		inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open it", path);
-	return x;
+	INV_TRY(parse_idx_header(x, bytes, size));
+	if (size - header_bytes(x) != x->cells)
+		return wrong_size(x, size - header_bytes(x), "");
+	x->data = bytes + header_bytes(x);
+	return INVAR_OK;
 }
 
 invar_status inv_idx_open(const char *path, inv_idx **out)
 {
-	inv_idx *x = new_idx(path);
 	invar_status st;
+	inv_idx *x;
 
 	*out = NULL;
-	if (!x)
-		return INVAR_E_NOMEM;
-	st = inv_map_open(path, &x->map);
-	if (st == INVAR_OK)
-		st = take(x, x->map.data, x->map.size);
-	if (st != INVAR_OK) {
-		inv_idx_close(x);
-		return st;
-	}
+	INV_TRY(inv_new(&x));
+	INV_TRY_OR(fail, inv_new_text(&x->path, path));
+	INV_TRY_OR(fail, inv_map_open(path, &x->map));
+	INV_TRY_OR(fail, read_idx(x, x->map.data, x->map.size));
 	if (x->owned)
 		inv_map_close(&x->map);
 	*out = x;
 	return INVAR_OK;
+fail:
+	inv_idx_close(x);
+	return st;
 }
 
 invar_status inv_idx_view(const uint8_t *bytes, uint64_t size, const char *name,
                           inv_idx **out)
 {
-	inv_idx *x = new_idx(name);
-	invar_status st = x ? take(x, bytes, size) : INVAR_E_NOMEM;
+	invar_status st;
+	inv_idx *x;
 
+	*out = NULL;
+	INV_TRY(inv_new(&x));
+	INV_TRY_OR(fail, inv_new_text(&x->path, name));
+	INV_TRY_OR(fail, read_idx(x, bytes, size));
 	*out = x;
-	if (st != INVAR_OK) {
-		inv_idx_close(x);
-		*out = NULL;
-	}
+	return INVAR_OK;
+fail:
+	inv_idx_close(x);
 	return st;
 }
 

@@ -7,8 +7,8 @@
  *      dimensions, each a big-endian uint32 above 0.
  *   2. Their product neither overflows nor differs from the bytes that follow.
  *   3. A gzip stream has one member with a correct checksum and nothing after it; before
- * memory is allocated, the size in its header is checked against the maximum that deflate
- * can produce from its bytes.
+ *      memory is allocated, the size in its header is checked against the maximum that
+ *      deflate can produce from its bytes.
  */
 #ifndef INV_IDX_H
 #define INV_IDX_H

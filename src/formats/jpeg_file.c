@@ -36,7 +36,7 @@ typedef struct header {
 	unsigned process, precision, components, orientation;
 } header;
 
-/* ---- Segments ----------------------------------------------------------------- */
+/* ---- Segments --------------------------------------------------------------------- */
 
 static unsigned big16(const uint8_t *at)
 {
@@ -64,23 +64,13 @@ static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
 	return *at < size ? bytes[(*at)++] : 0;
 }
 
-static void take_segment(header *h, unsigned marker, const uint8_t *body, unsigned length)
-{
-	if (marker == APP1 && length > 6 && memcmp(body, "Exif\0\0", 6) == 0)
-		h->orientation = inv_exif_orientation(body + 6, length - 6);
-	if (!is_frame(marker) || length < FRAME - 2)
-		return;
-	h->process = marker;
-	h->precision = body[0];
-	h->height = big16(body + 1);
-	h->width = big16(body + 3);
-	h->components = body[5];
-}
-
-static invar_status walk(const uint8_t *bytes, uint64_t size, const char *name, header *h)
+/* Reads segments up to the frame header; on the way the orientation. */
+static invar_status find_frame_header(const uint8_t *bytes, uint64_t size, const char *name,
+                                      header *h)
 {
 	uint64_t at = 2;
 	unsigned marker, length;
+	const uint8_t *body;
 
 	*h = (header){.orientation = 1};
 	if (size < 2 || bytes[0] != 0xff || bytes[1] != SOI)
@@ -100,22 +90,30 @@ static invar_status walk(const uint8_t *bytes, uint64_t size, const char *name, 
 				"%s: is a truncated or damaged JPEG file: a segment of %u %s at "
 				"byte %" PRIu64 " of %" PRIu64,
 				name, length, inv_noun(length, "byte", "bytes"), at, size);
-		take_segment(h, marker, bytes + at + 2, length - 2);
+		body = bytes + at + 2;
 		at += length;
-		if (is_frame(marker) && !h->components)
+		if (marker == APP1 && length > 8 && memcmp(body, "Exif\0\0", 6) == 0)
+			h->orientation = inv_exif_orientation(body + 6, length - 8);
+		if (!is_frame(marker))
+			continue;
+		if (length >= FRAME)
+			*h = (header){.width = big16(body + 3),
+			              .height = big16(body + 1),
+			              .process = marker,
+			              .precision = body[0],
+			              .components = body[5],
+			              .orientation = h->orientation};
+		if (!h->components)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: is a damaged JPEG file: it has no components", name);
 	}
 	return INVAR_OK;
 }
 
-static invar_status read_header(const void *bytes, uint64_t size, const char *name,
-                                header *h)
+static invar_status read_jpeg_header(const void *bytes, uint64_t size, const char *name,
+                                     header *h)
 {
-	invar_status st = walk(bytes, size, name, h);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(find_frame_header(bytes, size, name, h));
 	if (h->process >= FIRST_ARITHMETIC)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: uses arithmetic coding, which is not supported", name);
@@ -133,16 +131,14 @@ invar_status inv_jpeg_size(const void *bytes, uint64_t size, const char *name,
                            uint32_t *width, uint32_t *height)
 {
 	header h;
-	invar_status st = read_header(bytes, size, name, &h);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(read_jpeg_header(bytes, size, name, &h));
 	*width = h.orientation >= 5 ? h.height : h.width;
 	*height = h.orientation >= 5 ? h.width : h.height;
 	return INVAR_OK;
 }
 
-/* ---- Pixels --------------------------------------------------------------------- */
+/* ---- Pixels ----------------------------------------------------------------------- */
 
 static bool ends_properly(const uint8_t *bytes, uint64_t size)
 {
@@ -169,7 +165,7 @@ static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *n
 	invar_status st = INVAR_OK;
 
 	if (!tj)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+		return inv_no_memory();
 	if (tjDecompress2(tj, bytes, (unsigned long)size, out, (int)h->width, 0, (int)h->height,
 	                  format, TJFLAG_LIMITSCANS) != 0 &&
 	    !is_harmless(tj, bytes, size))
@@ -179,30 +175,23 @@ static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *n
 	return st;
 }
 
-/* Adobe stores inks inverted. */
-static void inks_to_rgb(const uint8_t *stored, size_t pixels, uint8_t *rgb)
-{
-	for (size_t i = 0; i < pixels; i++) {
-		uint8_t ink[CMYK];
-
-		for (size_t k = 0; k < CMYK; k++)
-			ink[k] = (uint8_t)(255 - stored[CMYK * i + k]);
-		inv_cmyk_to_rgb(ink, rgb + INV_RGB * i);
-	}
-}
-
 static invar_status decode_cmyk(const uint8_t *bytes, uint64_t size, const char *name,
                                 const header *h, uint8_t *rgb)
 {
 	size_t pixels = (size_t)h->width * h->height;
-	uint8_t *cmyk = inv_alloc(pixels * CMYK);
+	uint8_t *cmyk;
 	invar_status st;
 
-	if (!cmyk)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
-	st = decode_to(bytes, size, name, h, TJPF_CMYK, cmyk);
-	if (st == INVAR_OK)
-		inks_to_rgb(cmyk, pixels, rgb);
+	INV_TRY(inv_new_array(&cmyk, pixels * CMYK));
+	INV_TRY_OR(done, decode_to(bytes, size, name, h, TJPF_CMYK, cmyk));
+	for (size_t i = 0; i < pixels; i++) {
+		uint8_t ink[CMYK];
+
+		for (size_t k = 0; k < CMYK; k++) /* Adobe stores inks inverted */
+			ink[k] = (uint8_t)(255 - cmyk[CMYK * i + k]);
+		inv_cmyk_to_rgb(ink, rgb + INV_RGB * i);
+	}
+done:
 	inv_free(cmyk);
 	return st;
 }
@@ -211,41 +200,38 @@ invar_status inv_jpeg_decode(const void *bytes, uint64_t size, const char *name,
                              inv_image *out)
 {
 	header h;
-	invar_status st = read_header(bytes, size, name, &h);
 
-	if (st == INVAR_OK)
-		st = inv_image_shape(out, h.width, h.height, name);
-	if (st == INVAR_OK)
-		st = h.components == CMYK ? decode_cmyk(bytes, size, name, &h, out->pixels)
-		                          : decode_to(bytes, size, name, &h, TJPF_RGB, out->pixels);
-	if (st == INVAR_OK)
-		st = inv_image_orient(out, h.orientation, name);
-	return st;
+	INV_TRY(read_jpeg_header(bytes, size, name, &h));
+	INV_TRY(inv_image_shape(out, h.width, h.height, name));
+	INV_TRY(h.components == CMYK ? decode_cmyk(bytes, size, name, &h, out->pixels)
+	                             : decode_to(bytes, size, name, &h, TJPF_RGB, out->pixels));
+	return inv_image_orient(out, h.orientation, name);
 }
 
-/* ---- Writing -------------------------------------------------------------------- */
+/* ---- Writing ---------------------------------------------------------------------- */
 
 invar_status inv_jpeg_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
                              unsigned quality, void **bytes, size_t *size)
 {
-	tjhandle jpeg = tjInitCompress();
+	tjhandle tj = tjInitCompress();
 	unsigned char *made = NULL;
 	unsigned long length = 0;
-	int failed = !jpeg || tjCompress2(jpeg, rgb, (int)width, 0, (int)height, TJPF_RGB,
-	                                  &made, &length, TJSAMP_420, (int)quality, 0) != 0;
 	invar_status st = INVAR_OK;
 
 	*bytes = NULL;
-	if (failed)
-		st = inv_fail(jpeg ? INVAR_E_USE : INVAR_E_NOMEM,
-		              "cannot write %" PRIu32 " x %" PRIu32 " pixels as JPEG: %s", width,
-		              height, jpeg ? tjGetErrorStr2(jpeg) : "no memory");
-	else if (!(*bytes = inv_alloc(length)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG of %lu bytes", length);
-	else
-		memcpy(*bytes, made, *size = length);
+	if (!tj)
+		return inv_no_memory();
+	if (tjCompress2(tj, rgb, (int)width, 0, (int)height, TJPF_RGB, &made, &length,
+	                TJSAMP_420, (int)quality, 0) != 0)
+		INV_TRY_OR(done,
+		           inv_fail(INVAR_E_USE,
+		                    "cannot write %" PRIu32 " x %" PRIu32 " pixels as JPEG: %s",
+		                    width, height, tjGetErrorStr2(tj)));
+	*bytes = inv_alloc(length); /* libjpeg-turbo has an allocator of its own */
+	INV_TRY_OR(done, inv_check_memory(*bytes, length));
+	memcpy(*bytes, made, *size = length);
+done:
 	tjFree(made);
-	if (jpeg)
-		tjDestroy(jpeg);
+	tjDestroy(tj);
 	return st;
 }

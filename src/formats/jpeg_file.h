@@ -5,8 +5,8 @@
  * Invariants of what is accepted:
  *   1. The size of the frame header passes inv_check_pixels before any pixel
  *      exists; 8 bits per sample; 1, 3 or 4 components; Huffman codes.
- *   2. The data is complete: a decoder warning is an error, except for stray bytes between
- * segments, which change no pixel.
+ *   2. The data is complete: a decoder warning is an error, except for stray bytes
+ *      between segments, which change no pixel.
  *   3. At most 500 scans, so that a small progressive file cannot take hours.
  * Pixels are those of libjpeg-turbo's defaults (slow integer DCT, smooth
  * upsampling of chroma). Grey becomes three equal channels, CMYK and YCCK are

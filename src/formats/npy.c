@@ -14,15 +14,18 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { BLOCK = 512, WIDEST = 8 }; /* elements a gather, bytes of one */
+enum { BLOCK = 512, WIDEST = 8 }; /* elements per gather, bytes of the widest */
 enum { LET_GO_BYTES = 1 << 20 };  /* worth a system call */
 
-static invar_status check_bytes(const inv_npy *a, uint64_t size)
+static invar_status view_npy(inv_npy *a, const unsigned char *bytes, uint64_t size)
 {
-	uint64_t have = size - a->h.data_from;
-	uint64_t want = a->h.cells * inv_dtype_size(a->h.dtype); /* the parser saw it fit */
+	uint64_t have, want;
 	char text[INV_SHAPE_TEXT];
 
+	INV_TRY(inv_npy_parse(bytes, size, a->path, &a->h));
+	a->data = bytes + a->h.data_from;
+	have = size - a->h.data_from;
+	want = a->h.cells * inv_dtype_size(a->h.dtype); /* the parser has checked the product */
 	if (have == want)
 		return INVAR_OK;
 	return inv_fail(
@@ -32,85 +35,61 @@ static invar_status check_bytes(const inv_npy *a, uint64_t size)
 		inv_shape_text(a->h.rank, a->h.shape, text), inv_dtype_name(a->h.dtype));
 }
 
-static invar_status view(inv_npy *a, const unsigned char *bytes, uint64_t size)
-{
-	invar_status st = inv_npy_parse(bytes, size, a->path, &a->h);
-
-	if (st != INVAR_OK)
-		return st;
-	a->data = bytes + a->h.data_from;
-	return check_bytes(a, size);
-}
-
-static inv_npy *new_array(const char *path)
-{
-	inv_npy *a = inv_calloc(1, sizeof *a);
-
-	if (a && !(a->path = inv_strdup(path))) {
-		inv_free(a);
-		a = NULL;
-	}
-	if (!a)
-		inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an array", path);
-	return a;
-}
-
 invar_status inv_npy_open(const char *path, inv_npy **out)
 {
-	inv_npy *a = new_array(path);
 	invar_status st;
+	inv_npy *a;
 
 	*out = NULL;
-	if (!a)
-		return INVAR_E_NOMEM;
-	if ((st = inv_map_open(path, &a->map)) != INVAR_OK ||
-	    (st = view(a, a->map.data, a->map.size)) != INVAR_OK) {
-		inv_npy_close(a);
-		return st;
-	}
+	INV_TRY(inv_new(&a));
+	INV_TRY_OR(fail, inv_new_text(&a->path, path));
+	INV_TRY_OR(fail, inv_map_open(path, &a->map));
+	INV_TRY_OR(fail, view_npy(a, a->map.data, a->map.size));
 	*out = a;
 	return INVAR_OK;
+fail:
+	inv_npy_close(a);
+	return st;
 }
 
 invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
                           inv_npy **out)
 {
-	inv_npy *a = new_array(name);
 	invar_status st;
+	inv_npy *a;
 
 	*out = NULL;
-	if (!a)
-		return INVAR_E_NOMEM;
-	if ((st = view(a, bytes, size)) != INVAR_OK) {
-		inv_npy_close(a);
-		return st;
-	}
+	INV_TRY(inv_new(&a));
+	INV_TRY_OR(fail, inv_new_text(&a->path, name));
+	INV_TRY_OR(fail, view_npy(a, bytes, size));
 	*out = a;
 	return INVAR_OK;
+fail:
+	inv_npy_close(a);
+	return st;
 }
 
 invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
                           const uint64_t *shape, const char *name, inv_npy **out)
 {
-	inv_npy *a = new_array(name);
+	invar_status st;
+	inv_npy *a;
 
 	*out = NULL;
-	if (!a)
-		return INVAR_E_NOMEM;
+	INV_TRY(inv_new(&a));
+	INV_TRY_OR(fail, inv_new_text(&a->path, name));
 	a->h = (inv_npy_header){.dtype = dtype, .rank = rank};
 	memcpy(a->h.shape, shape, rank * sizeof *shape);
 	a->data = data;
-	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &a->h.cells)) {
-		inv_npy_close(a);
-		return inv_fail(INVAR_E_USE, "%s: has more than 2^63 - 1 bytes", name);
-	}
-	if (!(a->header = inv_alloc(INV_NPY_HEADER))) {
-		inv_npy_close(a);
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an array", name);
-	}
+	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &a->h.cells))
+		INV_TRY_OR(fail, inv_fail(INVAR_E_USE, "%s: has more than 2^63 - 1 bytes", name));
+	INV_TRY_OR(fail, inv_new_array(&a->header, INV_NPY_HEADER));
 	a->h.data_from = inv_npy_make_header(dtype, rank, shape, a->header);
 	*out = a;
 	return INVAR_OK;
+fail:
+	inv_npy_close(a);
+	return st;
 }
 
 uint64_t inv_npy_bytes(const inv_npy *a)
@@ -151,14 +130,14 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 	                inv_noun(count, "was", "were"), a->h.cells);
 }
 
-/* The position in an array in Fortran order while traversing it in C order. */
+/* The place in an array in Fortran order while its elements are visited in C order. */
 typedef struct walk {
 	uint64_t index[INV_NPY_RANK];
 	uint64_t stride[INV_NPY_RANK]; /* in elements; the first axis is the dense one */
 	uint64_t at;                   /* sum of index times stride */
 } walk;
 
-static walk visit_from(const inv_npy_header *h, uint64_t first)
+static walk start_walk(const inv_npy_header *h, uint64_t first)
 {
 	walk w = {.at = 0};
 
@@ -173,7 +152,7 @@ static walk visit_from(const inv_npy_header *h, uint64_t first)
 }
 
 /* Counts up like an odometer: the last axis turns fastest. */
-static void step_index(const inv_npy_header *h, walk *w)
+static void next_in_c_order(const inv_npy_header *h, walk *w)
 {
 	for (unsigned k = h->rank; k-- > 0;) {
 		w->at += w->stride[k];
@@ -184,13 +163,13 @@ static void step_index(const inv_npy_header *h, walk *w)
 	}
 }
 
-static void gather(const inv_npy *a, walk *w, size_t count, unsigned char *block)
+static void gather_fortran(const inv_npy *a, walk *w, size_t count, unsigned char *block)
 {
 	size_t size = inv_dtype_size(a->h.dtype);
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(block + i * size, a->data + w->at * size, size);
-		step_index(&a->h, w);
+		next_in_c_order(&a->h, w);
 	}
 }
 
@@ -202,58 +181,55 @@ static const unsigned char *element(const inv_npy *a, uint64_t first)
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out)
 {
 	unsigned char block[BLOCK * WIDEST];
-	invar_status st = check_range(a, first, count);
 	walk w;
 
-	if (st != INVAR_OK || count == 0)
-		return st;
+	INV_TRY(check_range(a, first, count));
+	if (count == 0)
+		return INVAR_OK;
 	if (!a->h.fortran) {
 		inv_widen(a->h.dtype, a->h.swap, element(a, first), count, out);
 		return INVAR_OK;
 	}
-	w = visit_from(&a->h, first);
+	w = start_walk(&a->h, first);
 	for (uint64_t done = 0, n; done < count; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
-		gather(a, &w, n, block);
+		gather_fortran(a, &w, n, block);
 		inv_widen(a->h.dtype, a->h.swap, block, n, out + done);
 	}
 	return INVAR_OK;
-}
-
-static invar_status refuse_as_int(const inv_npy *a)
-{
-	if (!inv_dtype_is_integer(a->h.dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: contains %s, expected integers", a->path,
-		                inv_dtype_name(a->h.dtype));
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: contains a uint64 above %" PRId64 ", the largest supported value",
-	                a->path, INT64_MAX);
 }
 
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
                               int64_t *out)
 {
 	unsigned char block[BLOCK * WIDEST];
-	invar_status st = check_range(a, first, count);
-	bool fine = inv_dtype_is_integer(a->h.dtype);
+	bool fits = true;
 	walk w;
 
-	if (st != INVAR_OK || (fine && count == 0))
-		return st;
-	if (fine && !a->h.fortran) {
-		fine = inv_widen_int(a->h.dtype, a->h.swap, element(a, first), count, out);
-	} else if (fine) {
-		w = visit_from(&a->h, first);
-		for (uint64_t done = 0, n; fine && done < count; done += n) {
+	INV_TRY(check_range(a, first, count));
+	if (!inv_dtype_is_integer(a->h.dtype))
+		return inv_fail(INVAR_E_FORMAT, "%s: contains %s, expected integers", a->path,
+		                inv_dtype_name(a->h.dtype));
+	if (count == 0)
+		return INVAR_OK;
+	if (!a->h.fortran) {
+		fits = inv_widen_int(a->h.dtype, a->h.swap, element(a, first), count, out);
+	} else {
+		w = start_walk(&a->h, first);
+		for (uint64_t done = 0, n; fits && done < count; done += n) {
 			n = count - done < BLOCK ? count - done : BLOCK;
-			gather(a, &w, n, block);
-			fine = inv_widen_int(a->h.dtype, a->h.swap, block, n, out + done);
+			gather_fortran(a, &w, n, block);
+			fits = inv_widen_int(a->h.dtype, a->h.swap, block, n, out + done);
 		}
 	}
-	return fine ? INVAR_OK : refuse_as_int(a);
+	if (fits)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: contains a uint64 above %" PRId64 ", the largest supported value",
+	                a->path, INT64_MAX);
 }
 
-/* ---- The public face ---- */
+/* ---- The public interface --------------------------------------------------------- */
 
 invar_status invar_array_open(invar_context *ctx, const char *path, invar_array **out)
 {
@@ -270,11 +246,11 @@ const uint64_t *invar_array_shape(const invar_array *a, unsigned *dims)
 invar_status inv_npy_read_once(const inv_npy *a, uint64_t first, uint64_t count, float *out)
 {
 	size_t item = inv_dtype_size(a->h.dtype);
-	invar_status st = inv_npy_read(a, first, count, out);
 
-	if (st == INVAR_OK && !a->h.fortran && count >= LET_GO_BYTES / item)
+	INV_TRY(inv_npy_read(a, first, count, out));
+	if (!a->h.fortran && count >= LET_GO_BYTES / item)
 		inv_map_let_go(&a->map, a->data + first * item, count * item);
-	return st;
+	return INVAR_OK;
 }
 
 invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t count,

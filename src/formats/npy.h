@@ -6,7 +6,7 @@
  *   1. The header is at most 64 KiB, a dict literal with exactly the keys descr,
  *      fortran_order and shape, each once, ended by a newline.
  *   2. descr is one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 with a byte order;
- *      structured, object, text and complex arrays are refused by name.
+ *      structured, object, text and complex arrays are errors that name the type.
  *   3. rank <= 8, and the product of the shape times the item size neither
  *      overflows nor differs from the bytes that follow the header.
  *   4. Nothing is allocated from a number in the file before it is checked.
@@ -33,8 +33,7 @@ typedef struct inv_npy_header {
 
 enum { INV_NPY_PRELUDE = 12, INV_SHAPE_TEXT = 192 };
 
-/* From the first 12 bytes of a file: whether it is a NumPy file, and where its data starts.
- */
+/* From the first 12 bytes: whether it is a NumPy file, and where its data starts. */
 invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const char *name,
                              uint64_t *data_from);
 /* Parses a header from the first `size` bytes of `name`; checks 1, 2 and overflow. */
@@ -73,7 +72,7 @@ invar_status inv_npy_sha256(const inv_npy *a, uint64_t from, uint64_t bytes,
 
 /* Elements first … first+count-1 in C order, as float. */
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out);
-/* The same; pages of the file are let go, so that a long one does not fill the memory. */
+/* The same; then gives pages of a long file back, so that it does not fill the memory. */
 invar_status inv_npy_read_once(const inv_npy *a, uint64_t first, uint64_t count,
                                float *out);
 /* The same as int64; fails unless the array has integers. */
@@ -105,7 +104,7 @@ size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
  */
 typedef struct inv_npy_writer inv_npy_writer;
 
-/* An atomic file, its room reserved at once. */
+/* An atomic file, its disk space reserved at once. */
 invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
                             const uint64_t *shape, inv_npy_writer **out);
 /* The same through an open descriptor that the caller keeps (a pipe). */
@@ -118,22 +117,22 @@ invar_status inv_npy_commit(inv_npy_writer *w);
 void inv_npy_abort(inv_npy_writer *w);
 
 /*
- * An atomic file that is filled at any place, by one program after the other if need be:
- * with `keep` the data of its PATH.part stay, which is an array of this shape then.
+ * An atomic file that is filled in any order, if necessary by several programs in turn:
+ * `keep` continues PATH.part, which must be an array of this shape.
  */
 invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
                              const uint64_t *shape, bool keep, inv_npy_writer **out);
-/* The same file, which another process has taken up, for other elements; inv_npy_leave. */
+/* The same file, opened by inv_npy_take_up in another process; end with inv_npy_leave. */
 invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
                           const uint64_t *shape, inv_npy_writer **out);
-/* Of such a file, elements first … first+count-1; from any thread. */
+/* Writes elements first … first+count-1 of such a file; from any thread. */
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
                             size_t count);
-/* The same of an array of uint8. */
+/* The same for an array of uint8. */
 invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8_t *data,
                                   size_t count);
 invar_status inv_npy_sync(inv_npy_writer *w);
-/* Of such a file with `shape`: it ends after the first `rows` of its rows. */
+/* Cuts such a file of `shape` after its first `rows` rows. */
 invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *shape,
                              uint64_t rows);
 void inv_npy_leave(inv_npy_writer *w); /* frees w; the part file stays */

@@ -20,7 +20,7 @@
 enum { MAX_HEADER = 1 << 16, WORD = 32 };
 enum { SEEN_DESCR = 1, SEEN_ORDER = 2, SEEN_SHAPE = 4 };
 
-/* The dict still to be read, and whose it is. */
+/* The rest of the dict, and the name of its file. */
 typedef struct cursor {
 	const unsigned char *from, *at, *end;
 	const char *name;
@@ -165,14 +165,12 @@ static invar_status read_descr(cursor *c, inv_npy_header *h)
 	             {"i2", INV_I16}, {"i4", INV_I32}, {"i8", INV_I64}, {"u1", INV_U8},
 	             {"u2", INV_U16}, {"u4", INV_U32}, {"u8", INV_U64}};
 	char word[WORD];
-	invar_status st;
 
 	if (c->at < c->end && (*c->at == '[' || *c->at == '('))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is a structured array, expected plain numbers such as '<f4'",
 		                c->name);
-	if ((st = read_string(c, "the type as a string", word)) != INVAR_OK)
-		return st;
+	INV_TRY(read_string(c, "the type as a string", word));
 	for (size_t i = 0; *word && i < sizeof known / sizeof *known; i++) {
 		if (!strchr("<>=|", *word) || strcmp(word + 1, known[i].text) != 0)
 			continue;
@@ -201,7 +199,7 @@ static bool is_digit(const cursor *c)
 	return c->at < c->end && *c->at >= '0' && *c->at <= '9';
 }
 
-static invar_status read_count(cursor *c, uint64_t *out)
+static invar_status read_dimension(cursor *c, uint64_t *out)
 {
 	const unsigned char *first = c->at;
 	uint64_t n = 0;
@@ -226,7 +224,6 @@ static invar_status read_count(cursor *c, uint64_t *out)
 static invar_status read_shape(cursor *c, inv_npy_header *h)
 {
 	bool comma = true;
-	invar_status st;
 
 	if (!accept(c, '('))
 		return expected(c, "a tuple for shape");
@@ -234,8 +231,7 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 		if (h->rank == INV_NPY_RANK)
 			return inv_fail(INVAR_E_FORMAT, "%s: has more than %d dimensions", c->name,
 			                INV_NPY_RANK);
-		if ((st = read_count(c, &h->shape[h->rank])) != INVAR_OK)
-			return st;
+		INV_TRY(read_dimension(c, &h->shape[h->rank]));
 		comma = accept(c, ',');
 		if (!comma && (h->rank == 0 || !accept(c, ')')))
 			return expected(c, "a comma in shape");
@@ -243,7 +239,7 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 	return INVAR_OK;
 }
 
-static invar_status read_entry(cursor *c, inv_npy_header *h, unsigned *seen)
+static invar_status read_header_entry(cursor *c, inv_npy_header *h, unsigned *seen)
 {
 	static const struct {
 		const char *key;
@@ -253,10 +249,8 @@ static invar_status read_entry(cursor *c, inv_npy_header *h, unsigned *seen)
 	            {"fortran_order", SEEN_ORDER, read_order},
 	            {"shape", SEEN_SHAPE, read_shape}};
 	char key[WORD];
-	invar_status st = read_string(c, "a key", key);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(read_string(c, "a key", key));
 	if (!accept(c, ':'))
 		return expected(c, "a colon");
 	for (size_t i = 0; i < 3; i++) {
@@ -277,7 +271,6 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
 {
 	unsigned seen = 0;
 	bool comma = true;
-	invar_status st;
 
 	if (c->at == c->end || *c->at != '{')
 		return expected(c, "a dict in braces");
@@ -285,8 +278,7 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
 	while (!accept(c, '}')) {
 		if (!comma)
 			return expected(c, "a comma or a closing brace");
-		if ((st = read_entry(c, h, &seen)) != INVAR_OK)
-			return st;
+		INV_TRY(read_header_entry(c, h, &seen));
 		comma = accept(c, ',');
 	}
 	if (c->at != c->end)
@@ -326,11 +318,9 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
 {
 	cursor c = {.name = name};
 	char text[INV_SHAPE_TEXT];
-	invar_status st;
 
 	*out = (inv_npy_header){0};
-	if ((st = inv_npy_prelude(bytes, size, name, &out->data_from)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_npy_prelude(bytes, size, name, &out->data_from));
 	if (out->data_from > size)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: ends after %" PRIu64
@@ -338,8 +328,7 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
 		                name, size, out->data_from);
 	c.from = c.at = bytes + (bytes[6] == 1 ? 10 : 12);
 	c.end = bytes + out->data_from;
-	if ((st = read_dict(&c, out)) != INVAR_OK)
-		return st;
+	INV_TRY(read_dict(&c, out));
 	out->fortran = out->fortran && out->rank >= 2;
 	if (!inv_shape_cells(out->rank, out->shape, inv_dtype_size(out->dtype), &out->cells))
 		return inv_fail(

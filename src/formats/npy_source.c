@@ -13,17 +13,14 @@ static bool is_pipe(const char *path)
 invar_status inv_npy_source_open(const invar_context *ctx, const char *path,
                                  inv_npy_source *out)
 {
-	invar_status st;
-
 	*out = (inv_npy_source){.name = is_pipe(path) ? "standard input" : path};
 	if (is_pipe(path)) {
-		st = inv_npy_stream_open(ctx, STDIN_FILENO, out->name, &out->stream);
 		out->h = &out->stream.h;
-		return st;
+		return inv_npy_stream_open(ctx, STDIN_FILENO, out->name, &out->stream);
 	}
-	if ((st = inv_npy_open(path, &out->file)) == INVAR_OK)
-		out->h = &out->file->h;
-	return st;
+	INV_TRY(inv_npy_open(path, &out->file));
+	out->h = &out->file->h;
+	return INVAR_OK;
 }
 
 invar_status inv_npy_source_read(inv_npy_source *in, uint64_t count, float *out)

@@ -18,8 +18,8 @@
 
 enum { BLOCK_BYTES = 1 << 14 };
 
-/* Fills `to` unless the pipe ends before; *got says how far it came. */
-static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, size_t *got)
+/* Fills `to` unless the pipe ends before; *got is the number of bytes read. */
+static invar_status read_pipe(const inv_npy_stream *s, void *to, size_t bytes, size_t *got)
 {
 	*got = 0;
 	while (*got < bytes) {
@@ -27,7 +27,6 @@ static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, 
 
 		inv_test_stop("pipe:read");
 		n = read(s->fd, (char *)to + *got, bytes - *got);
-
 		if (n < 0 && errno == EINTR) {
 			if (s->ctx && inv_progress(s->ctx, s->name, 0, 0) != INVAR_OK)
 				return INVAR_E_CANCELLED;
@@ -42,60 +41,39 @@ static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, 
 	return INVAR_OK;
 }
 
-static invar_status read_header(inv_npy_stream *s)
+invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *name,
+                                 inv_npy_stream *out)
 {
-	unsigned char first[INV_NPY_PRELUDE], *bytes;
+	unsigned char first[INV_NPY_PRELUDE], *header;
 	uint64_t total;
 	size_t got;
 	invar_status st;
 
-	if ((st = read_bytes(s, first, sizeof first, &got)) != INVAR_OK ||
-	    (st = inv_npy_prelude(first, got, s->name, &total)) != INVAR_OK)
-		return st;
-	bytes = inv_alloc(total); /* the prelude bounds it */
-	if (!bytes)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", s->name);
-	memcpy(bytes, first, sizeof first);
-	st = read_bytes(s, bytes + sizeof first, total - sizeof first, &got);
-	if (st == INVAR_OK)
-		st = inv_npy_parse(bytes, sizeof first + got, s->name, &s->h);
-	inv_free(bytes);
-	return st;
-}
-
-invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *name,
-                                 inv_npy_stream *out)
-{
-	invar_status st;
-
 	*out = (inv_npy_stream){.ctx = ctx, .fd = fd, .name = name};
-	if ((st = read_header(out)) != INVAR_OK)
-		return st;
+	INV_TRY(read_pipe(out, first, sizeof first, &got));
+	INV_TRY(inv_npy_prelude(first, got, name, &total));
+
+	INV_TRY(inv_new_array(&header, total)); /* the prelude bounds it */
+	memcpy(header, first, sizeof first);
+	INV_TRY_OR(done, read_pipe(out, header + sizeof first, total - sizeof first, &got));
+	INV_TRY_OR(done, inv_npy_parse(header, sizeof first + got, name, &out->h));
 	if (out->h.fortran)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is in Fortran order, which cannot be read by rows from a "
-		                "pipe; save it in C order (np.ascontiguousarray)",
-		                name);
+		st = inv_fail(INVAR_E_FORMAT,
+		              "%s: is in Fortran order, which cannot be read by rows from a "
+		              "pipe; save it in C order (np.ascontiguousarray)",
+		              name);
 	out->left = out->h.cells;
-	return INVAR_OK;
-}
-
-static invar_status ended_early(const inv_npy_stream *s, uint64_t missing)
-{
-	char text[INV_SHAPE_TEXT];
-
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: ends after %" PRIu64 " %s, expected %" PRIu64 " for shape %s",
-	                s->name, s->h.cells - missing,
-	                inv_noun(s->h.cells - missing, "element", "elements"), s->h.cells,
-	                inv_shape_text(s->h.rank, s->h.shape, text));
+done:
+	inv_free(header);
+	return st;
 }
 
 invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
 {
 	unsigned char block[BLOCK_BYTES];
+	char text[INV_SHAPE_TEXT];
 	size_t size = inv_dtype_size(s->h.dtype), got;
-	invar_status st;
+	uint64_t arrived;
 
 	if (count > s->left)
 		return inv_fail(INVAR_E_USE,
@@ -105,10 +83,14 @@ invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
 	while (count) {
 		size_t n = count < BLOCK_BYTES / size ? count : BLOCK_BYTES / size;
 
-		if ((st = read_bytes(s, block, n * size, &got)) != INVAR_OK)
-			return st;
+		INV_TRY(read_pipe(s, block, n * size, &got));
+		arrived = s->h.cells - s->left + got / size;
 		if (got < n * size)
-			return ended_early(s, s->left - got / size);
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: ends after %" PRIu64 " %s, expected %" PRIu64
+			                " for shape %s",
+			                s->name, arrived, inv_noun(arrived, "element", "elements"),
+			                s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
 		inv_widen(s->h.dtype, s->h.swap, block, n, out);
 		out += n;
 		count -= n;
@@ -122,13 +104,11 @@ invar_status inv_npy_stream_end(inv_npy_stream *s)
 	char text[INV_SHAPE_TEXT];
 	char more;
 	size_t got;
-	invar_status st;
 
 	if (s->left)
 		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s left unread", s->name, s->left,
 		                inv_noun(s->left, "element was", "elements were"));
-	if ((st = read_bytes(s, &more, 1, &got)) != INVAR_OK)
-		return st;
+	INV_TRY(read_pipe(s, &more, 1, &got));
 	if (got)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has extra data after the %" PRIu64 " elements of shape %s",

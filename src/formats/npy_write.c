@@ -3,7 +3,7 @@
  * npy_write.c - NumPy files, version 1, little-endian, C order.
  *
  * The header is byte for byte what np.save writes, so that a file from here
- * and one from NumPy have the same hash. Data pass in pieces of any size to an
+ * and one from NumPy have the same hash. Data is written in pieces of any size to an
  * atomic file or to a pipe; the number of elements is checked at the end.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ struct inv_npy_writer {
 	char *name;
 	inv_dtype dtype;
 	uint64_t cells, done;
-	uint64_t data_from; /* of a file that is filled at any place */
+	uint64_t data_from; /* of a file that is filled in any order */
 	uint16_t half[BLOCK];
 };
 
@@ -102,82 +102,73 @@ static invar_status write_bytes(inv_npy_writer *w, const void *data, size_t byte
 	return INVAR_OK;
 }
 
-/* Bytes are written at any place alone; a stream of them would need another put. */
-static invar_status check_what(const char *name, inv_dtype dtype, bool in_place,
-                               unsigned rank, const uint64_t *shape, uint64_t *cells)
+/* uint8 is written only by inv_npy_put_bytes_at, so only to a file filled in any order. */
+static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool any_order,
+                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
 {
-	if (!descr_of(dtype) || (dtype == INV_U8 && !in_place))
+	inv_npy_writer *w;
+	uint64_t cells;
+	invar_status st;
+
+	*out = NULL;
+	if (!descr_of(dtype) || (dtype == INV_U8 && !any_order))
 		return inv_fail(INVAR_E_USE,
 		                "%s: cannot be written as %s, expected float32, float16 or int64",
 		                name, inv_dtype_name(dtype));
 	if (rank > INV_NPY_RANK)
 		return inv_fail(INVAR_E_USE, "%s: has %u dimensions, expected at most %d", name,
 		                rank, INV_NPY_RANK);
-	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), cells))
+	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &cells))
 		return inv_fail(
 			INVAR_E_USE,
 			"%s: its shape needs more than 2^63 - 1 bytes, the maximum size of a file",
 			name);
-	return INVAR_OK;
-}
 
-static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool in_place,
-                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
-{
-	inv_npy_writer *w;
-	uint64_t cells;
-	invar_status st = check_what(name, dtype, in_place, rank, shape, &cells);
-
-	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	w = inv_calloc(1, sizeof *w);
-	if (!w || !(w->name = inv_strdup(name))) {
-		inv_free(w);
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", name);
-	}
+	INV_TRY(inv_new(&w));
 	w->fd = fd;
 	w->dtype = dtype;
 	w->cells = cells;
+	INV_TRY_OR(fail, inv_new_text(&w->name, name));
 	*out = w;
 	return INVAR_OK;
+fail:
+	inv_free(w);
+	return st;
 }
 
-/* path or fd, the other one is NULL or -1. */
-static invar_status create(const char *path, int fd, const char *name, inv_dtype dtype,
-                           unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+/* To path or to fd; the other one is NULL or -1. */
+static invar_status create_npy(const char *path, int fd, const char *name, inv_dtype dtype,
+                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
 	size_t bytes;
-	invar_status st = new_writer(name, fd, dtype, false, rank, shape, &w);
+	invar_status st;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(new_writer(name, fd, dtype, false, rank, shape, &w));
 	bytes = inv_npy_make_header(dtype, rank, shape, header);
 	if (path)
-		st = inv_writer_open(path, bytes + w->cells * inv_dtype_size(dtype), &w->file);
-	if (st == INVAR_OK)
-		st = write_bytes(w, header, bytes);
-	if (st != INVAR_OK) {
-		inv_npy_abort(w);
-		return st;
-	}
+		INV_TRY_OR(fail, inv_writer_open(path, bytes + w->cells * inv_dtype_size(dtype),
+		                                 &w->file));
+	INV_TRY_OR(fail, write_bytes(w, header, bytes));
 	*out = w;
 	return INVAR_OK;
+fail:
+	inv_npy_abort(w);
+	return st;
 }
 
 invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
                             const uint64_t *shape, inv_npy_writer **out)
 {
-	return create(path, -1, path, dtype, rank, shape, out);
+	return create_npy(path, -1, path, dtype, rank, shape, out);
 }
 
 invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned rank,
                                    const uint64_t *shape, inv_npy_writer **out)
 {
-	return create(NULL, fd, name, dtype, rank, shape, out);
+	return create_npy(NULL, fd, name, dtype, rank, shape, out);
 }
 
 static invar_status check_put(const inv_npy_writer *w, bool integers, size_t count)
@@ -209,63 +200,56 @@ static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float 
 
 static invar_status put_half(inv_npy_writer *w, const float *data, size_t count)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t done = 0, n; done < count && st == INVAR_OK; done += n) {
+	for (size_t done = 0, n; done < count; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
-		st = narrow(w, w->done + done, data + done, n, w->half);
-		if (st == INVAR_OK)
-			st = write_bytes(w, w->half, n * sizeof *w->half);
+		INV_TRY(narrow(w, w->done + done, data + done, n, w->half));
+		INV_TRY(write_bytes(w, w->half, n * sizeof *w->half));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count)
 {
-	invar_status st = check_put(w, false, count);
-
-	if (st != INVAR_OK || count == 0)
-		return st;
-	st = w->dtype == INV_F16 ? put_half(w, data, count)
-	                         : write_bytes(w, data, count * sizeof *data);
+	INV_TRY(check_put(w, false, count));
+	if (count)
+		INV_TRY(w->dtype == INV_F16 ? put_half(w, data, count)
+		                            : write_bytes(w, data, count * sizeof *data));
 	w->done += count;
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t count)
 {
-	invar_status st = check_put(w, true, count);
-
-	if (st != INVAR_OK || count == 0)
-		return st;
+	INV_TRY(check_put(w, true, count));
+	if (count)
+		INV_TRY(write_bytes(w, data, count * sizeof *data));
 	w->done += count;
-	return write_bytes(w, data, count * sizeof *data);
+	return INVAR_OK;
 }
 
-/* ---- At any place ----------------------------------------------------------------- */
+/* ---- In any order ----------------------------------------------------------------- */
 
 invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
                              const uint64_t *shape, bool keep, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
-	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
+	invar_status st;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(new_writer(path, -1, dtype, true, rank, shape, &w));
 	w->done = w->cells; /* what is missing is not known here */
 	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
-	st = inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype), keep,
-	                        &w->file);
-	if (st == INVAR_OK && !keep)
-		st = inv_writer_put_at(w->file, 0, header, w->data_from);
-	if (st != INVAR_OK) {
-		inv_npy_abort(w);
-		return st;
-	}
+	INV_TRY_OR(fail,
+	           inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype),
+	                              keep, &w->file));
+	if (!keep)
+		INV_TRY_OR(fail, inv_writer_put_at(w->file, 0, header, w->data_from));
 	*out = w;
 	return INVAR_OK;
+fail:
+	inv_npy_abort(w);
+	return st;
 }
 
 invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
@@ -273,18 +257,18 @@ invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
 {
 	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
-	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
+	invar_status st;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(new_writer(path, -1, dtype, true, rank, shape, &w));
 	w->done = w->cells;
 	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
-	st = inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype), &w->file);
-	if (st == INVAR_OK)
-		*out = w;
-	else
-		inv_npy_leave(w);
+	INV_TRY_OR(fail, inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype),
+	                                 &w->file));
+	*out = w;
+	return INVAR_OK;
+fail:
+	inv_npy_leave(w);
 	return st;
 }
 
@@ -293,18 +277,16 @@ invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data
 {
 	uint64_t at = w->data_from + first * inv_dtype_size(w->dtype);
 	uint16_t half[BLOCK];
-	invar_status st = INVAR_OK;
 
 	if (w->dtype == INV_F32)
 		return inv_writer_put_at(w->file, at, data, count * sizeof *data);
-	for (size_t done = 0, n; done < count && st == INVAR_OK; done += n) {
+	for (size_t done = 0, n; done < count; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
-		st = narrow(w, first + done, data + done, n, half);
-		if (st == INVAR_OK)
-			st = inv_writer_put_at(w->file, at + done * sizeof *half, half,
-			                       n * sizeof *half);
+		INV_TRY(narrow(w, first + done, data + done, n, half));
+		INV_TRY(
+			inv_writer_put_at(w->file, at + done * sizeof *half, half, n * sizeof *half));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8_t *data,
@@ -324,16 +306,13 @@ invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *s
 {
 	uint64_t fewer[INV_NPY_RANK];
 	char header[INV_NPY_HEADER];
-	invar_status st;
 
 	memcpy(fewer, shape, rank * sizeof *fewer);
 	fewer[0] = rows;
 	w->cells = w->done = w->cells / shape[0] * rows;
-	st = inv_writer_put_at(w->file, 0, header,
-	                       inv_npy_make_header(w->dtype, rank, fewer, header));
-	return st == INVAR_OK ? inv_writer_shorten(
-								w->file, w->data_from + w->cells * inv_dtype_size(w->dtype))
-	                      : st;
+	INV_TRY(inv_writer_put_at(w->file, 0, header,
+	                          inv_npy_make_header(w->dtype, rank, fewer, header)));
+	return inv_writer_shorten(w->file, w->data_from + w->cells * inv_dtype_size(w->dtype));
 }
 
 void inv_npy_leave(inv_npy_writer *w)
@@ -369,12 +348,11 @@ invar_status invar_array_write(invar_context *ctx, const char *path, const float
 	invar_status st;
 
 	(void)ctx;
-	st = inv_npy_create(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, rank, shape, &w);
-	if (st != INVAR_OK)
-		return st;
-	if ((st = inv_npy_put(w, data, w->cells)) != INVAR_OK) {
-		inv_npy_abort(w);
-		return st;
-	}
+	INV_TRY(
+		inv_npy_create(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, rank, shape, &w));
+	INV_TRY_OR(fail, inv_npy_put(w, data, w->cells));
 	return inv_npy_commit(w);
+fail:
+	inv_npy_abort(w);
+	return st;
 }

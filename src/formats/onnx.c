@@ -51,7 +51,7 @@ static invar_status fail_broken(const char *name)
 	                name);
 }
 
-static const member *find_member(kind k, const inv_field *f)
+static const member *find_submessage(kind k, const inv_field *f)
 {
 	for (const member *m = members[k]; m < members[k] + MEMBERS && m->field; m++)
 		if (m->field == f->number)
@@ -59,47 +59,30 @@ static const member *find_member(kind k, const inv_field *f)
 	return NULL;
 }
 
-static bool is_external(kind k, const inv_field *f)
-{
-	return k == TENSOR && (f->number == ONNX_TENSOR_EXTERNAL ||
-	                       (f->number == ONNX_TENSOR_LOCATION && f->value != 0));
-}
-
-/* depth counts graphs; a message that is no graph cannot contain itself otherwise. */
-static invar_status check_message(inv_bytes rest, kind k, unsigned depth, const char *name)
+/* depth counts graphs: a message can contain itself only through a graph. */
+static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const char *name)
 {
 	inv_field f;
 	inv_field_status found;
-	invar_status st = INVAR_OK;
 
 	if (depth > INV_ONNX_DEPTH)
 		return inv_fail(INVAR_E_FORMAT, "%s: its graphs are nested more than %d deep", name,
 		                INV_ONNX_DEPTH);
-	while (st == INVAR_OK && (found = inv_field_next(&rest, &f)) != INV_FIELD_END) {
-		const member *m = find_member(k, &f);
+	while ((found = inv_field_next(&rest, &f)) != INV_FIELD_END) {
+		const member *m = find_submessage(k, &f);
 
 		if (found == INV_FIELD_BROKEN || (m && f.kind != INV_WIRE_BYTES))
 			return fail_broken(name);
-		if (is_external(k, &f))
+		if (k == TENSOR && (f.number == ONNX_TENSOR_EXTERNAL ||
+		                    (f.number == ONNX_TENSOR_LOCATION && f.value != 0)))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: keeps weights in another file; save it as one file first "
 			                "(onnx.save without save_as_external_data)",
 			                name);
 		if (m)
-			st = check_message(f.part, m->kind, depth + (m->kind == GRAPH), name);
+			INV_TRY(check_fields(f.part, m->kind, depth + (m->kind == GRAPH), name));
 	}
-	return st;
-}
-
-static invar_status take_graph(inv_onnx *m, const inv_field *f, const char *name)
-{
-	if (f->kind != INV_WIRE_BYTES)
-		return fail_broken(name);
-	if (m->graph_field.data)
-		return inv_fail(INVAR_E_FORMAT, "%s: has more than one graph", name);
-	m->graph = f->part;
-	m->graph_field = f->whole;
-	return check_message(f->part, GRAPH, 1, name);
+	return INVAR_OK;
 }
 
 /* The version of the default operators, whose domain is "" or "ai.onnx". */
@@ -135,32 +118,22 @@ static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name
 		m->ir = f->value;
 		return INVAR_OK;
 	case ONNX_MODEL_GRAPH:
-		return take_graph(m, f, name);
+		if (!message)
+			return fail_broken(name);
+		if (m->graph_field.data)
+			return inv_fail(INVAR_E_FORMAT, "%s: has more than one graph", name);
+		m->graph = f->part;
+		m->graph_field = f->whole;
+		return check_fields(f->part, GRAPH, 1, name);
 	case ONNX_MODEL_OPSET:
 		return message ? take_opset(m, f->part, name) : fail_broken(name);
 	case ONNX_MODEL_FUNCTION:
-		return message ? check_message(f->part, FUNCTION, 1, name) : fail_broken(name);
+		return message ? check_fields(f->part, FUNCTION, 1, name) : fail_broken(name);
 	case ONNX_MODEL_TRAINING:
-		return message ? check_message(f->part, TRAINING, 0, name) : fail_broken(name);
+		return message ? check_fields(f->part, TRAINING, 0, name) : fail_broken(name);
 	default:
 		return INVAR_OK;
 	}
-}
-
-static invar_status check_whole(const inv_onnx *m, const char *name)
-{
-	if (!m->ir || !m->graph_field.data)
-		return inv_fail(INVAR_E_FORMAT, "%s: is not an ONNX model: it has no %s", name,
-		                m->ir ? "graph" : "version");
-	if (!m->opset)
-		return inv_fail(INVAR_E_FORMAT, "%s: does not say which operators it uses (opset)",
-		                name);
-	if (m->opset < INV_ONNX_OLDEST)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: uses opset %" PRIu64 "; convert it to %d or later first "
-		                "(onnx.version_converter)",
-		                name, m->opset, INV_ONNX_OLDEST);
-	return INVAR_OK;
 }
 
 invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char *name,
@@ -169,16 +142,27 @@ invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char
 	inv_bytes rest = {bytes, (size_t)size};
 	inv_field_status found;
 	inv_field f;
-	invar_status st = INVAR_OK;
 
 	*out = (inv_onnx){.bytes = rest};
 	if (size > INV_MESSAGE_MAX)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu64 " bytes, but an ONNX file can have at most 2 GB",
 		                name, size);
-	while (st == INVAR_OK && (found = inv_field_next(&rest, &f)) != INV_FIELD_END)
-		st = found == INV_FIELD_BROKEN ? fail_broken(name) : take_field(out, &f, name);
-	return st == INVAR_OK ? check_whole(out, name) : st;
+	while ((found = inv_field_next(&rest, &f)) != INV_FIELD_END)
+		INV_TRY(found == INV_FIELD_BROKEN ? fail_broken(name) : take_field(out, &f, name));
+
+	if (!out->ir || !out->graph_field.data)
+		return inv_fail(INVAR_E_FORMAT, "%s: is not an ONNX model: it has no %s", name,
+		                out->ir ? "graph" : "version");
+	if (!out->opset)
+		return inv_fail(INVAR_E_FORMAT, "%s: does not say which operators it uses (opset)",
+		                name);
+	if (out->opset < INV_ONNX_OLDEST)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: uses opset %" PRIu64 "; convert it to %d or later first "
+		                "(onnx.version_converter)",
+		                name, out->opset, INV_ONNX_OLDEST);
+	return INVAR_OK;
 }
 
 /* ---- Searching -------------------------------------------------------------------- */
@@ -207,28 +191,13 @@ static uint64_t find_number(inv_bytes message, uint32_t number)
 	return 0;
 }
 
-static void measure_shape(inv_onnx_value *v)
+/* From a ValueInfoProto; *is_tensor stays true if its type is unknown. */
+static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 {
-	inv_bytes rest = v->shape;
+	inv_bytes type, tensor, rest;
 	uint64_t second = 0;
 	bool ones = true;
 	inv_field f;
-
-	while (inv_field_next(&rest, &f) == INV_FIELD)
-		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
-			v->width = find_number(f.part, ONNX_DIM_VALUE);
-			if (v->rank == 1)
-				second = v->width;
-			ones = ones && (v->rank < 2 || v->width == 1);
-			v->rank++;
-		}
-	v->pixel_width = v->rank > 2 && ones ? second : 0;
-}
-
-/* From a ValueInfoProto. */
-static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
-{
-	inv_bytes type, tensor;
 
 	*out = (inv_onnx_value){0};
 	*is_tensor = true;
@@ -240,8 +209,17 @@ static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 		return;
 	out->element = find_number(tensor, ONNX_TENSOR_TYPE_ELEMENT);
 	out->has_shape = find_part(tensor, ONNX_TENSOR_TYPE_SHAPE, &out->shape);
-	if (out->has_shape)
-		measure_shape(out);
+	if (!out->has_shape)
+		return;
+	for (rest = out->shape; inv_field_next(&rest, &f) == INV_FIELD;)
+		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
+			out->width = find_number(f.part, ONNX_DIM_VALUE);
+			if (out->rank == 1)
+				second = out->width;
+			ones = ones && (out->rank < 2 || out->width == 1);
+			out->rank++;
+		}
+	out->pixel_width = out->rank > 2 && ones ? second : 0;
 }
 
 enum { LISTED = 300 };
@@ -320,7 +298,7 @@ static invar_status find_computed(const inv_onnx *m, const char *wanted, const c
 	return INVAR_OK;
 }
 
-static bool is_same(inv_bytes a, inv_bytes b)
+static bool same_name(inv_bytes a, inv_bytes b)
 {
 	return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
@@ -336,7 +314,7 @@ static bool is_given(const inv_onnx *m, inv_bytes wanted)
 		part = f.part;
 		if (f.number == ONNX_GRAPH_NODE) {
 			while (inv_field_next(&part, &g) == INV_FIELD)
-				if (g.number == ONNX_NODE_OUTPUT && is_same(g.part, wanted))
+				if (g.number == ONNX_NODE_OUTPUT && same_name(g.part, wanted))
 					return true;
 		} else if (f.number == ONNX_GRAPH_INPUT) {
 			find_part(part, ONNX_VALUE_NAME, &text);
@@ -345,7 +323,7 @@ static bool is_given(const inv_onnx *m, inv_bytes wanted)
 		            find_part(part, ONNX_SPARSE_VALUES, &part))) {
 			find_part(part, ONNX_TENSOR_NAME, &text);
 		}
-		if (text.size && is_same(text, wanted))
+		if (text.size && same_name(text, wanted))
 			return true;
 	}
 	return false;
@@ -357,15 +335,12 @@ invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *na
 	char listed[LISTED];
 	size_t count = list_outputs(m, listed);
 	bool is_tensor = true;
-	invar_status st = INVAR_OK;
 
 	if (!wanted && count != 1)
 		return inv_fail(INVAR_E_USE, "%s: has %zu %s (%s); choose one with @onto-output",
 		                name, count, inv_noun(count, "output", "outputs"), listed);
 	if (!find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor))
-		st = find_computed(m, wanted, name, out, &is_tensor);
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(find_computed(m, wanted, name, out, &is_tensor));
 	if (!out->name.size)
 		return inv_fail(INVAR_E_FORMAT, "%s: its output has no name", name);
 	if (!is_given(m, out->name))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_nodes.h - nodes, tensors, inputs and outputs of an ONNX graph, as they are written.
- */
+/* onnx_nodes.h - writing the nodes, tensors, inputs and outputs of an ONNX graph. */
 #ifndef INV_ONNX_NODES_H
 #define INV_ONNX_NODES_H
 

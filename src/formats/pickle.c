@@ -2,8 +2,8 @@
 /*
  * pickle.c - the stack machine; see pickle.h.
  *
- * One function an opcode, one table for all. Protocol 0's text opcodes, extension
- * registries and everything else that PyTorch never writes are not in the table.
+ * run_opcode at the end lists the opcodes that are read. Protocol 0's text opcodes,
+ * extension registries and everything else that PyTorch never writes are errors.
  */
 #include "formats/pickle.h"
 
@@ -22,7 +22,7 @@ enum {
 	MAX_PROTOCOL = 5
 };
 
-/* ---- Memory ---- */
+/* ---- Memory ----------------------------------------------------------------------- */
 
 typedef struct chunk {
 	struct chunk *next;
@@ -69,7 +69,7 @@ invar_status inv_pickle_full(const inv_pickle *p)
 		                "%s: its pickle needs more than %d MB of memory, which no real "
 		                "weight file does",
 		                p->path, MAX_MEMORY >> 20);
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its pickle", p->path);
+	return inv_no_memory();
 }
 
 void inv_pickle_free(inv_pickle *p)
@@ -82,7 +82,8 @@ void inv_pickle_free(inv_pickle *p)
 }
 
 /* Grows a list by at least one; the old block stays allocated in the arena. */
-static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *size)
+static invar_status grow_list(inv_pickle *p, void *list, size_t item, size_t count,
+                              size_t *size)
 {
 	size_t wider = *size ? *size * 2 : 4;
 	void *old, *wide;
@@ -101,7 +102,7 @@ static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, s
 	return INVAR_OK;
 }
 
-/* ---- Values and the stack ---- */
+/* ---- Values and the stack --------------------------------------------------------- */
 
 invar_status inv_pickle_bad(const inv_pickle *p, const char *what)
 {
@@ -120,13 +121,10 @@ invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 {
 	size_t capacity = container->capacity;
-	invar_status st;
 
 	if (container->count >= MAX_ITEMS)
 		return inv_pickle_bad(p, "a list is too long");
-	st = grow(p, &container->of.items, sizeof item, container->count, &capacity);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(grow_list(p, &container->of.items, sizeof item, container->count, &capacity));
 	container->capacity = (uint32_t)capacity;
 	container->of.items[container->count++] = item;
 	return INVAR_OK;
@@ -134,29 +132,26 @@ invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 
 static invar_status push(inv_pickle *p, inv_py *value)
 {
-	invar_status st = grow(p, &p->stack, sizeof value, p->depth, &p->depth_room);
-
-	if (st == INVAR_OK)
-		p->stack[p->depth++] = value;
-	return st;
+	INV_TRY(grow_list(p, &p->stack, sizeof value, p->depth, &p->stack_capacity));
+	p->stack[p->depth++] = value;
+	return INVAR_OK;
 }
 
 static invar_status push_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 {
-	invar_status st = inv_pickle_new(p, kind, out);
-
-	return st == INVAR_OK ? push(p, *out) : st;
+	INV_TRY(inv_pickle_new(p, kind, out));
+	return push(p, *out);
 }
 
 /* Values above the last mark. */
-static size_t above(const inv_pickle *p)
+static size_t values_above_mark(const inv_pickle *p)
 {
 	return p->depth - (p->mark_count ? p->marks[p->mark_count - 1] : 0);
 }
 
 static invar_status need_values(const inv_pickle *p, size_t count)
 {
-	return above(p) < count
+	return values_above_mark(p) < count
 	           ? inv_pickle_bad(p, "its stack has fewer values than an opcode takes")
 	           : INVAR_OK;
 }
@@ -168,14 +163,14 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 	*count = 0;
 	if (!p->mark_count)
 		return inv_pickle_bad(p, "an opcode needs a mark that is missing");
-	*count = above(p);
+	*count = values_above_mark(p);
 	p->depth -= *count;
 	*first = p->stack ? p->stack + p->depth : NULL; /* none: nothing was ever pushed */
 	p->mark_count--;
 	return INVAR_OK;
 }
 
-/* ---- The bytes ---- */
+/* ---- The bytes -------------------------------------------------------------------- */
 
 static invar_status need_bytes(const inv_pickle *p, uint64_t bytes)
 {
@@ -186,23 +181,20 @@ static invar_status need_bytes(const inv_pickle *p, uint64_t bytes)
 /* A little-endian number of this many bytes. */
 static invar_status get_number(inv_pickle *p, unsigned bytes, uint64_t *out)
 {
-	invar_status st = need_bytes(p, bytes);
-
 	*out = 0;
-	for (unsigned i = 0; i < bytes && st == INVAR_OK; i++)
+	INV_TRY(need_bytes(p, bytes));
+	for (unsigned i = 0; i < bytes; i++)
 		*out |= (uint64_t)p->bytes[p->at++] << 8 * i;
-	return st;
+	return INVAR_OK;
 }
 
 /* A length of this many bytes, then that many bytes. */
 static invar_status get_bytes(inv_pickle *p, unsigned width, const char **text,
                               uint64_t *length)
 {
-	invar_status st = get_number(p, width, length);
-
 	*text = NULL;
-	if (st != INVAR_OK || (st = need_bytes(p, *length)) != INVAR_OK)
-		return st;
+	INV_TRY(get_number(p, width, length));
+	INV_TRY(need_bytes(p, *length));
 	if (*length > UINT32_MAX)
 		return inv_pickle_bad(p, "a string is longer than 4 GB");
 	*text = (const char *)p->bytes + p->at;
@@ -225,215 +217,133 @@ static invar_status get_line(inv_pickle *p, const char **text, size_t *length)
 	return INVAR_OK;
 }
 
-/* ---- Opcodes: numbers and texts ---- */
+/* ---- Opcodes: numbers and texts --------------------------------------------------- */
 
-static invar_status op_proto(inv_pickle *p)
+static invar_status check_protocol(inv_pickle *p)
 {
 	uint64_t version;
-	invar_status st = get_number(p, 1, &version);
 
-	if (st == INVAR_OK && (version < LEAST_PROTOCOL || version > MAX_PROTOCOL))
+	INV_TRY(get_number(p, 1, &version));
+	if (version < LEAST_PROTOCOL || version > MAX_PROTOCOL)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its pickle is of protocol %" PRIu64 ", expected %d to %d",
 		                p->path, version, LEAST_PROTOCOL, MAX_PROTOCOL);
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status op_frame(inv_pickle *p)
+static invar_status check_frame(inv_pickle *p)
 {
 	uint64_t length;
-	invar_status st = get_number(p, 8, &length);
 
-	return st == INVAR_OK ? need_bytes(p, length) : st;
+	INV_TRY(get_number(p, 8, &length));
+	return need_bytes(p, length);
 }
 
-static invar_status op_none(inv_pickle *p)
+static invar_status push_empty(inv_pickle *p, inv_py_kind kind)
 {
 	inv_py *v;
 
-	return push_new(p, INV_PY_NONE, &v);
+	return push_new(p, kind, &v);
 }
 
 static invar_status push_int(inv_pickle *p, inv_py_kind kind, int64_t i)
 {
 	inv_py *v;
-	invar_status st = push_new(p, kind, &v);
 
-	if (st == INVAR_OK)
-		v->of.i = i;
-	return st;
+	INV_TRY(push_new(p, kind, &v));
+	v->of.i = i;
+	return INVAR_OK;
 }
 
-static invar_status op_true(inv_pickle *p)
-{
-	return push_int(p, INV_PY_BOOL, 1);
-}
-
-static invar_status op_false(inv_pickle *p)
-{
-	return push_int(p, INV_PY_BOOL, 0);
-}
-
-/* Of 1 and 2 bytes they have no sign. */
+/* Numbers of 1 and 2 bytes have no sign. */
 static invar_status push_number(inv_pickle *p, unsigned bytes)
 {
 	uint64_t n;
-	invar_status st = get_number(p, bytes, &n);
 
-	return st == INVAR_OK ? push_int(p, INV_PY_INT, bytes == 4 ? (int32_t)n : (int64_t)n)
-	                      : st;
+	INV_TRY(get_number(p, bytes, &n));
+	return push_int(p, INV_PY_INT, bytes == 4 ? (int32_t)n : (int64_t)n);
 }
 
-static invar_status op_int1(inv_pickle *p)
+static invar_status push_view(inv_pickle *p, inv_py_kind kind, const char *text,
+                              uint64_t length)
 {
-	return push_number(p, 1);
+	inv_py *v;
+
+	INV_TRY(push_new(p, kind, &v));
+	v->of.text = text;
+	v->count = (uint32_t)length;
+	return INVAR_OK;
 }
 
-static invar_status op_int2(inv_pickle *p)
-{
-	return push_number(p, 2);
-}
-
-static invar_status op_int4(inv_pickle *p)
-{
-	return push_number(p, 4);
-}
-
-/* Two's complement of any length. */
+/* Two's complement of any length, which is a number of `width` bytes. */
 static invar_status push_long(inv_pickle *p, unsigned width)
 {
 	const char *bytes;
 	uint64_t length, n;
-	inv_py *v;
-	invar_status st = get_bytes(p, width, &bytes, &length);
 
-	if (st != INVAR_OK)
-		return st;
-	if (length > 8) {
-		if ((st = push_new(p, INV_PY_BIG, &v)) == INVAR_OK) {
-			v->of.text = bytes;
-			v->count = (uint32_t)length;
-		}
-		return st;
-	}
+	INV_TRY(get_bytes(p, width, &bytes, &length));
+	if (length > 8)
+		return push_view(p, INV_PY_BIG, bytes, length);
 	n = length && (bytes[length - 1] & 0x80) ? UINT64_MAX : 0;
 	memcpy(&n, bytes, length);
 	return push_int(p, INV_PY_INT, (int64_t)n);
 }
 
-static invar_status op_long1(inv_pickle *p)
-{
-	return push_long(p, 1);
-}
-
-static invar_status op_long4(inv_pickle *p)
-{
-	return push_long(p, 4);
-}
-
 /* Big-endian, unlike everything else. */
-static invar_status op_float(inv_pickle *p)
+static invar_status push_float(inv_pickle *p)
 {
 	uint64_t bits;
 	inv_py *v;
-	invar_status st = get_number(p, 8, &bits);
 
-	if (st != INVAR_OK || (st = push_new(p, INV_PY_FLOAT, &v)) != INVAR_OK)
-		return st;
+	INV_TRY(get_number(p, 8, &bits));
+	INV_TRY(push_new(p, INV_PY_FLOAT, &v));
 	bits = __builtin_bswap64(bits);
 	memcpy(&v->of.f, &bits, sizeof bits);
 	return INVAR_OK;
 }
 
+/* A text or bytes, after a length of `width` bytes. */
 static invar_status push_bytes(inv_pickle *p, unsigned width, inv_py_kind kind)
 {
 	const char *text;
 	uint64_t length;
-	inv_py *v;
-	invar_status st = get_bytes(p, width, &text, &length);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(get_bytes(p, width, &text, &length));
 	if (kind == INV_PY_TEXT && !inv_is_utf8(text, length))
 		return inv_pickle_bad(p, "a text is not UTF-8");
-	if ((st = push_new(p, kind, &v)) == INVAR_OK) {
-		v->of.text = text;
-		v->count = (uint32_t)length;
-	}
-	return st;
+	return push_view(p, kind, text, length);
 }
 
 /* Protocol 0's 'text': parsed only to report the names after it. */
-static invar_status op_quoted(inv_pickle *p)
+static invar_status push_quoted(inv_pickle *p)
 {
 	const char *text;
 	size_t length;
-	inv_py *v;
-	invar_status st = get_line(p, &text, &length);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(get_line(p, &text, &length));
 	if (length < 2 || (*text != '\'' && *text != '"') || text[length - 1] != *text ||
 	    memchr(text, '\\', length) || !inv_is_utf8(text, length))
 		return inv_pickle_bad(p, "a string is not in quotes, or not plain");
-	if ((st = push_new(p, INV_PY_TEXT, &v)) == INVAR_OK) {
-		v->of.text = text + 1;
-		v->count = (uint32_t)(length - 2);
-	}
-	return st;
+	return push_view(p, INV_PY_TEXT, text + 1, length - 2);
 }
 
-static invar_status op_text1(inv_pickle *p)
+/* ---- Opcodes: the stack and the memo ---------------------------------------------- */
+
+static invar_status push_mark(inv_pickle *p)
 {
-	return push_bytes(p, 1, INV_PY_TEXT);
+	INV_TRY(grow_list(p, &p->marks, sizeof *p->marks, p->mark_count, &p->mark_capacity));
+	p->marks[p->mark_count++] = p->depth;
+	return INVAR_OK;
 }
 
-static invar_status op_text4(inv_pickle *p)
+static invar_status pop(inv_pickle *p)
 {
-	return push_bytes(p, 4, INV_PY_TEXT);
+	INV_TRY(need_values(p, 1));
+	p->depth--;
+	return INVAR_OK;
 }
 
-static invar_status op_text8(inv_pickle *p)
-{
-	return push_bytes(p, 8, INV_PY_TEXT);
-}
-
-static invar_status op_bytes1(inv_pickle *p)
-{
-	return push_bytes(p, 1, INV_PY_BYTES);
-}
-
-static invar_status op_bytes4(inv_pickle *p)
-{
-	return push_bytes(p, 4, INV_PY_BYTES);
-}
-
-static invar_status op_bytes8(inv_pickle *p)
-{
-	return push_bytes(p, 8, INV_PY_BYTES);
-}
-
-/* ---- Opcodes: the stack and the memo ---- */
-
-static invar_status op_mark(inv_pickle *p)
-{
-	invar_status st = grow(p, &p->marks, sizeof *p->marks, p->mark_count, &p->mark_room);
-
-	if (st == INVAR_OK)
-		p->marks[p->mark_count++] = p->depth;
-	return st;
-}
-
-static invar_status op_pop(inv_pickle *p)
-{
-	invar_status st = need_values(p, 1);
-
-	if (st == INVAR_OK)
-		p->depth--;
-	return st;
-}
-
-static invar_status op_pop_mark(inv_pickle *p)
+static invar_status pop_to_mark(inv_pickle *p)
 {
 	inv_py **first;
 	size_t count;
@@ -441,101 +351,50 @@ static invar_status op_pop_mark(inv_pickle *p)
 	return take_mark(p, &first, &count);
 }
 
-static invar_status op_dup(inv_pickle *p)
+static invar_status duplicate(inv_pickle *p)
 {
-	invar_status st = need_values(p, 1);
-
-	return st == INVAR_OK ? push(p, p->stack[p->depth - 1]) : st;
+	INV_TRY(need_values(p, 1));
+	return push(p, p->stack[p->depth - 1]);
 }
 
 static invar_status put_memo(inv_pickle *p, uint64_t index)
 {
-	invar_status st = need_values(p, 1);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 1));
 	if (index >= MAX_MEMO)
 		return inv_pickle_bad(p, "a memo index is over a million");
-	if ((st = grow(p, &p->memo, sizeof *p->memo, index, &p->memo_room)) != INVAR_OK)
-		return st;
+	INV_TRY(grow_list(p, &p->memo, sizeof *p->memo, index, &p->memo_capacity));
 	p->memo_count += !p->memo[index];
 	p->memo[index] = p->stack[p->depth - 1];
 	return INVAR_OK;
 }
 
-static invar_status get_memo(inv_pickle *p, uint64_t index)
+/* The memo index is a number of this many bytes. */
+static invar_status put_memo_at(inv_pickle *p, unsigned bytes)
 {
-	if (index >= p->memo_room || !p->memo[index])
+	uint64_t index;
+
+	INV_TRY(get_number(p, bytes, &index));
+	return put_memo(p, index);
+}
+
+static invar_status push_memo_at(inv_pickle *p, unsigned bytes)
+{
+	uint64_t index;
+
+	INV_TRY(get_number(p, bytes, &index));
+	if (index >= p->memo_capacity || !p->memo[index])
 		return inv_pickle_bad(p, "it reads a memo value that was never stored");
 	return push(p, p->memo[index]);
 }
 
-/* Followed by a memo index, a number of this many bytes. */
-static invar_status with_place(inv_pickle *p, unsigned bytes,
-                               invar_status (*act)(inv_pickle *p, uint64_t index))
-{
-	uint64_t index;
-	invar_status st = get_number(p, bytes, &index);
+/* ---- Opcodes: containers ---------------------------------------------------------- */
 
-	return st == INVAR_OK ? act(p, index) : st;
-}
-
-static invar_status op_put1(inv_pickle *p)
-{
-	return with_place(p, 1, put_memo);
-}
-
-static invar_status op_put4(inv_pickle *p)
-{
-	return with_place(p, 4, put_memo);
-}
-
-static invar_status op_memoize(inv_pickle *p)
-{
-	return put_memo(p, p->memo_count);
-}
-
-static invar_status op_get1(inv_pickle *p)
-{
-	return with_place(p, 1, get_memo);
-}
-
-static invar_status op_get4(inv_pickle *p)
-{
-	return with_place(p, 4, get_memo);
-}
-
-/* ---- Opcodes: containers ---- */
-
-static invar_status op_empty_tuple(inv_pickle *p)
-{
-	inv_py *v;
-
-	return push_new(p, INV_PY_TUPLE, &v);
-}
-
-static invar_status op_empty_list(inv_pickle *p)
-{
-	inv_py *v;
-
-	return push_new(p, INV_PY_LIST, &v);
-}
-
-static invar_status op_empty_dict(inv_pickle *p)
-{
-	inv_py *v;
-
-	return push_new(p, INV_PY_DICT, &v);
-}
-
-/* The stack gives its place to the container that holds what stood there. */
+/* A container of the `count` values that were just popped. */
 static invar_status push_holding(inv_pickle *p, inv_py_kind kind, size_t count)
 {
 	inv_py *v, **items = NULL;
-	invar_status st = inv_pickle_new(p, kind, &v);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_pickle_new(p, kind, &v));
 	if (count && !(items = inv_pickle_take(p, count, sizeof *items)))
 		return inv_pickle_full(p);
 	if (count)
@@ -549,213 +408,159 @@ static invar_status push_marked(inv_pickle *p, inv_py_kind kind)
 {
 	inv_py **first;
 	size_t count;
-	invar_status st = take_mark(p, &first, &count);
 
-	return st == INVAR_OK ? push_holding(p, kind, count) : st;
-}
-
-static invar_status op_tuple(inv_pickle *p)
-{
-	return push_marked(p, INV_PY_TUPLE);
-}
-
-static invar_status op_list(inv_pickle *p)
-{
-	return push_marked(p, INV_PY_LIST);
+	INV_TRY(take_mark(p, &first, &count));
+	return push_holding(p, kind, count);
 }
 
 static invar_status push_tuple(inv_pickle *p, size_t count)
 {
-	invar_status st = need_values(p, count);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, count));
 	p->depth -= count;
 	return push_holding(p, INV_PY_TUPLE, count);
 }
 
-static invar_status op_tuple1(inv_pickle *p)
-{
-	return push_tuple(p, 1);
-}
-
-static invar_status op_tuple2(inv_pickle *p)
-{
-	return push_tuple(p, 2);
-}
-
-static invar_status op_tuple3(inv_pickle *p)
-{
-	return push_tuple(p, 3);
-}
-
-static invar_status append(inv_pickle *p, inv_py **items, size_t count)
+static invar_status append_items(inv_pickle *p, inv_py **items, size_t count)
 {
 	inv_py *list = items[-1];
-	invar_status st = INVAR_OK;
 
 	if (list->kind != INV_PY_LIST)
 		return inv_pickle_bad(p, "it appends to something that is not a list");
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		st = inv_pickle_put(p, list, items[i]);
-	return st;
+	for (size_t i = 0; i < count; i++)
+		INV_TRY(inv_pickle_put(p, list, items[i]));
+	return INVAR_OK;
 }
 
-static invar_status op_append(inv_pickle *p)
+static invar_status append_one(inv_pickle *p)
 {
-	invar_status st = need_values(p, 2);
-
-	return st == INVAR_OK ? append(p, p->stack + --p->depth, 1) : st;
+	INV_TRY(need_values(p, 2));
+	p->depth--;
+	return append_items(p, p->stack + p->depth, 1);
 }
 
-static invar_status op_appends(inv_pickle *p)
+static invar_status append_marked(inv_pickle *p)
 {
 	inv_py **first;
 	size_t count;
-	invar_status st = take_mark(p, &first, &count);
 
-	if (st != INVAR_OK || (st = need_values(p, 1)) != INVAR_OK)
-		return st;
-	return append(p, first, count);
+	INV_TRY(take_mark(p, &first, &count));
+	INV_TRY(need_values(p, 1));
+	return append_items(p, first, count);
 }
 
-static bool is_key(const inv_py *v)
+static invar_status set_items(inv_pickle *p, inv_py *dict, inv_py **items, size_t count)
 {
-	return v->kind != INV_PY_LIST && v->kind != INV_PY_DICT && v->kind != INV_PY_BAG;
-}
-
-static invar_status set(inv_pickle *p, inv_py *dict, inv_py **items, size_t count)
-{
-	invar_status st = INVAR_OK;
-
 	if (dict->kind != INV_PY_DICT)
 		return inv_pickle_bad(p, "it sets an item of something that is not a dictionary");
 	if (count % 2)
 		return inv_pickle_bad(p, "a key of a dictionary has no value");
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		if (i % 2 == 0 && !is_key(items[i]))
+	for (size_t i = 0; i < count; i++) {
+		uint8_t kind = items[i]->kind;
+
+		if (i % 2 == 0 &&
+		    (kind == INV_PY_LIST || kind == INV_PY_DICT || kind == INV_PY_BAG))
 			return inv_pickle_bad(p, "a key of a dictionary is a container");
-		st = inv_pickle_put(p, dict, items[i]);
+		INV_TRY(inv_pickle_put(p, dict, items[i]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status op_setitem(inv_pickle *p)
+static invar_status set_one(inv_pickle *p)
 {
-	invar_status st = need_values(p, 3);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 3));
 	p->depth -= 2;
-	return set(p, p->stack[p->depth - 1], p->stack + p->depth, 2);
+	return set_items(p, p->stack[p->depth - 1], p->stack + p->depth, 2);
 }
 
-static invar_status op_setitems(inv_pickle *p)
+static invar_status set_marked(inv_pickle *p)
 {
 	inv_py **first;
 	size_t count;
-	invar_status st = take_mark(p, &first, &count);
 
-	if (st != INVAR_OK || (st = need_values(p, 1)) != INVAR_OK)
-		return st;
-	return set(p, first[-1], first, count);
+	INV_TRY(take_mark(p, &first, &count));
+	INV_TRY(need_values(p, 1));
+	return set_items(p, first[-1], first, count);
 }
 
-static invar_status op_dict(inv_pickle *p)
+static invar_status push_dict(inv_pickle *p)
 {
 	inv_py **first, *dict;
 	size_t count;
-	invar_status st = take_mark(p, &first, &count);
 
-	if (st != INVAR_OK || (st = inv_pickle_new(p, INV_PY_DICT, &dict)) != INVAR_OK ||
-	    (st = set(p, dict, first, count)) != INVAR_OK)
-		return st;
+	INV_TRY(take_mark(p, &first, &count));
+	INV_TRY(inv_pickle_new(p, INV_PY_DICT, &dict));
+	INV_TRY(set_items(p, dict, first, count));
 	return push(p, dict);
 }
 
-/* ---- Opcodes: what would be calls ---- */
+/* ---- Opcodes: what would be calls ------------------------------------------------- */
 
-static invar_status op_global(inv_pickle *p)
+static invar_status push_global(inv_pickle *p)
 {
 	const char *module, *name;
 	size_t module_length, name_length;
 	inv_py *v;
-	invar_status st;
 
-	if ((st = get_line(p, &module, &module_length)) != INVAR_OK ||
-	    (st = get_line(p, &name, &name_length)) != INVAR_OK ||
-	    (st = inv_torch_global(p, module, module_length, name, name_length, &v)) !=
-	        INVAR_OK)
-		return st;
+	INV_TRY(get_line(p, &module, &module_length));
+	INV_TRY(get_line(p, &name, &name_length));
+	INV_TRY(inv_torch_global(p, module, module_length, name, name_length, &v));
 	return push(p, v);
 }
 
 /* The class of an object by its names: never in weights, but reported in the message. */
-static invar_status op_inst(inv_pickle *p)
+static invar_status reject_instance(inv_pickle *p)
 {
-	invar_status st = op_global(p);
-
-	return st == INVAR_OK
-	           ? inv_pickle_bad(p, "it creates an object in a way that no weight file does")
-	           : st;
+	INV_TRY(push_global(p));
+	return inv_pickle_bad(p, "it creates an object in a way that no weight file does");
 }
 
-static invar_status op_stack_global(inv_pickle *p)
+static invar_status push_stack_global(inv_pickle *p)
 {
 	const inv_py *module, *name;
 	inv_py *v;
-	invar_status st = need_values(p, 2);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 2));
 	module = p->stack[p->depth - 2];
 	name = p->stack[p->depth - 1];
 	if (module->kind != INV_PY_TEXT || name->kind != INV_PY_TEXT)
 		return inv_pickle_bad(p, "a name is not a string");
-	st =
-		inv_torch_global(p, module->of.text, module->count, name->of.text, name->count, &v);
+	INV_TRY(inv_torch_global(p, module->of.text, module->count, name->of.text, name->count,
+	                         &v));
 	p->depth -= 2;
-	return st == INVAR_OK ? push(p, v) : st;
+	return push(p, v);
 }
 
 /* REDUCE and NEWOBJ: both give an object for a name and a tuple of arguments. */
-static invar_status op_reduce(inv_pickle *p)
+static invar_status push_reduced(inv_pickle *p)
 {
 	inv_py *v;
-	invar_status st = need_values(p, 2);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 2));
 	p->depth -= 2;
-	st = inv_torch_reduce(p, p->stack[p->depth], p->stack[p->depth + 1], &v);
-	return st == INVAR_OK ? push(p, v) : st;
+	INV_TRY(inv_torch_reduce(p, p->stack[p->depth], p->stack[p->depth + 1], &v));
+	return push(p, v);
 }
 
-static invar_status op_build(inv_pickle *p)
+static invar_status set_state(inv_pickle *p)
 {
-	invar_status st = need_values(p, 2);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 2));
 	p->depth--;
 	return inv_torch_build(p, p->stack[p->depth - 1], p->stack[p->depth]);
 }
 
-static invar_status op_persistent(inv_pickle *p)
+static invar_status push_persistent(inv_pickle *p)
 {
 	inv_py *v;
-	invar_status st = need_values(p, 1);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(need_values(p, 1));
 	if (!p->has_storages)
 		return inv_pickle_bad(p, "it has a storage where none is expected");
 	p->depth--;
-	st = inv_torch_persistent(p, p->stack[p->depth], &v);
-	return st == INVAR_OK ? push(p, v) : st;
+	INV_TRY(inv_torch_persistent(p, p->stack[p->depth], &v));
+	return push(p, v);
 }
 
-static invar_status op_stop(inv_pickle *p)
+static invar_status stop(inv_pickle *p)
 {
 	if (p->depth != 1 || p->mark_count)
 		return inv_pickle_bad(p, "it ends without exactly one result");
@@ -763,57 +568,88 @@ static invar_status op_stop(inv_pickle *p)
 	return INVAR_OK;
 }
 
-/* ---- The machine ---- */
+/* ---- The machine ------------------------------------------------------------------ */
 
-typedef invar_status op_fn(inv_pickle *p);
-
-static op_fn *const ops[256] = {
-	['S'] = op_quoted,     [0x80] = op_proto,        [0x95] = op_frame,
-	['.'] = op_stop,       ['N'] = op_none,          [0x88] = op_true,
-	[0x89] = op_false,     ['K'] = op_int1,          ['M'] = op_int2,
-	['J'] = op_int4,       [0x8a] = op_long1,        [0x8b] = op_long4,
-	['G'] = op_float,      [0x8c] = op_text1,        ['X'] = op_text4,
-	[0x8d] = op_text8,     ['U'] = op_text1, /* Python 2's strings; non-ASCII bytes are
-                                                rejected */
-	['T'] = op_text4,      ['C'] = op_bytes1,        ['B'] = op_bytes4,
-	[0x8e] = op_bytes8,    [0x96] = op_bytes8,       ['('] = op_mark,
-	['0'] = op_pop,        ['1'] = op_pop_mark,      ['2'] = op_dup,
-	['q'] = op_put1,       ['r'] = op_put4,          [0x94] = op_memoize,
-	['h'] = op_get1,       ['j'] = op_get4,          [')'] = op_empty_tuple,
-	[']'] = op_empty_list, ['}'] = op_empty_dict,    [0x8f] = op_empty_list, /* a set */
-	['t'] = op_tuple,      [0x85] = op_tuple1,       [0x86] = op_tuple2,
-	[0x87] = op_tuple3,    ['l'] = op_list,          ['a'] = op_append,
-	['e'] = op_appends,    [0x90] = op_appends,      ['d'] = op_dict,
-	['s'] = op_setitem,    ['u'] = op_setitems,      ['c'] = op_global,
-	['i'] = op_inst,       [0x93] = op_stack_global, ['R'] = op_reduce,
-	[0x81] = op_reduce,    ['b'] = op_build,         ['Q'] = op_persistent,
-};
+/* The opcodes by their names in Python's pickletools. */
+static invar_status run_opcode(inv_pickle *p, unsigned char op)
+{
+	/* clang-format off */
+	switch (op) {
+	case 0x80: return check_protocol(p);              /* PROTO */
+	case 0x95: return check_frame(p);                 /* FRAME */
+	case '.':  return stop(p);                        /* STOP */
+	case 'N':  return push_empty(p, INV_PY_NONE);     /* NONE */
+	case 0x88: return push_int(p, INV_PY_BOOL, 1);    /* NEWTRUE */
+	case 0x89: return push_int(p, INV_PY_BOOL, 0);    /* NEWFALSE */
+	case 'K':  return push_number(p, 1);              /* BININT1 */
+	case 'M':  return push_number(p, 2);              /* BININT2 */
+	case 'J':  return push_number(p, 4);              /* BININT */
+	case 0x8a: return push_long(p, 1);                /* LONG1 */
+	case 0x8b: return push_long(p, 4);                /* LONG4 */
+	case 'G':  return push_float(p);                  /* BINFLOAT */
+	case 'S':  return push_quoted(p);                 /* STRING */
+	case 0x8c: return push_bytes(p, 1, INV_PY_TEXT);  /* SHORT_BINUNICODE */
+	case 'X':  return push_bytes(p, 4, INV_PY_TEXT);  /* BINUNICODE */
+	case 0x8d: return push_bytes(p, 8, INV_PY_TEXT);  /* BINUNICODE8 */
+	case 'U':  return push_bytes(p, 1, INV_PY_TEXT);  /* SHORT_BINSTRING, of Python 2: */
+	case 'T':  return push_bytes(p, 4, INV_PY_TEXT);  /* BINSTRING; only UTF-8 is read */
+	case 'C':  return push_bytes(p, 1, INV_PY_BYTES); /* SHORT_BINBYTES */
+	case 'B':  return push_bytes(p, 4, INV_PY_BYTES); /* BINBYTES */
+	case 0x8e: return push_bytes(p, 8, INV_PY_BYTES); /* BINBYTES8 */
+	case 0x96: return push_bytes(p, 8, INV_PY_BYTES); /* BYTEARRAY8 */
+	case '(':  return push_mark(p);                   /* MARK */
+	case '0':  return pop(p);                         /* POP */
+	case '1':  return pop_to_mark(p);                 /* POP_MARK */
+	case '2':  return duplicate(p);                   /* DUP */
+	case 'q':  return put_memo_at(p, 1);              /* BINPUT */
+	case 'r':  return put_memo_at(p, 4);              /* LONG_BINPUT */
+	case 0x94: return put_memo(p, p->memo_count);     /* MEMOIZE */
+	case 'h':  return push_memo_at(p, 1);             /* BINGET */
+	case 'j':  return push_memo_at(p, 4);             /* LONG_BINGET */
+	case ')':  return push_empty(p, INV_PY_TUPLE);    /* EMPTY_TUPLE */
+	case ']':  return push_empty(p, INV_PY_LIST);     /* EMPTY_LIST */
+	case '}':  return push_empty(p, INV_PY_DICT);     /* EMPTY_DICT */
+	case 0x8f: return push_empty(p, INV_PY_LIST);     /* EMPTY_SET */
+	case 't':  return push_marked(p, INV_PY_TUPLE);   /* TUPLE */
+	case 0x85: return push_tuple(p, 1);               /* TUPLE1 */
+	case 0x86: return push_tuple(p, 2);               /* TUPLE2 */
+	case 0x87: return push_tuple(p, 3);               /* TUPLE3 */
+	case 'l':  return push_marked(p, INV_PY_LIST);    /* LIST */
+	case 'd':  return push_dict(p);                   /* DICT */
+	case 'a':  return append_one(p);                  /* APPEND */
+	case 'e':  return append_marked(p);               /* APPENDS */
+	case 0x90: return append_marked(p);               /* ADDITEMS */
+	case 's':  return set_one(p);                     /* SETITEM */
+	case 'u':  return set_marked(p);                  /* SETITEMS */
+	case 'c':  return push_global(p);                 /* GLOBAL */
+	case 0x93: return push_stack_global(p);           /* STACK_GLOBAL */
+	case 'i':  return reject_instance(p);             /* INST */
+	case 'R':  return push_reduced(p);                /* REDUCE */
+	case 0x81: return push_reduced(p);                /* NEWOBJ */
+	case 'b':  return set_state(p);                   /* BUILD */
+	case 'Q':  return push_persistent(p);             /* BINPERSID */
+	}
+	/* clang-format on */
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: its pickle has opcode 0x%02x at byte %zu, which no weight "
+	                "file needs",
+	                p->path, op, p->at - 1);
+}
 
 invar_status inv_pickle_run(inv_pickle *p, const unsigned char *bytes, size_t size,
                             inv_py **result)
 {
-	invar_status st = INVAR_OK;
-
 	p->bytes = bytes;
 	p->size = size;
 	p->at = p->depth = p->mark_count = p->memo_count = 0;
 	p->result = *result = NULL;
-	if (p->memo_room)
-		memset(p->memo, 0, p->memo_room * sizeof *p->memo);
-	while (st == INVAR_OK && !p->result) {
-		unsigned char op;
-
+	if (p->memo_capacity)
+		memset(p->memo, 0, p->memo_capacity * sizeof *p->memo);
+	while (!p->result) {
 		if (p->at >= size)
 			return inv_pickle_bad(p, "it ends before its last opcode");
-		op = bytes[p->at];
-		if (!ops[op])
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: its pickle has opcode 0x%02x at byte %zu, which no weight "
-			                "file needs",
-			                p->path, op, p->at);
-		p->at++;
-		st = ops[op](p);
+		INV_TRY(run_opcode(p, bytes[p->at++]));
 	}
 	*result = p->result;
-	return st;
+	return INVAR_OK;
 }

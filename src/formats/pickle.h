@@ -29,7 +29,7 @@ typedef struct inv_torch_type {
 	unsigned bytes;
 } inv_torch_type;
 
-/* Elements under a key; their place is filled in by who knows the file. */
+/* Elements under a key; the reader of the file fills in where they are. */
 typedef struct inv_torch_storage {
 	const char *key; /* views, without a final NUL */
 	size_t key_length;
@@ -70,10 +70,10 @@ typedef enum inv_py_kind {
 
 typedef struct inv_py {
 	uint8_t kind;
-	uint8_t mark;    /* for who walks the values; 0 */
+	uint8_t mark;    /* of torch_collect.c; 0 at first */
 	uint8_t holds;   /* likewise */
 	uint8_t role;    /* of a global */
-	uint32_t height; /* for who walks the values */
+	uint32_t height; /* likewise */
 	uint32_t count;  /* items, keys and values, bytes */
 	uint32_t capacity;
 	union {
@@ -89,7 +89,7 @@ typedef struct inv_py {
 } inv_py;
 
 typedef struct inv_pickle {
-	const char *path;  /* for sentences; borrowed */
+	const char *path;  /* for messages; borrowed */
 	bool modules;      /* __torch__.* is a bag, as in TorchScript */
 	bool has_storages; /* persistent ids are expected */
 	const unsigned char *bytes;
@@ -98,25 +98,26 @@ typedef struct inv_pickle {
 	size_t used;
 	inv_py **stack, **memo;
 	size_t *marks;
-	size_t depth, depth_room, mark_count, mark_room, memo_room, memo_count;
+	size_t depth, mark_count, memo_count;
+	size_t stack_capacity, mark_capacity, memo_capacity;
 	inv_torch_storage *storages; /* the last one first */
 	inv_py *result;
 } inv_pickle;
 
 /*
  * Runs one pickle at the beginning of the bytes, which must outlive p; *result lives
- * until inv_pickle_free. Begin with an inv_pickle that is zero but for path, modules and
- * has_storages; several can be run in one. p->at is then the byte after it.
+ * until inv_pickle_free. Start from an inv_pickle with only path, modules and has_storages;
+ * several can be run in one. p->at is then the byte after it.
  */
 invar_status inv_pickle_run(inv_pickle *p, const unsigned char *bytes, size_t size,
                             inv_py **result);
 void inv_pickle_free(inv_pickle *p);
 
-/* Memory that lives as long as the values; NULL, with a sentence by inv_pickle_full. */
+/* Memory that lives as long as the values; NULL: inv_pickle_full reports why. */
 void *inv_pickle_take(inv_pickle *p, uint64_t count, size_t bytes);
 invar_status inv_pickle_full(const inv_pickle *p);
 
-/* ---- Between pickle.c and pickle_torch.c ---- */
+/* ---- Between pickle.c and pickle_torch.c ------------------------------------------ */
 
 invar_status inv_pickle_bad(const inv_pickle *p, const char *what);
 invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out);

@@ -13,7 +13,7 @@
 #include "formats/pickle.h"
 #include "formats/weights.h"
 
-enum { SHOWN = 80 }; /* of a name that is refused */
+enum { SHOWN = 80 }; /* of a name in a message */
 
 static const inv_torch_type types[] = {
 	{"float32", "FloatStorage", "F32", 4},
@@ -69,7 +69,7 @@ static const struct global {
 	{"torch.storage", "UntypedStorage", ROLE_STORAGE},
 };
 
-/* ---- Names ---- */
+/* ---- Names ------------------------------------------------------------------------ */
 
 static bool is(const char *text, size_t length, const char *word)
 {
@@ -79,13 +79,10 @@ static bool is(const char *text, size_t length, const char *word)
 static invar_status new_global(inv_pickle *p, role r, const inv_torch_type *type,
                                inv_py **out)
 {
-	invar_status st = inv_pickle_new(p, INV_PY_GLOBAL, out);
-
-	if (st == INVAR_OK) {
-		(*out)->role = r;
-		(*out)->of.type = type;
-	}
-	return st;
+	INV_TRY(inv_pickle_new(p, INV_PY_GLOBAL, out));
+	(*out)->role = r;
+	(*out)->of.type = type;
+	return INVAR_OK;
 }
 
 /* A name from a file is shown in messages as plain letters. */
@@ -99,9 +96,9 @@ static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
 	return out;
 }
 
-static invar_status refuse_global(const inv_pickle *p, const char *module,
-                                  size_t module_length, const char *name,
-                                  size_t name_length)
+static invar_status fail_unknown_global(const inv_pickle *p, const char *module,
+                                        size_t module_length, const char *name,
+                                        size_t name_length)
 {
 	static const char whole[] = "torch.nn.modules.";
 	char a[SHOWN + 1], b[SHOWN + 1];
@@ -137,10 +134,10 @@ invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_l
 	if (p->modules && module_length >= 9 && memcmp(module, "__torch__", 9) == 0 &&
 	    (module_length == 9 || module[9] == '.'))
 		return new_global(p, ROLE_BAG, NULL, out);
-	return refuse_global(p, module, module_length, name, name_length);
+	return fail_unknown_global(p, module, module_length, name, name_length);
 }
 
-/* ---- Storages ---- */
+/* ---- Storages --------------------------------------------------------------------- */
 
 static bool is_count(const inv_py *v)
 {
@@ -150,12 +147,10 @@ static bool is_count(const inv_py *v)
 static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_py **out)
 {
 	inv_torch_storage *s = inv_pickle_take(p, 1, sizeof *s);
-	invar_status st;
 
 	if (!s)
 		return inv_pickle_full(p);
-	if ((st = inv_pickle_new(p, INV_PY_STORAGE, out)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_pickle_new(p, INV_PY_STORAGE, out));
 	*s = *of;
 	s->next = p->storages;
 	p->storages = s;
@@ -164,7 +159,7 @@ static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_
 }
 
 /* In very old files: the storage is a range of elements of another storage. */
-static bool take_view(const inv_py *view, inv_torch_storage *s)
+static bool take_storage_view(const inv_py *view, inv_torch_storage *s)
 {
 	if (view->kind == INV_PY_NONE)
 		return true;
@@ -180,31 +175,31 @@ static bool take_view(const inv_py *view, inv_torch_storage *s)
 invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
 {
 	inv_torch_storage s = {0};
-	inv_py **part = id->of.items;
+	inv_py **item = id->of.items;
 	uint64_t bytes;
 
 	if (id->kind != INV_PY_TUPLE || id->count < 5 || id->count > 6 ||
-	    part[0]->kind != INV_PY_TEXT || !is(part[0]->of.text, part[0]->count, "storage"))
+	    item[0]->kind != INV_PY_TEXT || !is(item[0]->of.text, item[0]->count, "storage"))
 		return inv_pickle_bad(p, "it refers to an external object that is not a storage");
-	if (part[1]->kind != INV_PY_GLOBAL || part[1]->role != ROLE_STORAGE)
+	if (item[1]->kind != INV_PY_GLOBAL || item[1]->role != ROLE_STORAGE)
 		return inv_pickle_bad(p, "a storage has an unknown class");
-	if (part[2]->kind != INV_PY_TEXT || !part[2]->count || !is_count(part[4]))
+	if (item[2]->kind != INV_PY_TEXT || !item[2]->count || !is_count(item[4]))
 		return inv_pickle_bad(p, "a storage has no key or no number of elements");
-	s.type = part[1]->of.type;
-	s.key = part[2]->of.text;
-	s.key_length = part[2]->count;
-	s.all = s.count = (uint64_t)part[4]->of.i;
+	s.type = item[1]->of.type;
+	s.key = item[2]->of.text;
+	s.key_length = item[2]->count;
+	s.all = s.count = (uint64_t)item[4]->of.i;
 	if (inv_mul_overflow(s.all, s.type ? s.type->bytes : 1, &bytes) || bytes > INT64_MAX)
 		return inv_pickle_bad(p, "a storage claims more bytes than a file can hold");
-	if (id->count == 6 && !take_view(part[5], &s))
+	if (id->count == 6 && !take_storage_view(item[5], &s))
 		return inv_pickle_bad(p, "a storage views elements outside its parent storage");
 	return new_storage(p, &s, out);
 }
 
-/* ---- Tensors ---- */
+/* ---- Tensors ---------------------------------------------------------------------- */
 
-static invar_status take_shape(inv_pickle *p, const inv_py *size, const inv_py *stride,
-                               inv_torch_tensor *t)
+static invar_status take_size_and_stride(inv_pickle *p, const inv_py *size,
+                                         const inv_py *stride, inv_torch_tensor *t)
 {
 	if ((size->kind != INV_PY_TUPLE && size->kind != INV_PY_LIST) ||
 	    (stride->kind != INV_PY_TUPLE && stride->kind != INV_PY_LIST))
@@ -223,7 +218,7 @@ static invar_status take_shape(inv_pickle *p, const inv_py *size, const inv_py *
 }
 
 /* offset + sum of (size - 1) stride is the last element that is touched. */
-static invar_status check_bounds(inv_pickle *p, inv_torch_tensor *t)
+static invar_status check_within_storage(inv_pickle *p, inv_torch_tensor *t)
 {
 	uint64_t last = t->offset, count = t->storage->count, step;
 
@@ -242,11 +237,10 @@ static invar_status check_bounds(inv_pickle *p, inv_torch_tensor *t)
 	return INVAR_OK;
 }
 
-static invar_status make_tensor(inv_pickle *p, inv_py **argument,
-                                const inv_torch_type *type, inv_py **out)
+static invar_status new_tensor(inv_pickle *p, inv_py **argument, const inv_torch_type *type,
+                               inv_py **out)
 {
 	inv_torch_tensor *t;
-	invar_status st;
 
 	if (argument[0]->kind != INV_PY_STORAGE || !is_count(argument[1]))
 		return inv_pickle_bad(p, "a tensor has no storage, or no offset in it");
@@ -257,10 +251,9 @@ static invar_status make_tensor(inv_pickle *p, inv_py **argument,
 	t->type = type ? type : t->storage->type;
 	if (!t->type || (t->storage->type && t->storage->type != t->type))
 		return inv_pickle_bad(p, "a tensor and its storage have different types");
-	if ((st = take_shape(p, argument[2], argument[3], t)) != INVAR_OK ||
-	    (st = check_bounds(p, t)) != INVAR_OK ||
-	    (st = inv_pickle_new(p, INV_PY_TENSOR, out)) != INVAR_OK)
-		return st;
+	INV_TRY(take_size_and_stride(p, argument[2], argument[3], t));
+	INV_TRY(check_within_storage(p, t));
+	INV_TRY(inv_pickle_new(p, INV_PY_TENSOR, out));
 	(*out)->of.tensor = t;
 	return INVAR_OK;
 }
@@ -279,7 +272,7 @@ static invar_status reduce_tensor(inv_pickle *p, const inv_py *arguments, inv_py
 		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
 	if (has_metadata(arguments, 6))
 		return inv_pickle_bad(p, "a tensor has unknown extra properties");
-	return make_tensor(p, arguments->of.items, NULL, out);
+	return new_tensor(p, arguments->of.items, NULL, out);
 }
 
 static invar_status reduce_tensor_v3(inv_pickle *p, const inv_py *arguments, inv_py **out)
@@ -293,31 +286,31 @@ static invar_status reduce_tensor_v3(inv_pickle *p, const inv_py *arguments, inv
 	type = arguments->of.items[6];
 	if (type->kind != INV_PY_GLOBAL || type->role != ROLE_DTYPE)
 		return inv_pickle_bad(p, "a tensor has no type");
-	return make_tensor(p, arguments->of.items, type->of.type, out);
+	return new_tensor(p, arguments->of.items, type->of.type, out);
 }
 
-/* ---- The rest ---- */
+/* ---- Other roles ------------------------------------------------------------------ */
 
 static invar_status reduce_dict(inv_pickle *p, const inv_py *arguments, inv_py **out)
 {
 	const inv_py *pairs;
-	invar_status st = inv_pickle_new(p, INV_PY_DICT, out);
 
-	if (st != INVAR_OK || !arguments->count)
-		return st;
+	INV_TRY(inv_pickle_new(p, INV_PY_DICT, out));
+	if (!arguments->count)
+		return INVAR_OK;
 	pairs = arguments->of.items[0];
 	if (arguments->count != 1 || pairs->kind != INV_PY_LIST)
 		return inv_pickle_bad(p, "a dictionary is built from something that is not a list");
-	for (uint32_t i = 0; i < pairs->count && st == INVAR_OK; i++) {
+	for (uint32_t i = 0; i < pairs->count; i++) {
 		const inv_py *pair = pairs->of.items[i];
 
 		if ((pair->kind != INV_PY_LIST && pair->kind != INV_PY_TUPLE) || pair->count != 2)
 			return inv_pickle_bad(p,
 			                      "a dictionary is built from something other than pairs");
-		if ((st = inv_pickle_put(p, *out, pair->of.items[0])) == INVAR_OK)
-			st = inv_pickle_put(p, *out, pair->of.items[1]);
+		INV_TRY(inv_pickle_put(p, *out, pair->of.items[0]));
+		INV_TRY(inv_pickle_put(p, *out, pair->of.items[1]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status reduce_first(inv_pickle *p, const inv_py *arguments, inv_py **out)

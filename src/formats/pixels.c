@@ -20,11 +20,7 @@ invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
 		                name, width, height);
 	if (bytes > image->capacity) {
 		inv_image_clear(image);
-		image->pixels = inv_alloc(bytes);
-		if (!image->pixels)
-			return inv_fail(INVAR_E_NOMEM,
-			                "%s: not enough memory for %" PRIu32 " x %" PRIu32 " pixels",
-			                name, width, height);
+		INV_TRY(inv_new_array(&image->pixels, bytes));
 		image->capacity = bytes;
 	}
 	image->width = width;
@@ -58,9 +54,9 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
 	                name, width, height, per_byte, file_bytes);
 }
 
-/* The source of pixel (x, y) of the rotated image, by the table of EXIF. */
-static const uint8_t *source_of(const inv_image *from, unsigned orientation, uint32_t x,
-                                uint32_t y)
+/* The stored pixel that is shown at (x, y), by the table of EXIF. */
+static const uint8_t *stored_pixel(const inv_image *from, unsigned orientation, uint32_t x,
+                                   uint32_t y)
 {
 	bool swap = orientation >= 5;
 	uint32_t column = swap ? y : x, row = swap ? x : y;
@@ -75,21 +71,18 @@ static const uint8_t *source_of(const inv_image *from, unsigned orientation, uin
 invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name)
 {
 	bool swap = orientation >= 5;
-	inv_image turned = {0};
-	invar_status st;
+	inv_image upright = {0};
 
 	if (orientation < 2 || orientation > 8)
 		return INVAR_OK;
-	st = inv_image_shape(&turned, swap ? image->height : image->width,
-	                     swap ? image->width : image->height, name);
-	if (st != INVAR_OK)
-		return st;
-	for (uint32_t y = 0; y < turned.height; y++)
-		for (uint32_t x = 0; x < turned.width; x++)
-			memcpy(turned.pixels + ((size_t)y * turned.width + x) * INV_RGB,
-			       source_of(image, orientation, x, y), INV_RGB);
+	INV_TRY(inv_image_shape(&upright, swap ? image->height : image->width,
+	                        swap ? image->width : image->height, name));
+	for (uint32_t y = 0; y < upright.height; y++)
+		for (uint32_t x = 0; x < upright.width; x++)
+			memcpy(upright.pixels + ((size_t)y * upright.width + x) * INV_RGB,
+			       stored_pixel(image, orientation, x, y), INV_RGB);
 	inv_image_clear(image);
-	*image = turned;
+	*image = upright;
 	return INVAR_OK;
 }
 

@@ -21,7 +21,7 @@ typedef struct inv_image {
 	size_t capacity;   /* bytes allocated; images are reused from read to read */
 } inv_image;
 
-/* Makes room for an RGB image; the pixels are not cleared. Start from {0}. */
+/* Allocates an RGB image; the pixels are not cleared. Start from {0}. */
 invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
                              const char *name);
 void inv_image_clear(inv_image *image); /* frees the pixels; accepts {0} */
@@ -34,10 +34,8 @@ void inv_image_clear(inv_image *image); /* frees the pixels; accepts {0} */
 invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
                               uint64_t file_bytes, uint64_t per_byte);
 
-/*
- * Turns an image as the EXIF orientation says, 1 (as it is) to 8; other values
- * change nothing.
- */
+/* Rotates and flips an image upright by its EXIF orientation, 1 (upright) to 8; other
+ * values change nothing. */
 invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name);
 
 /* C, M, Y, K, 255 being full ink, to RGB as Pillow converts them: R = (255 - C)(255 - K) /

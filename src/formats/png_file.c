@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png_file.c - reading and writing PNG through libspng, see png_file.h for the invariants.
- */
+/* png_file.c - PNG through libspng, see png_file.h for the invariants. */
 #include "formats/png_file.h"
 
 #include <spng.h>
@@ -16,21 +15,12 @@
  */
 enum { PER_BYTE = 1032 * 8, MAX_ANCILLARY = 1 << 24, LEVEL = 3 };
 
-static invar_status fail(const char *name, int error)
+static invar_status fail_png(const char *name, int error)
 {
 	if (error == SPNG_EMEM)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+		return inv_no_memory();
 	return inv_fail(INVAR_E_FORMAT, "%s: is a damaged PNG file: %s", name,
 	                spng_strerror(error));
-}
-
-static int start(spng_ctx *png, const void *bytes, uint64_t size, struct spng_ihdr *header)
-{
-	int error = spng_set_png_buffer(png, bytes, size);
-
-	if (!error)
-		error = spng_set_chunk_limits(png, MAX_ANCILLARY, MAX_ANCILLARY);
-	return error ? error : spng_get_ihdr(png, header);
 }
 
 static invar_status open_png(const void *bytes, uint64_t size, const char *name,
@@ -41,10 +31,12 @@ static invar_status open_png(const void *bytes, uint64_t size, const char *name,
 	*png = NULL;
 	if (!size)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a PNG file", name);
-	*png = spng_ctx_new(0);
-	error = *png ? start(*png, bytes, size, header) : SPNG_EMEM;
-	if (error)
-		return fail(name, error);
+	if (!(*png = spng_ctx_new(0)))
+		return inv_no_memory();
+	if ((error = spng_set_png_buffer(*png, bytes, size)) ||
+	    (error = spng_set_chunk_limits(*png, MAX_ANCILLARY, MAX_ANCILLARY)) ||
+	    (error = spng_get_ihdr(*png, header)))
+		return fail_png(name, error);
 	return inv_check_pixels(name, header->width, header->height, size, PER_BYTE);
 }
 
@@ -55,10 +47,10 @@ static invar_status read_orientation(spng_ctx *png, const char *name, unsigned *
 	int error = spng_get_exif(png, &exif);
 
 	*out = error ? 1 : inv_exif_orientation((const uint8_t *)exif.data, exif.length);
-	return error && error != SPNG_ECHUNKAVAIL ? fail(name, error) : INVAR_OK;
+	return error && error != SPNG_ECHUNKAVAIL ? fail_png(name, error) : INVAR_OK;
 }
 
-/* ---- Pixels ---------------------------------------------------------------------- */
+/* ---- Pixels ----------------------------------------------------------------------- */
 
 static invar_status decode_as(spng_ctx *png, const char *name, int format, void *out,
                               size_t bytes)
@@ -73,79 +65,66 @@ static invar_status decode_as(spng_ctx *png, const char *name, int format, void 
 		error = spng_decode_image(png, out, bytes, format, 0);
 	if (!error)
 		error = spng_decode_chunks(png); /* the CRC of the last chunk of pixels */
-	return error ? fail(name, error) : INVAR_OK;
+	return error ? fail_png(name, error) : INVAR_OK;
 }
 
-/* Rows of indices of 1, 2, 4 or 8 bits, the leftmost in the highest ones. */
-static invar_status look_up(const struct spng_plte *palette, const uint8_t *packed,
-                            unsigned bits, const char *name, inv_image *out)
-{
-	size_t row = ((size_t)out->width * bits + 7) / 8;
-	unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
-
-	for (size_t y = 0; y < out->height; y++)
-		for (size_t x = 0; x < out->width; x++) {
-			unsigned shift = 8 - bits - (unsigned)(x % per_byte) * bits;
-			unsigned index = packed[y * row + x / per_byte] >> shift & mask;
-			uint8_t *to = out->pixels + (y * out->width + x) * INV_RGB;
-
-			if (index >= palette->n_entries)
-				return inv_fail(INVAR_E_FORMAT,
-				                "%s: is a damaged PNG file: colour %u of a palette of %u",
-				                name, index, palette->n_entries);
-			to[0] = palette->entries[index].red;
-			to[1] = palette->entries[index].green;
-			to[2] = palette->entries[index].blue;
-		}
-	return INVAR_OK;
-}
-
-/* libspng itself takes a missing colour for black. */
+/*
+ * Colours from the palette; libspng itself takes a missing colour for black. Rows have
+ * indices of 1, 2, 4 or 8 bits, the leftmost in the highest bits.
+ */
 static invar_status decode_indexed(spng_ctx *png, const char *name, unsigned bits,
                                    inv_image *out)
 {
-	size_t bytes = ((size_t)out->width * bits + 7) / 8 * out->height;
+	size_t row = ((size_t)out->width * bits + 7) / 8;
+	unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
 	struct spng_plte palette;
 	int error = spng_get_plte(png, &palette);
 	uint8_t *packed;
 	invar_status st;
 
 	if (error)
-		return fail(name, error);
-	if (!(packed = inv_alloc(bytes)))
-		return fail(name, SPNG_EMEM);
-	st = decode_as(png, name, SPNG_FMT_PNG, packed, bytes);
-	if (st == INVAR_OK)
-		st = look_up(&palette, packed, bits, name, out);
+		return fail_png(name, error);
+	INV_TRY(inv_new_array(&packed, row * out->height));
+	INV_TRY_OR(done, decode_as(png, name, SPNG_FMT_PNG, packed, row * out->height));
+	for (size_t y = 0; y < out->height; y++)
+		for (size_t x = 0; x < out->width; x++) {
+			unsigned shift = 8 - bits - (unsigned)(x % per_byte) * bits;
+			unsigned index = packed[y * row + x / per_byte] >> shift & mask;
+			uint8_t *to = out->pixels + (y * out->width + x) * INV_RGB;
+
+			if (index >= palette.n_entries)
+				INV_TRY_OR(
+					done,
+					inv_fail(INVAR_E_FORMAT,
+				             "%s: is a damaged PNG file: colour %u of a palette of %u",
+				             name, index, palette.n_entries));
+			to[0] = palette.entries[index].red;
+			to[1] = palette.entries[index].green;
+			to[2] = palette.entries[index].blue;
+		}
+done:
 	inv_free(packed);
 	return st;
-}
-
-static invar_status decode(spng_ctx *png, const char *name, const struct spng_ihdr *header,
-                           inv_image *out)
-{
-	if (header->color_type == SPNG_COLOR_TYPE_INDEXED)
-		return decode_indexed(png, name, header->bit_depth, out);
-	return decode_as(png, name, SPNG_FMT_RGB8, out->pixels,
-	                 (size_t)out->width * out->height * INV_RGB);
 }
 
 invar_status inv_png_decode(const void *bytes, uint64_t size, const char *name,
                             inv_image *out)
 {
 	struct spng_ihdr header;
-	unsigned orientation = 1;
+	unsigned orientation;
 	spng_ctx *png;
-	invar_status st = open_png(bytes, size, name, &png, &header);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = read_orientation(png, name, &orientation);
-	if (st == INVAR_OK)
-		st = inv_image_shape(out, header.width, header.height, name);
-	if (st == INVAR_OK)
-		st = decode(png, name, &header, out);
-	if (st == INVAR_OK)
-		st = inv_image_orient(out, orientation, name);
+	INV_TRY_OR(done, open_png(bytes, size, name, &png, &header));
+	INV_TRY_OR(done, read_orientation(png, name, &orientation));
+	INV_TRY_OR(done, inv_image_shape(out, header.width, header.height, name));
+	if (header.color_type == SPNG_COLOR_TYPE_INDEXED)
+		INV_TRY_OR(done, decode_indexed(png, name, header.bit_depth, out));
+	else
+		INV_TRY_OR(done, decode_as(png, name, SPNG_FMT_RGB8, out->pixels,
+		                           (size_t)out->width * out->height * INV_RGB));
+	st = inv_image_orient(out, orientation, name);
+done:
 	spng_ctx_free(png);
 	return st;
 }
@@ -154,64 +133,50 @@ invar_status inv_png_size(const void *bytes, uint64_t size, const char *name,
                           uint32_t *width, uint32_t *height)
 {
 	struct spng_ihdr header;
-	unsigned orientation = 1;
+	unsigned orientation;
 	spng_ctx *png;
-	invar_status st = open_png(bytes, size, name, &png, &header);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = read_orientation(png, name, &orientation);
-	if (st == INVAR_OK) {
-		*width = orientation >= 5 ? header.height : header.width;
-		*height = orientation >= 5 ? header.width : header.height;
-	}
+	INV_TRY_OR(done, open_png(bytes, size, name, &png, &header));
+	INV_TRY_OR(done, read_orientation(png, name, &orientation));
+	*width = orientation >= 5 ? header.height : header.width;
+	*height = orientation >= 5 ? header.width : header.height;
+done:
 	spng_ctx_free(png);
 	return st;
 }
 
-/* ---- Writing ------------------------------------------------------------------ */
+/* ---- Writing ---------------------------------------------------------------------- */
 
-static int encode(spng_ctx *png, const uint8_t *rgb, uint32_t width, uint32_t height)
+invar_status inv_png_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
+                            void **bytes, size_t *size)
 {
 	struct spng_ihdr header = {.width = width,
 	                           .height = height,
 	                           .bit_depth = 8,
 	                           .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
-	int error = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+	spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
+	void *made = NULL;
+	int error;
 
-	if (!error) /* photographs grow by less than 1 % against level 6, in half the time */
-		error = spng_set_option(png, SPNG_IMG_COMPRESSION_LEVEL, LEVEL);
-	if (!error)
-		error = spng_set_ihdr(png, &header);
-	if (error)
-		return error;
-	return spng_encode_image(png, rgb, (size_t)width * height * INV_RGB, SPNG_FMT_PNG,
-	                         SPNG_ENCODE_FINALIZE);
-}
-
-/* The buffer of libspng comes from malloc; callers free with inv_free. */
-static int copy_out(spng_ctx *png, void **bytes, size_t *size)
-{
-	int error = 0;
-	void *made = spng_get_png_buffer(png, size, &error);
-
+	*bytes = NULL;
+	*size = 0;
+	if (!png)
+		return inv_no_memory();
+	/* At LEVEL photographs are less than 1 % larger than at 6, and take half the time. */
+	if (!(error = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1)) &&
+	    !(error = spng_set_option(png, SPNG_IMG_COMPRESSION_LEVEL, LEVEL)) &&
+	    !(error = spng_set_ihdr(png, &header)) &&
+	    !(error = spng_encode_image(png, rgb, (size_t)width * height * INV_RGB,
+	                                SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE)))
+		made = spng_get_png_buffer(png, size, &error);
+	/* libspng's buffer comes from malloc, and callers use inv_free. */
 	if (made && (*bytes = inv_alloc(*size)))
 		memcpy(*bytes, made, *size);
 	free(made);
-	return error ? error : *bytes ? 0 : SPNG_EMEM;
-}
-
-invar_status inv_png_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
-                            void **bytes, size_t *size)
-{
-	spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
-	int error = png ? encode(png, rgb, width, height) : SPNG_EMEM;
-
-	*bytes = NULL;
-	if (!error)
-		error = copy_out(png, bytes, size);
 	spng_ctx_free(png);
 	if (!error)
-		return INVAR_OK;
+		return inv_check_memory(*bytes, *size);
 	return inv_fail(error == SPNG_EMEM ? INVAR_E_NOMEM : INVAR_E_USE,
 	                "cannot write %u x %u pixels as PNG: %s", width, height,
 	                spng_strerror(error));

@@ -11,7 +11,7 @@ enum { VARINT = 10, SMALLEST = 256, MAX_NUMBER = (1 << 29) - 1 };
 /* ---- Writing ---------------------------------------------------------------------- */
 
 /* `bytes` at the end of the message; NULL if there is no memory, or no space. */
-static unsigned char *extend(inv_message *m, size_t bytes)
+static unsigned char *extend_message(inv_message *m, size_t bytes)
 {
 	size_t needed;
 
@@ -47,7 +47,7 @@ static void put_varint(inv_message *m, uint64_t value)
 		text[used++] = (unsigned char)(value & 0x7f) | (value > 0x7f ? 0x80 : 0);
 		value >>= 7;
 	} while (value);
-	if ((to = extend(m, used)))
+	if ((to = extend_message(m, used)))
 		memcpy(to, text, used);
 }
 
@@ -62,7 +62,7 @@ void inv_message_put_fixed(inv_message *m, uint32_t field, const unsigned char b
 	unsigned char *to;
 
 	put_varint(m, (uint64_t)field << 3 | INV_WIRE_32);
-	if ((to = extend(m, 4)))
+	if ((to = extend_message(m, 4)))
 		memcpy(to, bytes, 4);
 }
 
@@ -75,7 +75,7 @@ void inv_message_put_header(inv_message *m, uint32_t field, uint64_t size)
 unsigned char *inv_message_put_space(inv_message *m, uint32_t field, size_t size)
 {
 	inv_message_put_header(m, field, size);
-	return extend(m, size);
+	return extend_message(m, size);
 }
 
 void inv_message_put_bytes(inv_message *m, uint32_t field, const void *data, size_t size)
@@ -127,7 +127,7 @@ static bool take_varint(inv_bytes *rest, uint64_t *out)
 	return false;
 }
 
-static bool take_bytes(inv_bytes *rest, uint64_t size, inv_bytes *out)
+static bool take_wire_bytes(inv_bytes *rest, uint64_t size, inv_bytes *out)
 {
 	if (size > rest->size)
 		return false;
@@ -137,7 +137,7 @@ static bool take_bytes(inv_bytes *rest, uint64_t size, inv_bytes *out)
 	return true;
 }
 
-static bool take_value(inv_bytes *rest, inv_field *f)
+static bool take_wire_value(inv_bytes *rest, inv_field *f)
 {
 	const unsigned char *start = rest->data;
 	uint64_t size;
@@ -149,11 +149,11 @@ static bool take_value(inv_bytes *rest, inv_field *f)
 		f->part = (inv_bytes){start, (size_t)(rest->data - start)};
 		return true;
 	case INV_WIRE_64:
-		return take_bytes(rest, 8, &f->part);
+		return take_wire_bytes(rest, 8, &f->part);
 	case INV_WIRE_32:
-		return take_bytes(rest, 4, &f->part);
+		return take_wire_bytes(rest, 4, &f->part);
 	case INV_WIRE_BYTES:
-		return take_varint(rest, &size) && take_bytes(rest, size, &f->part);
+		return take_varint(rest, &size) && take_wire_bytes(rest, size, &f->part);
 	default:
 		return false;
 	}
@@ -171,7 +171,7 @@ inv_field_status inv_field_next(inv_bytes *rest, inv_field *out)
 		return INV_FIELD_BROKEN;
 	out->number = (uint32_t)(tag >> 3);
 	out->kind = (unsigned)(tag & 7);
-	if (!take_value(rest, out))
+	if (!take_wire_value(rest, out))
 		return INV_FIELD_BROKEN;
 	out->whole = (inv_bytes){start, (size_t)(rest->data - start)};
 	return INV_FIELD;

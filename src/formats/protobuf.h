@@ -3,15 +3,15 @@
  * protobuf.h - the wire format of protocol buffers: fields in order, written and read.
  *
  * A message is a sequence of fields: a tag (number << 3 | kind), then a varint, 4 or 8
- * bytes, or a length and so many bytes. Debian has the schema of ONNX for C++ alone, and
+ * bytes, or a length and that many bytes. Debian has the schema of ONNX only for C++, and
  * protoc-c reads a whole file into objects; to append to a foreign file, its bytes must
- * stay as they are. So the wire format is read and written here, and who knows the schema
- * (onnx.h) gives the numbers of fields.
+ * stay as they are. So the wire format is read and written here; the schema, with the
+ * numbers of fields, is in onnx.h.
  *
  * Invariants of what is read:
  *   1. A field lies within its message: no length reaches beyond the end.
  *   2. A varint has at most 10 bytes, of which the last has no more than one bit.
- *   3. Field numbers are 1 to 2^29 - 1. Groups, which ONNX never had, are refused.
+ *   3. Field numbers are 1 to 2^29 - 1. Groups, which ONNX never had, are errors.
  */
 #ifndef INV_PROTOBUF_H
 #define INV_PROTOBUF_H
@@ -26,7 +26,7 @@
 
 #define INV_MESSAGE_MAX ((size_t)INT32_MAX) /* bytes; the limit of the format */
 
-/* A message that grows; starts from {0}. After a failure it stays as it is. */
+/* A message that grows; starts from {0}. After a failure it does not change any more. */
 typedef struct inv_message {
 	unsigned char *data;
 	size_t size, capacity;

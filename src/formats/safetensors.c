@@ -2,9 +2,9 @@
 /*
  * safetensors.c - the strict reader, see safetensors.h for the invariants.
  *
- * jansson reads the header: it refuses what is not UTF-8, duplicate keys, NUL
+ * jansson reads the header: it rejects what is not UTF-8, duplicate keys, NUL
  * in strings, integers beyond 64 bits and nesting beyond its limit. What is
- * left to us: that the entries mean something, and that together they cover
+ * checked here: that the entries mean something, and that together they cover
  * the data exactly. Tensors stay where the file is mapped until they are read.
  */
 #include "formats/safetensors.h"
@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000, MAX_MARKS = 1000000 };
+enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000, MAX_VALUES = 1000000 };
 
 typedef struct entry {
 	inv_tensor tensor;
@@ -56,68 +56,49 @@ unsigned inv_safetensors_bits(const char *type)
 	return 0;
 }
 
-/* ---- The header as JSON ---- */
-
-static invar_status check_length(const unsigned char *bytes, uint64_t size,
-                                 const char *path, uint64_t *length)
-{
-	if (size < LENGTH_BYTES)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " %s, but a safetensors file has at least %d",
-		                path, size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
-	memcpy(length, bytes, sizeof *length);
-	if (*length > MAX_HEADER || *length > size - LENGTH_BYTES)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is not a safetensors file, or is truncated: its header should "
-		                "have %" PRIu64 " bytes, but at most %" PRIu64 " are left",
-		                path, *length,
-		                size - LENGTH_BYTES < MAX_HEADER ? size - LENGTH_BYTES
-		                                                 : (uint64_t)MAX_HEADER);
-	if (*length == 0 || bytes[LENGTH_BYTES] != '{')
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is not a safetensors file (its header does not start with '{')", path);
-	return INVAR_OK;
-}
-
-/*
- * A value of JSON takes up to a hundred times its text. What separates and opens values is
- * ten or so a tensor; a million are more than any network has.
- */
-static invar_status check_marks(const char *path, const unsigned char *header,
-                                uint64_t length)
-{
-	uint64_t marks = 0;
-
-	for (uint64_t i = 0; i < length; i++)
-		marks += header[i] == ',' || header[i] == '{' || header[i] == '[';
-	if (marks <= MAX_MARKS)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its header has %" PRIu64 " values, more than the supported %d",
-	                path, marks, MAX_MARKS);
-}
+/* ---- The header as JSON ----------------------------------------------------------- */
 
 static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
                                  uint64_t size)
 {
+	const unsigned char *header = bytes + LENGTH_BYTES;
 	json_error_t error;
-	uint64_t length = 0;
-	invar_status st = check_length(bytes, size, f->path, &length);
+	uint64_t length, left, values = 0;
 
-	if (st == INVAR_OK)
-		st = check_marks(f->path, bytes + LENGTH_BYTES, length);
-	if (st != INVAR_OK)
-		return st;
-	f->header = json_loadb((const char *)bytes + LENGTH_BYTES, length,
-	                       JSON_REJECT_DUPLICATES, &error);
-	/* jansson has a word for every fault except for a lack of memory. */
-	if (!f->header && !*error.text)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", f->path);
+	if (size < LENGTH_BYTES)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %" PRIu64 " %s, but a safetensors file has at least %d",
+		                f->path, size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
+	memcpy(&length, bytes, sizeof length);
+	left = size - LENGTH_BYTES < MAX_HEADER ? size - LENGTH_BYTES : (uint64_t)MAX_HEADER;
+	if (length > left)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is not a safetensors file, or is truncated: its header should "
+		                "have %" PRIu64 " bytes, but at most %" PRIu64 " are left",
+		                f->path, length, left);
+	if (length == 0 || *header != '{')
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is not a safetensors file (its header does not start with '{')", f->path);
+
+	/*
+	 * A value takes up to a hundred times its text in memory. Commas and opening brackets
+	 * count values: about ten per tensor, and no network has a million.
+	 */
+	for (uint64_t i = 0; i < length; i++)
+		values += header[i] == ',' || header[i] == '{' || header[i] == '[';
+	if (values > MAX_VALUES)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its header has %" PRIu64 " values, more than the supported %d",
+		                f->path, values, MAX_VALUES);
+
+	f->header = json_loadb((const char *)header, length, JSON_REJECT_DUPLICATES, &error);
+	if (!f->header && !*error.text) /* jansson has a text for every other error */
+		return inv_no_memory();
 	if (!f->header)
 		return inv_fail(INVAR_E_FORMAT, "%s: its header is not JSON: position %d: %s",
 		                f->path, error.position, error.text);
-	f->data = bytes + LENGTH_BYTES + length;
+	f->data = header + length;
 	f->data_bytes = size - LENGTH_BYTES - length;
 	return INVAR_OK;
 }
@@ -142,7 +123,7 @@ static invar_status check_metadata(inv_safetensors *f)
 	return INVAR_OK;
 }
 
-/* ---- One tensor ---- */
+/* ---- One tensor ------------------------------------------------------------------- */
 
 static invar_status bad_entry(const inv_safetensors *f, const entry *e, const char *what)
 {
@@ -159,58 +140,11 @@ static bool take_count(const json_t *value, uint64_t *out)
 	return true;
 }
 
-static invar_status take_type(const inv_safetensors *f, const json_t *info, entry *e)
-{
-	e->tensor.type = json_string_value(json_object_get(info, "dtype"));
-	if (!e->tensor.type)
-		return bad_entry(f, e, "has no dtype, expected a string");
-	if (!inv_safetensors_bits(e->tensor.type))
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': its dtype is '%.40s', expected F32 or "
-		                "another of the format's",
-		                f->path, e->tensor.name, e->tensor.type);
-	return INVAR_OK;
-}
-
-static invar_status take_shape(const inv_safetensors *f, const json_t *info, entry *e)
-{
-	const json_t *shape = json_object_get(info, "shape");
-	size_t rank = json_array_size(shape);
-
-	if (!json_is_array(shape))
-		return bad_entry(f, e, "has no shape, expected a list of counts");
-	if (rank > INV_TENSOR_RANK)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': has %zu dimensions, expected at most %d",
-		                f->path, e->tensor.name, rank, INV_TENSOR_RANK);
-	e->tensor.rank = (unsigned)rank;
-	for (size_t i = 0; i < rank; i++)
-		if (!take_count(json_array_get(shape, i), &e->tensor.shape[i]))
-			return bad_entry(f, e, "its shape is not a list of counts");
-	return INVAR_OK;
-}
-
-static invar_status take_offsets(const inv_safetensors *f, const json_t *info, entry *e)
-{
-	const json_t *offsets = json_object_get(info, "data_offsets");
-
-	if (json_array_size(offsets) != 2 ||
-	    !take_count(json_array_get(offsets, 0), &e->begin) ||
-	    !take_count(json_array_get(offsets, 1), &e->end))
-		return bad_entry(f, e, "has no data_offsets, expected a list of two counts");
-	if (e->begin > e->end || e->end > f->data_bytes)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': its bytes are %" PRIu64 " to %" PRIu64
-		                " but the file has %" PRIu64 " bytes of data",
-		                f->path, e->tensor.name, e->begin, e->end, f->data_bytes);
-	return INVAR_OK;
-}
-
 /*
  * Some types have 4 or 6 bits per item, so we count bits; zeros count as ones in the
  * overflow check, so that it does not depend on their position.
  */
-static invar_status check_size(const inv_safetensors *f, entry *e)
+static invar_status check_tensor_bytes(const inv_safetensors *f, entry *e)
 {
 	uint64_t bits = inv_safetensors_bits(e->tensor.type);
 	uint64_t item = bits, have = e->end - e->begin;
@@ -242,46 +176,54 @@ static invar_status check_size(const inv_safetensors *f, entry *e)
 static invar_status take_entry(const inv_safetensors *f, const char *name,
                                const json_t *info, entry *e)
 {
-	invar_status st;
+	const json_t *shape = json_object_get(info, "shape");
+	const json_t *offsets = json_object_get(info, "data_offsets");
+	size_t rank = json_array_size(shape);
 
 	e->tensor.name = name;
 	if (!json_is_object(info))
 		return bad_entry(f, e, "is not an object of dtype, shape and data_offsets");
-	if ((st = take_type(f, info, e)) != INVAR_OK ||
-	    (st = take_shape(f, info, e)) != INVAR_OK ||
-	    (st = take_offsets(f, info, e)) != INVAR_OK)
-		return st;
-	return check_size(f, e);
+
+	e->tensor.type = json_string_value(json_object_get(info, "dtype"));
+	if (!e->tensor.type)
+		return bad_entry(f, e, "has no dtype, expected a string");
+	if (!inv_safetensors_bits(e->tensor.type))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': its dtype is '%.40s', expected F32 or "
+		                "another of the format's",
+		                f->path, name, e->tensor.type);
+
+	if (!json_is_array(shape))
+		return bad_entry(f, e, "has no shape, expected a list of counts");
+	if (rank > INV_TENSOR_RANK)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': has %zu dimensions, expected at most %d",
+		                f->path, name, rank, INV_TENSOR_RANK);
+	e->tensor.rank = (unsigned)rank;
+	for (size_t i = 0; i < rank; i++)
+		if (!take_count(json_array_get(shape, i), &e->tensor.shape[i]))
+			return bad_entry(f, e, "its shape is not a list of counts");
+
+	if (json_array_size(offsets) != 2 ||
+	    !take_count(json_array_get(offsets, 0), &e->begin) ||
+	    !take_count(json_array_get(offsets, 1), &e->end))
+		return bad_entry(f, e, "has no data_offsets, expected a list of two counts");
+	if (e->begin > e->end || e->end > f->data_bytes)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': its bytes are %" PRIu64 " to %" PRIu64
+		                " but the file has %" PRIu64 " bytes of data",
+		                f->path, name, e->begin, e->end, f->data_bytes);
+	return check_tensor_bytes(f, e);
 }
 
-/* ---- All tensors together ---- */
+/* ---- All tensors together --------------------------------------------------------- */
 
-static invar_status take_entries(inv_safetensors *f)
-{
-	invar_status st = INVAR_OK;
-	const char *name;
-	json_t *info;
-
-	f->entries = inv_calloc(json_object_size(f->header), sizeof *f->entries);
-	if (!f->entries)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
-		                f->path);
-	json_object_foreach (f->header, name, info) {
-		if (strcmp(name, "__metadata__") == 0)
-			continue;
-		st = take_entry(f, name, info, &f->entries[f->count++]);
-		if (st != INVAR_OK)
-			break;
-	}
-	return st;
-}
-
-static int by_name(const void *a, const void *b)
+static int compare_tensor_names(const void *a, const void *b)
 {
 	return strcmp(((const entry *)a)->tensor.name, ((const entry *)b)->tensor.name);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
 	const entry *x = a, *y = b;
 
@@ -311,65 +253,56 @@ static invar_status check_cover(const inv_safetensors *f)
 	return INVAR_OK;
 }
 
-static invar_status view(inv_safetensors *f, const unsigned char *bytes, uint64_t size)
+static invar_status view_tensors(inv_safetensors *f, const unsigned char *bytes,
+                                 uint64_t size)
 {
-	invar_status st;
+	const char *name;
+	json_t *info;
 
-	if ((st = parse_header(f, bytes, size)) != INVAR_OK ||
-	    (st = check_metadata(f)) != INVAR_OK || (st = take_entries(f)) != INVAR_OK)
-		return st;
-	qsort(f->entries, f->count, sizeof *f->entries, by_place);
-	if ((st = check_cover(f)) != INVAR_OK)
-		return st;
-	qsort(f->entries, f->count, sizeof *f->entries, by_name);
+	INV_TRY(parse_header(f, bytes, size));
+	INV_TRY(check_metadata(f));
+	INV_TRY(inv_new_zeros(&f->entries, json_object_size(f->header)));
+	json_object_foreach (f->header, name, info)
+		if (strcmp(name, "__metadata__") != 0)
+			INV_TRY(take_entry(f, name, info, &f->entries[f->count++]));
+	qsort(f->entries, f->count, sizeof *f->entries, compare_offsets);
+	INV_TRY(check_cover(f));
+	qsort(f->entries, f->count, sizeof *f->entries, compare_tensor_names);
 	return INVAR_OK;
-}
-
-static inv_safetensors *new_file(const char *path)
-{
-	inv_safetensors *f = inv_calloc(1, sizeof *f);
-
-	if (f && !(f->path = inv_strdup(path))) {
-		inv_free(f);
-		f = NULL;
-	}
-	if (!f)
-		inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open it", path);
-	return f;
 }
 
 invar_status inv_safetensors_open(const char *path, inv_safetensors **out)
 {
-	inv_safetensors *f = new_file(path);
+	inv_safetensors *f;
 	invar_status st;
 
 	*out = NULL;
-	if (!f)
-		return INVAR_E_NOMEM;
-	if ((st = inv_map_open(path, &f->map)) != INVAR_OK ||
-	    (st = view(f, f->map.data, f->map.size)) != INVAR_OK) {
-		inv_safetensors_close(f);
-		return st;
-	}
+	INV_TRY(inv_new(&f));
+	INV_TRY_OR(fail, inv_new_text(&f->path, path));
+	INV_TRY_OR(fail, inv_map_open(path, &f->map));
+	INV_TRY_OR(fail, view_tensors(f, f->map.data, f->map.size));
 	*out = f;
 	return INVAR_OK;
+fail:
+	inv_safetensors_close(f);
+	return st;
 }
 
 invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
                                   const char *name, inv_safetensors **out)
 {
-	inv_safetensors *f = new_file(name);
+	inv_safetensors *f;
 	invar_status st;
 
 	*out = NULL;
-	if (!f)
-		return INVAR_E_NOMEM;
-	if ((st = view(f, bytes, size)) != INVAR_OK) {
-		inv_safetensors_close(f);
-		return st;
-	}
+	INV_TRY(inv_new(&f));
+	INV_TRY_OR(fail, inv_new_text(&f->path, name));
+	INV_TRY_OR(fail, view_tensors(f, bytes, size));
 	*out = f;
 	return INVAR_OK;
+fail:
+	inv_safetensors_close(f);
+	return st;
 }
 
 void inv_safetensors_close(inv_safetensors *f)
@@ -383,7 +316,7 @@ void inv_safetensors_close(inv_safetensors *f)
 	inv_free(f);
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---------------------------------------------------------------------- */
 
 size_t inv_safetensors_count(const inv_safetensors *f)
 {
@@ -398,7 +331,7 @@ const inv_tensor *inv_safetensors_at(const inv_safetensors *f, size_t i)
 const inv_tensor *inv_safetensors_find(const inv_safetensors *f, const char *name)
 {
 	entry key = {.tensor = {.name = name}};
-	const entry *e = bsearch(&key, f->entries, f->count, sizeof key, by_name);
+	const entry *e = bsearch(&key, f->entries, f->count, sizeof key, compare_tensor_names);
 
 	return e ? &e->tensor : NULL;
 }
@@ -415,9 +348,7 @@ invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata
 	json_t *value;
 
 	*count = 0;
-	*out = inv_calloc(json_object_size(f->metadata) + 1, sizeof **out);
-	if (!*out)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its metadata", f->path);
+	INV_TRY(inv_new_zeros(out, json_object_size(f->metadata) + 1));
 	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value)
 		(*out)[(*count)++] = (inv_metadata){key, json_string_value(value)};
 	return INVAR_OK;

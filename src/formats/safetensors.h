@@ -10,9 +10,9 @@
  *      no byte left over.
  *   3. Each tensor's bytes are the product of its shape times its item size,
  *      computed without overflow.
- *   4. __metadata__, where present, maps strings to strings.
- * F16, BF16, F32 and F64 are read; other dtypes are refused by name when the
- * tensor is asked for as floats, unknown ones when the file is opened.
+ *   4. __metadata__, if present, maps strings to strings.
+ * F16, BF16, F32 and F64 are read; reading another dtype as floats is an error
+ * that names it, and an unknown dtype is one when the file is opened.
  */
 #ifndef INV_SAFETENSORS_H
 #define INV_SAFETENSORS_H
@@ -80,7 +80,7 @@ typedef struct inv_tensor_stored {
 invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *tensors,
                                    size_t count, const inv_metadata *metadata,
                                    size_t metadata_count);
-/* Of an element of this type; 0 if there is no such type. */
+/* Bits of an element of this type; 0: there is no such type. */
 unsigned inv_safetensors_bits(const char *type);
 
 #endif

@@ -3,6 +3,7 @@
 #include "formats/tar.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -29,7 +30,7 @@ typedef struct pending {
 	uint64_t size;
 } pending;
 
-static invar_status damaged(const inv_tar *t, const char *what)
+static invar_status fail_damaged_tar(const inv_tar *t, const char *what)
 {
 	return inv_fail(INVAR_E_FORMAT, "%s: is a damaged tar file: %s at byte %" PRIu64,
 	                t->name, what, t->at);
@@ -65,7 +66,7 @@ invar_status inv_tar_open(const void *data, uint64_t size, const char *name, inv
 /* ---- Numbers ---------------------------------------------------------------------- */
 
 /* Octal digits between blanks, or GNU's binary numbers, whose first bit is set. */
-static bool read_number(const uint8_t *field, size_t length, uint64_t *out)
+static bool read_field_number(const uint8_t *field, size_t length, uint64_t *out)
 {
 	size_t i = 0;
 
@@ -107,11 +108,11 @@ static bool sum_fits(const uint8_t *header)
 		plain += byte;
 		with_sign += (int8_t)byte;
 	}
-	return read_number(header + SUM_AT, SUM, &said) &&
+	return read_field_number(header + SUM_AT, SUM, &said) &&
 	       ((int64_t)said == plain || (int64_t)said == with_sign);
 }
 
-static bool is_zero(const uint8_t *block)
+static bool is_zero_block(const uint8_t *block)
 {
 	for (size_t i = 0; i < BLOCK; i++)
 		if (block[i])
@@ -126,7 +127,7 @@ static invar_status set_path(const inv_tar *t, char out[INV_TAR_PATH], const uin
                              size_t length, bool *has)
 {
 	if (!length || length >= INV_TAR_PATH || memchr(text, 0, length))
-		return damaged(t, "a path that is empty or too long");
+		return fail_damaged_tar(t, "a path that is empty or too long");
 	memcpy(out, text, length);
 	out[length] = '\0';
 	*has = true;
@@ -147,15 +148,7 @@ static void path_of_header(inv_tar *t, const uint8_t *header)
 	t->path[prefix + name] = '\0';
 }
 
-static void target_of_header(inv_tar *t, const uint8_t *header)
-{
-	size_t length = strnlen((const char *)header + TARGET_AT, TARGET);
-
-	memcpy(t->target, header + TARGET_AT, length);
-	t->target[length] = '\0';
-}
-
-static bool is_key(const uint8_t *text, size_t length, const char *key)
+static bool key_is(const uint8_t *text, size_t length, const char *key)
 {
 	return length == strlen(key) && memcmp(text, key, length) == 0;
 }
@@ -163,13 +156,13 @@ static bool is_key(const uint8_t *text, size_t length, const char *key)
 static invar_status take_record(inv_tar *t, const uint8_t *key, size_t key_length,
                                 const uint8_t *value, size_t length, pending *next)
 {
-	if (is_key(key, key_length, "path"))
+	if (key_is(key, key_length, "path"))
 		return set_path(t, t->path, value, length, &next->has_path);
-	if (is_key(key, key_length, "linkpath"))
+	if (key_is(key, key_length, "linkpath"))
 		return set_path(t, t->target, value, length, &next->has_target);
-	if (is_key(key, key_length, "size")) {
+	if (key_is(key, key_length, "size")) {
 		if (!read_decimal(value, length, &next->size))
-			return damaged(t, "a size that is not a number");
+			return fail_damaged_tar(t, "a size that is not a number");
 		next->has_size = true;
 	} else if (key_length > 11 && memcmp(key, "GNU.sparse.", 11) == 0) {
 		next->sparse = true;
@@ -180,11 +173,9 @@ static invar_status take_record(inv_tar *t, const uint8_t *key, size_t key_lengt
 /* Records "LENGTH KEY=VALUE\n"; the length counts all of it. */
 static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pending *next)
 {
-	invar_status st = INVAR_OK;
-
 	if (bytes > MAX_PAX)
-		return damaged(t, "a pax header of more than 1 MB");
-	while (bytes && *text && st == INVAR_OK) {
+		return fail_damaged_tar(t, "a pax header of more than 1 MB");
+	while (bytes && *text) {
 		const uint8_t *blank = memchr(text, ' ', bytes), *equal;
 		uint64_t length;
 
@@ -192,13 +183,13 @@ static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pe
 		    length > bytes || length < (uint64_t)(blank - text) + 3 ||
 		    text[length - 1] != '\n' ||
 		    !(equal = memchr(blank, '=', (size_t)(text + length - blank))))
-			return damaged(t, "a pax header that cannot be read");
-		st = take_record(t, blank + 1, (size_t)(equal - blank - 1), equal + 1,
-		                 (size_t)(text + length - 1 - equal - 1), next);
+			return fail_damaged_tar(t, "a pax header that cannot be read");
+		INV_TRY(take_record(t, blank + 1, (size_t)(equal - blank - 1), equal + 1,
+		                    (size_t)(text + length - 1 - equal - 1), next));
 		text += length;
 		bytes -= length;
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Members ---------------------------------------------------------------------- */
@@ -213,8 +204,8 @@ static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *
 		t->bytes = 0;
 	else if (next->has_size)
 		t->bytes = next->size;
-	else if (!read_number(header + SIZE_AT, SIZE, &t->bytes))
-		return damaged(t, "a size that is not a number");
+	else if (!read_field_number(header + SIZE_AT, SIZE, &t->bytes))
+		return fail_damaged_tar(t, "a size that is not a number");
 	if (t->bytes > t->size - t->offset)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is a truncated or damaged tar file: a member of %" PRIu64
@@ -223,25 +214,25 @@ static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *
 	return INVAR_OK;
 }
 
-static void pass(inv_tar *t)
+static void skip_data(inv_tar *t)
 {
 	uint64_t blocks = (t->bytes + BLOCK - 1) / BLOCK * BLOCK;
 
 	t->at = blocks > t->size - t->offset ? t->size : t->offset + blocks;
 }
 
-static invar_status check_block(const inv_tar *t)
+static invar_status check_header_block(const inv_tar *t)
 {
 	if (t->size - t->at < BLOCK)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: is %s: %" PRIu64 " bytes at byte %" PRIu64 " instead of a header", t->name,
 			t->at ? "a truncated tar file" : "not a tar file", t->size - t->at, t->at);
-	if (is_zero(t->data + t->at) || sum_fits(t->data + t->at))
+	if (is_zero_block(t->data + t->at) || sum_fits(t->data + t->at))
 		return INVAR_OK;
 	if (!t->at)
 		return inv_fail(INVAR_E_FORMAT, "%s: is not a tar file", t->name);
-	return damaged(t, "a header with a wrong checksum");
+	return fail_damaged_tar(t, "a header with a wrong checksum");
 }
 
 /* 'L' and 'K' are GNU's long path and long target. */
@@ -259,7 +250,7 @@ static invar_status take_special(inv_tar *t, char type, pending *next)
 }
 
 /* The first tar programs wrote a folder as a file whose name ends in a slash. */
-static inv_tar_type type_of(const inv_tar *t, char type, const pending *next)
+static inv_tar_type member_type(const inv_tar *t, char type, const pending *next)
 {
 	size_t length = strlen(t->path);
 
@@ -274,7 +265,6 @@ static inv_tar_type type_of(const inv_tar *t, char type, const pending *next)
 invar_status inv_tar_next(inv_tar *t, bool *more)
 {
 	pending next = {0};
-	invar_status st;
 
 	for (;;) {
 		const uint8_t *header = t->data + t->at;
@@ -283,18 +273,16 @@ invar_status inv_tar_next(inv_tar *t, bool *more)
 		*more = false;
 		if (t->at == t->size)
 			return INVAR_OK;
-		if ((st = check_block(t)) != INVAR_OK)
-			return st;
-		if (is_zero(header))
+		INV_TRY(check_header_block(t));
+		if (is_zero_block(header))
 			return INVAR_OK;
 		type = (char)header[TYPE_AT];
 		if (strchr("LKxXg", type) && type) { /* they have sizes of their own */
 			pending none = {0};
 
-			if ((st = find_data(t, header, &none)) != INVAR_OK ||
-			    (st = take_special(t, type, &next)) != INVAR_OK)
-				return st;
-			pass(t);
+			INV_TRY(find_data(t, header, &none));
+			INV_TRY(take_special(t, type, &next));
+			skip_data(t);
 			continue;
 		}
 		if (type == 'S')
@@ -304,14 +292,14 @@ invar_status inv_tar_next(inv_tar *t, bool *more)
 			                t->name);
 		if (!next.has_path)
 			path_of_header(t, header);
-		t->type = type_of(t, type, &next);
+		t->type = member_type(t, type, &next);
 		if (t->type != INV_TAR_HARD && t->type != INV_TAR_SYMBOLIC)
 			*t->target = '\0';
 		else if (!next.has_target)
-			target_of_header(t, header);
-		if ((st = find_data(t, header, &next)) != INVAR_OK)
-			return st;
-		pass(t);
+			snprintf(t->target, sizeof t->target, "%.*s", TARGET,
+			         (const char *)header + TARGET_AT);
+		INV_TRY(find_data(t, header, &next));
+		skip_data(t);
 		*more = true;
 		return INVAR_OK;
 	}

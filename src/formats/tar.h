@@ -26,7 +26,7 @@ enum { INV_TAR_PATH = 4096 };
 typedef enum inv_tar_type {
 	INV_TAR_FILE,     /* stored whole */
 	INV_TAR_HARD,     /* a link to an earlier member, by its path */
-	INV_TAR_SYMBOLIC, /* a link to a path, relative to the folder that it is in */
+	INV_TAR_SYMBOLIC, /* a link to a path, relative to its own folder */
 	INV_TAR_OTHER     /* a folder, a device, a sparse file, … */
 } inv_tar_type;
 

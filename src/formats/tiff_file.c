@@ -17,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "formats/exif.h"
 
 enum {
 	BIG_TIFF = 43,
@@ -55,15 +56,6 @@ typedef struct reader {
 
 /* ---- Tags ------------------------------------------------------------------------- */
 
-static uint64_t get(const uint8_t *from, unsigned bytes, bool big)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value = value << 8 | from[big ? i : bytes - 1 - i];
-	return value;
-}
-
 static unsigned type_bytes(uint64_t type)
 {
 	static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4,
@@ -72,32 +64,41 @@ static unsigned type_bytes(uint64_t type)
 	return type < sizeof bytes ? bytes[type] : 0;
 }
 
-static invar_status truncated(const char *name)
+static invar_status fail_truncated_tags(const char *name)
 {
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is a truncated or damaged TIFF file: its directory is not in it",
 	                name);
 }
 
-/* The bytes that the tags of a directory claim, as far as the directory is in the file. */
+/* The first directory is in the file, and its tags claim at most the size of the file. */
 static invar_status check_tags(const uint8_t *bytes, uint64_t size, const char *name)
 {
-	bool motorola = bytes[0] == 'M', big = get(bytes + 2, 2, motorola) == BIG_TIFF;
-	unsigned count_bytes = big ? 8 : 2, entry = big ? BIG_ENTRY : CLASSIC_ENTRY;
-	uint64_t at, count, claim, sum = 0;
+	bool motorola, big; /* byte order; BigTIFF */
+	unsigned count_bytes, entry;
+	uint64_t at, count, claim, type, sum = 0;
 
+	if (size < 8 || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0 &&
+	                 memcmp(bytes, "II+\0", 4) != 0 && memcmp(bytes, "MM\0+", 4) != 0))
+		return inv_fail(INVAR_E_FORMAT, "%s: is not a TIFF file", name);
+	motorola = bytes[0] == 'M';
+	big = inv_tiff_number(bytes + 2, 2, motorola) == BIG_TIFF;
+	count_bytes = big ? 8 : 2;
+	entry = big ? BIG_ENTRY : CLASSIC_ENTRY;
 	if (big && size < 16)
-		return truncated(name);
-	at = big ? get(bytes + 8, 8, motorola) : get(bytes + 4, 4, motorola);
+		return fail_truncated_tags(name);
+	at = big ? inv_tiff_number(bytes + 8, 8, motorola)
+	         : inv_tiff_number(bytes + 4, 4, motorola);
 	if (at > size || size - at < count_bytes)
-		return truncated(name);
-	count = get(bytes + at, count_bytes, motorola);
+		return fail_truncated_tags(name);
+	count = inv_tiff_number(bytes + at, count_bytes, motorola);
 	at += count_bytes;
 	if (count > (size - at) / entry)
-		return truncated(name);
+		return fail_truncated_tags(name);
 	for (; count--; at += entry) {
-		claim = get(bytes + at + 4, big ? 8 : 4, motorola);
-		if (inv_mul_overflow(claim, type_bytes(get(bytes + at + 2, 2, motorola)), &claim) ||
+		type = inv_tiff_number(bytes + at + 2, 2, motorola);
+		claim = inv_tiff_number(bytes + at + 4, big ? 8 : 4, motorola);
+		if (inv_mul_overflow(claim, type_bytes(type), &claim) ||
 		    inv_add_overflow(sum, claim, &sum) || sum > size + SLACK)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: is a damaged TIFF file: its tags claim more than its "
@@ -105,14 +106,6 @@ static invar_status check_tags(const uint8_t *bytes, uint64_t size, const char *
 			                name, size);
 	}
 	return INVAR_OK;
-}
-
-static invar_status check_start(const uint8_t *bytes, uint64_t size, const char *name)
-{
-	if (size < 8 || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0 &&
-	                 memcmp(bytes, "II+\0", 4) != 0 && memcmp(bytes, "MM\0+", 4) != 0))
-		return inv_fail(INVAR_E_FORMAT, "%s: is not a TIFF file", name);
-	return check_tags(bytes, size, name);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -140,7 +133,7 @@ static int keep_warning(TIFF *tif, void *user, const char *module, const char *f
 	return 1;
 }
 
-static tmsize_t read_bytes(thandle_t user, void *to, tmsize_t count)
+static tmsize_t read_from_memory(thandle_t user, void *to, tmsize_t count)
 {
 	reader *r = user;
 	uint64_t left = r->at < r->size ? r->size - r->at : 0;
@@ -178,7 +171,7 @@ static toff_t tell_size(thandle_t user)
 }
 
 /* libtiff only reads what is mapped, although its types do not say so. */
-static int map_bytes(thandle_t user, void **base, toff_t *size)
+static int map_memory(thandle_t user, void **base, toff_t *size)
 {
 	reader *r = user;
 
@@ -192,16 +185,14 @@ static void unmap_nothing(thandle_t user, void *base, toff_t size)
 	(void)user, (void)base, (void)size;
 }
 
-static bool is_memory(const char *error)
+static invar_status fail_tiff(const reader *r)
 {
-	return strstr(error, "Failed to allocate") || strstr(error, "No space for") ||
-	       strstr(error, "Out of memory") || strstr(error, "Insufficient memory");
-}
+	static const char *const no_memory[] = {"Failed to allocate", "No space for",
+	                                        "Out of memory", "Insufficient memory"};
 
-static invar_status fail(const reader *r)
-{
-	if (is_memory(r->error))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", r->name);
+	for (size_t i = 0; i < sizeof no_memory / sizeof *no_memory; i++)
+		if (strstr(r->error, no_memory[i]))
+			return inv_no_memory();
 	return inv_fail(INVAR_E_FORMAT, "%s: is a truncated or damaged TIFF file: %s", r->name,
 	                *r->error ? r->error : "a strip or tile is incomplete");
 }
@@ -213,14 +204,14 @@ static invar_status open_tiff(reader *r)
 	uint64_t max = FREE_ALLOC + 2 * r->size;
 
 	if (!o)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", r->name);
+		return inv_no_memory();
 	TIFFOpenOptionsSetMaxSingleMemAlloc(o, max > INT64_MAX ? INT64_MAX : (tmsize_t)max);
 	TIFFOpenOptionsSetErrorHandlerExtR(o, keep_error, r);
 	TIFFOpenOptionsSetWarningHandlerExtR(o, keep_warning, r);
-	r->tif = TIFFClientOpenExt(r->name, "rc", r, read_bytes, write_nothing, seek,
-	                           close_nothing, tell_size, map_bytes, unmap_nothing, o);
+	r->tif = TIFFClientOpenExt(r->name, "rc", r, read_from_memory, write_nothing, seek,
+	                           close_nothing, tell_size, map_memory, unmap_nothing, o);
 	TIFFOpenOptionsFree(o);
-	return r->tif ? INVAR_OK : fail(r);
+	return r->tif ? INVAR_OK : fail_tiff(r);
 }
 
 static void close_tiff(reader *r)
@@ -229,7 +220,7 @@ static void close_tiff(reader *r)
 		TIFFClose(r->tif);
 }
 
-/* ---- Header ------------------------------------------------------------------------ */
+/* ---- Header ----------------------------------------------------------------------- */
 
 /* Samples that make the colour of a pixel; 0: such pixels are not read. */
 static unsigned count_colours(const reader *r)
@@ -277,6 +268,8 @@ static bool bits_fit(const reader *r)
 
 static invar_status check_layout(const reader *r, uint16_t format)
 {
+	unsigned min = r->colours, max = min == 1 ? 2 : MAX_SAMPLES;
+
 	if (!is_read(r->compression))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is a TIFF file of compression %u, which is not supported; "
@@ -298,22 +291,16 @@ static invar_status check_layout(const reader *r, uint16_t format)
 		                "supported; scale it to 8 or 16 bits",
 		                r->name, r->bits, inv_noun(r->bits, "bit", "bits"), r->samples,
 		                inv_noun(r->samples, "sample", "samples"));
-	return INVAR_OK;
-}
-
-/* Grey with many bands is a measurement of more than one colour, and none is chosen. */
-static invar_status check_samples(const reader *r)
-{
-	unsigned min = r->colours, max = min == 1 ? 2 : MAX_SAMPLES;
-
+	/* Grey with many bands is a measurement of several colours: none is selected here. */
 	if (r->photometric == PHOTOMETRIC_YCBCR)
 		max = INV_RGB;
-	if (r->samples >= min && r->samples <= max)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: has %u samples per pixel, expected %u to %u for its colour space; "
-	                "save the bands that matter as grey or RGB",
-	                r->name, r->samples, min, max);
+	if (r->samples < min || r->samples > max)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: has %u samples per pixel, expected %u to %u for its colour space; "
+			"save the bands that matter as grey or RGB",
+			r->name, r->samples, min, max);
+	return INVAR_OK;
 }
 
 static invar_status read_palette(reader *r)
@@ -345,8 +332,7 @@ static bool has_premultiplied_alpha(const reader *r)
 static invar_status read_tiles(reader *r)
 {
 	bool tiled = TIFFIsTiled(r->tif);
-	uint64_t bytes, rows = 0;
-	invar_status st;
+	uint64_t bytes, rows;
 
 	r->tile_w = r->width;
 	r->tile_h = 0;
@@ -357,9 +343,7 @@ static invar_status read_tiles(reader *r)
 		TIFFGetFieldDefaulted(r->tif, TIFFTAG_ROWSPERSTRIP, &r->tile_h);
 		r->tile_h = r->tile_h < r->height ? r->tile_h : r->height;
 	}
-	st = inv_check_pixels(r->name, r->tile_w, r->tile_h, r->size, PER_BYTE);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_check_pixels(r->name, r->tile_w, r->tile_h, r->size, PER_BYTE));
 	bytes = tiled ? TIFFTileSize64(r->tif) : TIFFVStripSize64(r->tif, r->tile_h);
 	rows = tiled ? TIFFTileRowSize64(r->tif) : TIFFScanlineSize64(r->tif);
 	if (!rows || rows > bytes / r->tile_h ||
@@ -373,8 +357,12 @@ static invar_status read_tiles(reader *r)
 	return INVAR_OK;
 }
 
-static void read_fields(reader *r, uint16_t *format)
+static invar_status read_tiff_header(reader *r)
 {
+	uint16_t format = SAMPLEFORMAT_UINT;
+
+	INV_TRY(check_tags(r->bytes, r->size, r->name));
+	INV_TRY(open_tiff(r));
 	TIFFGetField(r->tif, TIFFTAG_IMAGEWIDTH, &r->width);
 	TIFFGetField(r->tif, TIFFTAG_IMAGELENGTH, &r->height);
 	TIFFGetFieldDefaulted(r->tif, TIFFTAG_BITSPERSAMPLE, &r->bits);
@@ -382,31 +370,14 @@ static void read_fields(reader *r, uint16_t *format)
 	TIFFGetFieldDefaulted(r->tif, TIFFTAG_COMPRESSION, &r->compression);
 	TIFFGetFieldDefaulted(r->tif, TIFFTAG_PLANARCONFIG, &r->planar);
 	TIFFGetFieldDefaulted(r->tif, TIFFTAG_ORIENTATION, &r->orientation);
-	TIFFGetFieldDefaulted(r->tif, TIFFTAG_SAMPLEFORMAT, format);
+	TIFFGetFieldDefaulted(r->tif, TIFFTAG_SAMPLEFORMAT, &format);
 	if (!TIFFGetField(r->tif, TIFFTAG_PHOTOMETRIC, &r->photometric))
 		r->photometric = UINT16_MAX;
 	r->colours = count_colours(r);
-}
 
-static invar_status read_header(reader *r)
-{
-	uint16_t format = SAMPLEFORMAT_UINT;
-	invar_status st = check_start(r->bytes, r->size, r->name);
-
-	if (st == INVAR_OK)
-		st = open_tiff(r);
-	if (st != INVAR_OK)
-		return st;
-	read_fields(r, &format);
-	st = check_layout(r, format);
-	if (st == INVAR_OK)
-		st = check_samples(r);
-	if (st == INVAR_OK)
-		st = inv_check_pixels(r->name, r->width, r->height, r->size, PER_BYTE);
-	if (st == INVAR_OK)
-		st = read_palette(r);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(check_layout(r, format));
+	INV_TRY(inv_check_pixels(r->name, r->width, r->height, r->size, PER_BYTE));
+	INV_TRY(read_palette(r));
 	if (r->photometric == PHOTOMETRIC_YCBCR) /* before sizes are asked for */
 		TIFFSetField(r->tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
 	r->premultiplied = has_premultiplied_alpha(r);
@@ -418,17 +389,17 @@ invar_status inv_tiff_size(const void *bytes, uint64_t size, const char *name,
                            uint32_t *width, uint32_t *height)
 {
 	reader r = {.name = name, .bytes = bytes, .size = size};
-	invar_status st = read_header(&r);
+	invar_status st;
 
-	if (st == INVAR_OK) {
-		*width = r.orientation >= 5 ? r.height : r.width;
-		*height = r.orientation >= 5 ? r.width : r.height;
-	}
+	INV_TRY_OR(done, read_tiff_header(&r));
+	*width = r.orientation >= 5 ? r.height : r.width;
+	*height = r.orientation >= 5 ? r.width : r.height;
+done:
 	close_tiff(&r);
 	return st;
 }
 
-/* ---- Samples ----------------------------------------------------------------------- */
+/* ---- Samples ---------------------------------------------------------------------- */
 
 /* Sample i of a row: 8 bits as they are, the upper 8 of 16, fewer as a small number. */
 static unsigned sample_at(const uint8_t *row, unsigned bits, size_t i)
@@ -480,9 +451,9 @@ static void put_pixel(const reader *r, const unsigned *v, uint8_t *to)
 	}
 }
 
-/* Part of a tile, `count` pixels from its left edge, to the row `to`. */
-static void put_row(const reader *r, const uint8_t *const plane[MAX_WANTED], size_t stride,
-                    size_t count, uint8_t *to)
+/* The first `count` pixels of a row of a tile, to the row `to` of the image. */
+static void put_tile_row(const reader *r, const uint8_t *const plane[MAX_WANTED],
+                         size_t stride, size_t count, uint8_t *to)
 {
 	unsigned v[MAX_WANTED];
 
@@ -497,7 +468,7 @@ static void put_row(const reader *r, const uint8_t *const plane[MAX_WANTED], siz
 	}
 }
 
-/* ---- Tiles ------------------------------------------------------------------------- */
+/* ---- Tiles ------------------------------------------------------------------------ */
 
 static bool read_tile(reader *r, uint32_t x, uint32_t y, uint16_t plane, uint8_t *to)
 {
@@ -526,20 +497,19 @@ static void put_tile(const reader *r, uint32_t x, uint32_t y, const uint8_t *buf
 		for (unsigned k = 0; k < r->wanted; k++)
 			at[k] = buffer + j * r->row_bytes +
 			        (planes ? k * r->tile_bytes : (size_t)k * r->bits / 8);
-		put_row(r, at, planes ? 1 : r->samples, columns,
-		        out->pixels + ((y + j) * (size_t)r->width + x) * INV_RGB);
+		put_tile_row(r, at, planes ? 1 : r->samples, columns,
+		             out->pixels + ((y + j) * (size_t)r->width + x) * INV_RGB);
 	}
 }
 
 static invar_status decode_tiles(reader *r, inv_image *out)
 {
 	unsigned planes = r->planar == PLANARCONFIG_SEPARATE ? r->wanted : 1;
-	uint8_t *buffer = inv_calloc(planes, r->tile_bytes);
+	uint8_t *buffer;
 	bool good = true;
 
-	*r->error = '\0'; /* a tag that was reported and left out does no harm */
-	if (!buffer)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", r->name);
+	*r->error = '\0'; /* an error about a tag that libtiff skips does no harm */
+	INV_TRY(inv_new_zeros(&buffer, planes * r->tile_bytes));
 	/* 64 bits: a tile may end past 2^32 */
 	for (uint64_t y = 0; y < r->height && good; y += r->tile_h)
 		for (uint64_t x = 0; x < r->width && good; x += r->tile_w) {
@@ -550,21 +520,20 @@ static invar_status decode_tiles(reader *r, inv_image *out)
 				put_tile(r, (uint32_t)x, (uint32_t)y, buffer, out);
 		}
 	inv_free(buffer);
-	return good ? INVAR_OK : fail(r);
+	return good ? INVAR_OK : fail_tiff(r);
 }
 
 invar_status inv_tiff_decode(const void *bytes, uint64_t size, const char *name,
                              inv_image *out)
 {
 	reader r = {.name = name, .bytes = bytes, .size = size};
-	invar_status st = read_header(&r);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_image_shape(out, r.width, r.height, name);
-	if (st == INVAR_OK)
-		st = decode_tiles(&r, out);
-	if (st == INVAR_OK)
-		st = inv_image_orient(out, r.orientation, name);
+	INV_TRY_OR(done, read_tiff_header(&r));
+	INV_TRY_OR(done, inv_image_shape(out, r.width, r.height, name));
+	INV_TRY_OR(done, decode_tiles(&r, out));
+	st = inv_image_orient(out, r.orientation, name);
+done:
 	close_tiff(&r);
 	return st;
 }

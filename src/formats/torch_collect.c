@@ -18,7 +18,7 @@ enum {
 
 enum { UNSEEN, WITHIN, SEEN }; /* mark of a value */
 
-/* ---- All values, once: no cycles, not too deep, and which hold tensors ---- */
+/* ---- All values, once: no cycles, not too deep, and which hold tensors ------------ */
 
 static bool is_dictionary(const inv_py *v)
 {
@@ -38,15 +38,14 @@ static invar_status check_items(const inv_weights *w, inv_py *v, unsigned depth)
 	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
 	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
 	inv_py **items = v->kind == INV_PY_BAG ? &v->of.inside : v->of.items;
-	invar_status st = INVAR_OK;
 
-	for (uint32_t i = step - 1; i < count && st == INVAR_OK; i += step) {
-		st = check_nesting(w, items[i], depth + 1);
+	for (uint32_t i = step - 1; i < count; i += step) {
+		INV_TRY(check_nesting(w, items[i], depth + 1));
 		if (items[i]->height >= v->height)
 			v->height = items[i]->height + 1;
 		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth)
@@ -70,7 +69,7 @@ static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned dept
 	return st;
 }
 
-/* ---- Which dictionary ---- */
+/* ---- Which dictionary ------------------------------------------------------------- */
 
 static inv_py *insides(inv_py *v)
 {
@@ -122,19 +121,12 @@ static size_t list_keys(const inv_py *root, char keys[MAX_KEYS + 1], const inv_p
 	return count;
 }
 
-static invar_status set_texts(inv_weights *w, const char *key, size_t length,
-                              const char *keys)
+static invar_status set_keys(inv_weights *w, const char *key, size_t length,
+                             const char *keys)
 {
-	char *copy = inv_calloc(1, length + 1);
-
-	if (copy)
-		memcpy(copy, key, length);
-	w->key = copy;
-	w->keys = inv_strdup(keys);
-	if (!w->key || !w->keys)
-		return inv_fail(INVAR_E_NOMEM,
-		                "%s: not enough memory for the names of its dictionaries", w->path);
-	return INVAR_OK;
+	INV_TRY(inv_new_zeros(&w->key, length + 1));
+	memcpy(w->key, key, length);
+	return inv_new_text(&w->keys, keys);
 }
 
 static invar_status pick_wanted(inv_weights *w, inv_py *root, const char *keys,
@@ -142,7 +134,7 @@ static invar_status pick_wanted(inv_weights *w, inv_py *root, const char *keys,
 {
 	*out = inv_torch_find(root, w->wanted_key);
 	if (holds_tensors(*out))
-		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
+		return set_keys(w, w->wanted_key, strlen(w->wanted_key), keys);
 	if (!*keys)
 		return inv_fail(INVAR_E_USE,
 		                "%s: has only one dictionary of tensors; leave out @key %.60s",
@@ -151,7 +143,7 @@ static invar_status pick_wanted(inv_weights *w, inv_py *root, const char *keys,
 	                w->path, w->wanted_key, keys);
 }
 
-/* The teacher's, else what a checkpoint calls its model, else the one that is there. */
+/* The teacher's, else one that is named like a model, else the only one. */
 static invar_status pick_usual(inv_weights *w, inv_py *root, const char *keys, size_t count,
                                const inv_py *only, inv_py **out)
 {
@@ -161,10 +153,10 @@ static invar_status pick_usual(inv_weights *w, inv_py *root, const char *keys, s
 
 	for (size_t i = 0; usual[i]; i++)
 		if (holds_tensors(*out = inv_torch_find(root, usual[i])))
-			return set_texts(w, usual[i], strlen(usual[i]), keys);
+			return set_keys(w, usual[i], strlen(usual[i]), keys);
 	*out = root;
 	if (has_tensors_itself(root))
-		return set_texts(w, "", 0, keys);
+		return set_keys(w, "", 0, keys);
 	if (count > 1)
 		return inv_fail(INVAR_E_USE,
 		                "%s: has several dictionaries of tensors; choose one with @key: %s",
@@ -172,11 +164,10 @@ static invar_status pick_usual(inv_weights *w, inv_py *root, const char *keys, s
 	for (uint32_t i = 0; only && i < root->count; i += 2)
 		if (root->of.items[i] == only)
 			*out = root->of.items[i + 1];
-	return only ? set_texts(w, only->of.text, only->count, keys)
-	            : set_texts(w, "", 0, keys);
+	return only ? set_keys(w, only->of.text, only->count, keys) : set_keys(w, "", 0, keys);
 }
 
-static invar_status pick(inv_weights *w, inv_py *root, inv_py **out)
+static invar_status pick_dictionary(inv_weights *w, inv_py *root, inv_py **out)
 {
 	char keys[MAX_KEYS + 1];
 	const inv_py *only = NULL;
@@ -189,9 +180,9 @@ static invar_status pick(inv_weights *w, inv_py *root, inv_py **out)
 	if (!root->holds)
 		return inv_fail(INVAR_E_FORMAT, "%s: has no dictionary of tensors", w->path);
 	*out = root;
-	if (root->kind == INV_PY_BAG) { /* a module is one, with all its parts */
+	if (root->kind == INV_PY_BAG) { /* a module is one dictionary, with its submodules */
 		if (!w->wanted_key)
-			return set_texts(w, "", 0, "");
+			return set_keys(w, "", 0, "");
 		return inv_fail(INVAR_E_USE, "%s: contains a single module; leave out @key %.60s",
 		                w->path, w->wanted_key);
 	}
@@ -201,7 +192,7 @@ static invar_status pick(inv_weights *w, inv_py *root, inv_py **out)
 	return pick_usual(w, root, keys, count, only, out);
 }
 
-/* ---- Names ---- */
+/* ---- Names ------------------------------------------------------------------------ */
 
 typedef struct walk {
 	inv_weights *w;
@@ -212,7 +203,7 @@ typedef struct walk {
 	char name[MAX_NAME + 1];
 } walk;
 
-static invar_status more_room(walk *k)
+static invar_status grow_weights(walk *k)
 {
 	size_t capacity = k->capacity ? 2 * k->capacity : 64;
 	inv_weight *list;
@@ -222,8 +213,7 @@ static invar_status more_room(walk *k)
 	if (k->w->count >= MAX_TENSORS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
 		                MAX_TENSORS);
-	if (!(list = inv_calloc(capacity, sizeof *list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", k->w->path);
+	INV_TRY(inv_new_zeros(&list, capacity));
 	if (k->w->count)
 		memcpy(list, k->w->list, k->w->count * sizeof *list);
 	inv_free(k->w->list);
@@ -238,10 +228,10 @@ static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t
 	inv_torch_storage *s = t->storage;
 	inv_weight *to;
 	char *name;
-	invar_status st = more_room(k);
 
-	if (st != INVAR_OK || (!s->data && (st = k->place(k->user, s)) != INVAR_OK))
-		return st;
+	INV_TRY(grow_weights(k));
+	if (!s->data)
+		INV_TRY(k->place(k->user, s));
 	if (!(name = inv_pickle_take(k->p, length + 1, 1)))
 		return inv_pickle_full(k->p);
 	memcpy(name, k->name, length);
@@ -255,7 +245,7 @@ static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t
 	return INVAR_OK;
 }
 
-/* Puts the key behind the name that is there. */
+/* Appends a key to the name, which has `length` bytes. */
 static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *longer)
 {
 	char number[32];
@@ -281,9 +271,7 @@ static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *l
 
 static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 {
-	invar_status st = INVAR_OK;
-
-	for (uint32_t i = 0; i + 1 < dict->count && st == INVAR_OK; i += 2) {
+	for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
 		const inv_py *key = dict->of.items[i];
 		inv_py *value = dict->of.items[i + 1];
 		size_t longer;
@@ -296,28 +284,16 @@ static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
 		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
 			continue;
-		if ((st = put_key(k, key, length, &longer)) != INVAR_OK)
-			return st;
-		st = value->kind == INV_PY_TENSOR ? add_tensor(k, longer, value->of.tensor)
-		                                  : add_dictionary(k, insides(value), longer);
+		INV_TRY(put_key(k, key, length, &longer));
+		INV_TRY(value->kind == INV_PY_TENSOR ? add_tensor(k, longer, value->of.tensor)
+		                                     : add_dictionary(k, insides(value), longer));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_weight_names(const void *a, const void *b)
 {
 	return strcmp(((const inv_weight *)a)->of.name, ((const inv_weight *)b)->of.name);
-}
-
-static invar_status sort_names(const inv_weights *w)
-{
-	if (w->count)
-		qsort(w->list, w->count, sizeof *w->list, by_name);
-	for (size_t i = 1; i < w->count; i++)
-		if (by_name(&w->list[i - 1], &w->list[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: has two tensors '%.200s'", w->path,
-			                w->list[i].of.name);
-	return INVAR_OK;
 }
 
 invar_status inv_torch_collect(inv_weights *w, inv_pickle *p, inv_py *root,
@@ -325,11 +301,15 @@ invar_status inv_torch_collect(inv_weights *w, inv_pickle *p, inv_py *root,
 {
 	walk k = {.w = w, .p = p, .place = place, .user = user};
 	inv_py *dict = NULL;
-	invar_status st;
 
-	if ((st = check_nesting(w, root, 0)) != INVAR_OK ||
-	    (st = pick(w, root, &dict)) != INVAR_OK ||
-	    (st = add_dictionary(&k, insides(dict), 0)) != INVAR_OK)
-		return st;
-	return sort_names(w);
+	INV_TRY(check_nesting(w, root, 0));
+	INV_TRY(pick_dictionary(w, root, &dict));
+	INV_TRY(add_dictionary(&k, insides(dict), 0));
+	if (w->count)
+		qsort(w->list, w->count, sizeof *w->list, compare_weight_names);
+	for (size_t i = 1; i < w->count; i++)
+		if (compare_weight_names(&w->list[i - 1], &w->list[i]) == 0)
+			return inv_fail(INVAR_E_FORMAT, "%s: has two tensors '%.200s'", w->path,
+			                w->list[i].of.name);
+	return INVAR_OK;
 }

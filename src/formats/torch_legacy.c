@@ -5,7 +5,7 @@
  * Five pickles: a magic number, a protocol, a word about the machine, the object, and a
  * list of the keys of its storages. Then for each key, in the list's order, the number of
  * elements (int64) and the elements. There is no checksum; the two numbers of elements
- * have to agree, and the file ends behind the last storage.
+ * must agree, and the file ends after the last storage.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,10 +29,10 @@ typedef struct legacy {
 } legacy;
 
 /*
- * PROTO 2 to 5 and any opcode. The first bytes of a safetensors file may look so too, but
- * its ninth opens the header whose length stands before it.
+ * PROTO 2 to 5 and any opcode. The first bytes of a safetensors file may be the same, but
+ * its ninth opens the header, after its length.
  */
-static bool recognise(const inv_map *file)
+static bool is_legacy_pickle(const inv_map *file)
 {
 	const unsigned char *b = file->data;
 
@@ -54,10 +54,8 @@ static invar_status check_head(inv_weights *w, legacy *l)
 {
 	const inv_py *little;
 	inv_py *v;
-	invar_status st;
 
-	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
-		return st;
+	INV_TRY(next_pickle(w, l, &v));
 	if (v->kind != INV_PY_BIG || v->count != sizeof magic ||
 	    memcmp(v->of.text, magic, sizeof magic) != 0)
 		return inv_fail(
@@ -65,14 +63,12 @@ static invar_status check_head(inv_weights *w, legacy *l)
 			"%s: is a pickle without PyTorch's magic number; a checkpoint written "
 			"by torch.save was expected",
 			w->path);
-	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
-		return st;
+	INV_TRY(next_pickle(w, l, &v));
 	if (v->kind != INV_PY_INT || v->of.i != PROTOCOL)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: does not use PyTorch's protocol %d, the only one supported",
 		                w->path, PROTOCOL);
-	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
-		return st;
+	INV_TRY(next_pickle(w, l, &v));
 	little = inv_torch_find(v, "little_endian");
 	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
 		return inv_fail(INVAR_E_FORMAT,
@@ -82,24 +78,24 @@ static invar_status check_head(inv_weights *w, legacy *l)
 	return INVAR_OK;
 }
 
-/* ---- Storages by key ---- */
+/* ---- Storages by key -------------------------------------------------------------- */
 
-static int compare(const inv_torch_storage *a, const char *key, size_t length)
+static int compare_key(const inv_torch_storage *a, const char *key, size_t length)
 {
 	int order = memcmp(a->key, key, a->key_length < length ? a->key_length : length);
 
 	return order ? order : (a->key_length > length) - (a->key_length < length);
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_storages(const void *a, const void *b)
 {
 	const inv_torch_storage *x = *(inv_torch_storage *const *)a,
 							*y = *(inv_torch_storage *const *)b;
 
-	return compare(x, y->key, y->key_length);
+	return compare_key(x, y->key, y->key_length);
 }
 
-/* Those of one key say the same of it. */
+/* Storages of one key must agree. */
 static invar_status sort_storages(const inv_weights *w, legacy *l)
 {
 	for (inv_torch_storage *s = l->pickle.storages; s; s = s->next)
@@ -110,11 +106,11 @@ static invar_status sort_storages(const inv_weights *w, legacy *l)
 	l->count = 0;
 	for (inv_torch_storage *s = l->pickle.storages; s; s = s->next)
 		l->storages[l->count++] = s;
-	qsort(l->storages, l->count, sizeof *l->storages, by_key);
+	qsort(l->storages, l->count, sizeof *l->storages, compare_storages);
 	for (size_t i = 1; i < l->count; i++) {
 		const inv_torch_storage *a = l->storages[i - 1], *b = l->storages[i];
 
-		if (by_key(&a, &b) == 0 && (a->type != b->type || a->all != b->all))
+		if (compare_storages(&a, &b) == 0 && (a->type != b->type || a->all != b->all))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: a storage has two different types or sizes in its pickle",
 			                w->path);
@@ -122,7 +118,7 @@ static invar_status sort_storages(const inv_weights *w, legacy *l)
 	return INVAR_OK;
 }
 
-/* The first of that key; l->count where there is none. */
+/* The first of that key; l->count if there is none. */
 static size_t find_storage(const legacy *l, const char *key, size_t length)
 {
 	size_t low = 0, high = l->count;
@@ -130,12 +126,13 @@ static size_t find_storage(const legacy *l, const char *key, size_t length)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare(l->storages[middle], key, length) < 0)
+		if (compare_key(l->storages[middle], key, length) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < l->count && compare(l->storages[low], key, length) == 0 ? low : l->count;
+	return low < l->count && compare_key(l->storages[low], key, length) == 0 ? low
+	                                                                         : l->count;
 }
 
 static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
@@ -162,7 +159,7 @@ static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
 		                w->path, count, inv_noun(count, "element", "elements"), s->all);
 	if (bytes > w->map.size - l->at)
 		return inv_fail(INVAR_E_FORMAT, "%s: ends inside a storage", w->path);
-	for (; i < l->count && by_key(&l->storages[i], &s) == 0; i++)
+	for (; i < l->count && compare_storages(&l->storages[i], &s) == 0; i++)
 		l->storages[i]->data = w->map.data + l->at;
 	l->at += bytes;
 	return INVAR_OK;
@@ -171,49 +168,44 @@ static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
 static invar_status place_storages(inv_weights *w, legacy *l)
 {
 	inv_py *keys;
-	invar_status st;
 
 	l->pickle.has_storages = false;
-	if ((st = sort_storages(w, l)) != INVAR_OK ||
-	    (st = next_pickle(w, l, &keys)) != INVAR_OK)
-		return st;
+	INV_TRY(sort_storages(w, l));
+	INV_TRY(next_pickle(w, l, &keys));
 	if (keys->kind != INV_PY_LIST)
 		return inv_fail(INVAR_E_FORMAT, "%s: has no list of storages", w->path);
-	for (uint32_t i = 0; i < keys->count && st == INVAR_OK; i++)
-		st = place_storage(w, l, keys->of.items[i]);
-	if (st == INVAR_OK && l->at != w->map.size)
+	for (uint32_t i = 0; i < keys->count; i++)
+		INV_TRY(place_storage(w, l, keys->of.items[i]));
+	if (l->at != w->map.size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its last storage",
 		                w->path);
-	return st;
+	return INVAR_OK;
 }
 
-/* All that have a place have it already. */
-static invar_status place(void *user, inv_torch_storage *s)
+/* Called for a storage without data: place_storages has found all that are listed. */
+static invar_status fail_unlisted_storage(void *user, inv_torch_storage *s)
 {
 	(void)s;
 	return inv_fail(INVAR_E_FORMAT, "%s: a tensor's storage is not in its list of storages",
 	                (const char *)user);
 }
 
-static invar_status open_file(inv_weights *w)
+static invar_status open_legacy(inv_weights *w)
 {
-	legacy *l = w->own = inv_calloc(1, sizeof *l);
+	legacy *l;
 	inv_py *root;
-	invar_status st;
 
-	if (!l)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its pickle", w->path);
+	INV_TRY(inv_new(&l));
+	w->own = l;
 	l->pickle.path = w->path;
-	if ((st = check_head(w, l)) != INVAR_OK)
-		return st;
+	INV_TRY(check_head(w, l));
 	l->pickle.has_storages = true;
-	if ((st = next_pickle(w, l, &root)) != INVAR_OK ||
-	    (st = place_storages(w, l)) != INVAR_OK)
-		return st;
-	return inv_torch_collect(w, &l->pickle, root, place, w->path);
+	INV_TRY(next_pickle(w, l, &root));
+	INV_TRY(place_storages(w, l));
+	return inv_torch_collect(w, &l->pickle, root, fail_unlisted_storage, w->path);
 }
 
-static void close_file(inv_weights *w)
+static void close_legacy(inv_weights *w)
 {
 	legacy *l = w->own;
 
@@ -224,7 +216,7 @@ static void close_file(inv_weights *w)
 
 const inv_weights_format inv_weights_torch_legacy = {
 	.name = "torch legacy",
-	.recognise = recognise,
-	.open = open_file,
-	.close = close_file,
+	.recognise = is_legacy_pickle,
+	.open = open_legacy,
+	.close = close_legacy,
 };

@@ -2,9 +2,9 @@
 /*
  * torch_zip.c - PyTorch checkpoints since 1.6 and TorchScript archives.
  *
- * Both are zip archives with a pickle and an entry a storage. A stored entry is used
- * where the file is mapped; its CRC-32 is checked when the first tensor needs it.
- * TorchScript's code is never looked at.
+ * Both are zip archives with a pickle and one entry per storage. An uncompressed entry is
+ * used where the file is mapped; its CRC-32 is checked when the first tensor needs it.
+ * TorchScript's code is never read.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,27 +25,29 @@ typedef struct archive {
 
 static const inv_weights_format torchscript;
 
-static bool recognise(const inv_map *file)
+static bool is_zip(const inv_map *file)
 {
 	return inv_zip_recognise(file->data, file->size);
 }
 
 /* Once, however many storages ask for it. */
-static invar_status read_entry(archive *a, const inv_zip_entry *e,
-                               const unsigned char **data)
+static invar_status read_entry_once(archive *a, const inv_zip_entry *e,
+                                    const unsigned char **data)
 {
 	size_t i = (size_t)(e - a->zip.entries);
-	invar_status st = INVAR_OK;
 
-	if (!a->data[i])
-		st = inv_zip_read(&a->zip, e, &a->data[i], &a->own[i]);
-	if (st != INVAR_OK)
-		a->data[i] = NULL;
+	*data = NULL;
+	if (!a->data[i]) {
+		const unsigned char *read;
+
+		INV_TRY(inv_zip_read(&a->zip, e, &read, &a->own[i]));
+		a->data[i] = read;
+	}
 	*data = a->data[i];
-	return st;
+	return INVAR_OK;
 }
 
-static bool is_plain(const char *key, size_t length)
+static bool is_entry_name(const char *key, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)key[i] <= ' ' || key[i] == '/' || (unsigned char)key[i] > 126)
@@ -53,13 +55,13 @@ static bool is_plain(const char *key, size_t length)
 	return length <= MAX_KEY;
 }
 
-static invar_status place(void *user, inv_torch_storage *s)
+static invar_status place_entry(void *user, inv_torch_storage *s)
 {
 	archive *a = user;
 	char name[MAX_KEY + 16];
 	const inv_zip_entry *e;
 
-	if (!is_plain(s->key, s->key_length))
+	if (!is_entry_name(s->key, s->key_length))
 		return inv_fail(INVAR_E_FORMAT, "%s: a storage's key is not the name of an entry",
 		                a->zip.path);
 	snprintf(name, sizeof name, "data/%.*s", (int)s->key_length, s->key);
@@ -70,19 +72,17 @@ static invar_status place(void *user, inv_torch_storage *s)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: the size of its entry %s differs from its pickle", a->zip.path,
 		                name);
-	return read_entry(a, e, &s->data);
+	return read_entry_once(a, e, &s->data);
 }
 
 static invar_status check_byte_order(archive *a)
 {
 	const inv_zip_entry *e = inv_zip_find(&a->zip, "byteorder");
 	const unsigned char *data;
-	invar_status st;
 
 	if (!e)
 		return INVAR_OK;
-	if ((st = read_entry(a, e, &data)) != INVAR_OK)
-		return st;
+	INV_TRY(read_entry_once(a, e, &data));
 	if (e->size != strlen("little") || memcmp(data, "little", e->size) != 0)
 		return inv_fail(
 			INVAR_E_FORMAT,
@@ -96,43 +96,36 @@ static invar_status read_pickle(inv_weights *w, archive *a)
 	const inv_zip_entry *e = inv_zip_find(&a->zip, "data.pkl");
 	const unsigned char *data;
 	inv_py *root;
-	invar_status st;
 
 	if (!e)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is a zip archive without data.pkl, not a PyTorch checkpoint",
 		                w->path);
-	if ((st = read_entry(a, e, &data)) != INVAR_OK)
-		return st;
+	INV_TRY(read_entry_once(a, e, &data));
 	a->pickle = (inv_pickle){
 		.path = w->path, .has_storages = true, .modules = w->format == &torchscript};
-	if ((st = inv_pickle_run(&a->pickle, data, e->size, &root)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_pickle_run(&a->pickle, data, e->size, &root));
 	if (a->pickle.at != e->size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its pickle", w->path);
-	return inv_torch_collect(w, &a->pickle, root, place, a);
+	return inv_torch_collect(w, &a->pickle, root, place_entry, a);
 }
 
-static invar_status open_file(inv_weights *w)
+static invar_status open_archive(inv_weights *w)
 {
-	archive *a = w->own = inv_calloc(1, sizeof *a);
-	invar_status st;
+	archive *a;
 
-	if (!a)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", w->path);
-	if ((st = inv_zip_open(w->map.data, w->map.size, w->path, &a->zip)) != INVAR_OK)
-		return st;
-	a->data = inv_calloc(a->zip.count, sizeof *a->data);
-	a->own = inv_calloc(a->zip.count, sizeof *a->own);
-	if (!a->data || !a->own)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", w->path);
+	INV_TRY(inv_new(&a));
+	w->own = a;
+	INV_TRY(inv_zip_open(w->map.data, w->map.size, w->path, &a->zip));
+	INV_TRY(inv_new_zeros(&a->data, a->zip.count));
+	INV_TRY(inv_new_zeros(&a->own, a->zip.count));
 	if (inv_zip_find(&a->zip, "constants.pkl"))
 		w->format = &torchscript;
-	st = check_byte_order(a);
-	return st == INVAR_OK ? read_pickle(w, a) : st;
+	INV_TRY(check_byte_order(a));
+	return read_pickle(w, a);
 }
 
-static void close_file(inv_weights *w)
+static void close_archive(inv_weights *w)
 {
 	archive *a = w->own;
 
@@ -149,14 +142,14 @@ static void close_file(inv_weights *w)
 
 const inv_weights_format inv_weights_torch_zip = {
 	.name = "torch zip",
-	.recognise = recognise,
-	.open = open_file,
-	.close = close_file,
+	.recognise = is_zip,
+	.open = open_archive,
+	.close = close_archive,
 };
 
 static const inv_weights_format torchscript = {
 	.name = "torchscript",
-	.recognise = recognise,
-	.open = open_file,
-	.close = close_file,
+	.recognise = is_zip,
+	.open = open_archive,
+	.close = close_archive,
 };

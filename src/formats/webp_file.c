@@ -16,11 +16,11 @@
 
 enum { RIFF = 12, CHUNK = 8, EXIF_PREFIX = 6, FRAME_HEADER = 16, PER_BYTE = 1 << 26 };
 
-static invar_status fail(const char *name, VP8StatusCode error)
+static invar_status fail_webp(const char *name, VP8StatusCode error)
 {
 	switch (error) {
 	case VP8_STATUS_OUT_OF_MEMORY:
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+		return inv_no_memory();
 	case VP8_STATUS_NOT_ENOUGH_DATA:
 	case VP8_STATUS_SUSPENDED:
 		return inv_fail(INVAR_E_FORMAT, "%s: is a truncated WebP file", name);
@@ -42,8 +42,8 @@ static uint32_t little24(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
 }
 
-/* A chunk is a name, a length, and as many bytes, padded to an even number. The first one
- * of this name, or NULL. */
+/* The first chunk of this name, or NULL. A chunk is a name, a length, and that many bytes,
+ * padded to an even number. */
 static const uint8_t *find_chunk(const uint8_t *bytes, uint64_t size, const char *name,
                                  uint64_t *length)
 {
@@ -75,8 +75,8 @@ static unsigned find_orientation(const uint8_t *bytes, uint64_t size)
 	                            length - (prefixed ? EXIF_PREFIX : 0));
 }
 
-static invar_status read_header(const void *bytes, uint64_t size, const char *name,
-                                WebPDecoderConfig *config)
+static invar_status read_webp_header(const void *bytes, uint64_t size, const char *name,
+                                     WebPDecoderConfig *config)
 {
 	VP8StatusCode error;
 
@@ -85,10 +85,10 @@ static invar_status read_header(const void *bytes, uint64_t size, const char *na
 		                "the installed libwebp is older than the one compiled against");
 	error = WebPGetFeatures(bytes, size, &config->input);
 	if (error != VP8_STATUS_OK)
-		return fail(name, error);
+		return fail_webp(name, error);
 	/* Chunks after the pixels may be missing, and with them the orientation. */
 	if (size < RIFF || little32((const uint8_t *)bytes + 4) > size - CHUNK)
-		return fail(name, VP8_STATUS_NOT_ENOUGH_DATA);
+		return fail_webp(name, VP8_STATUS_NOT_ENOUGH_DATA);
 	return inv_check_pixels(name, (uint32_t)config->input.width,
 	                        (uint32_t)config->input.height, size, PER_BYTE);
 }
@@ -97,38 +97,36 @@ invar_status inv_webp_size(const void *bytes, uint64_t size, const char *name,
                            uint32_t *width, uint32_t *height)
 {
 	WebPDecoderConfig config;
-	invar_status st = read_header(bytes, size, name, &config);
 	bool swap;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(read_webp_header(bytes, size, name, &config));
 	swap = find_orientation(bytes, size) >= 5;
 	*width = (uint32_t)(swap ? config.input.height : config.input.width);
 	*height = (uint32_t)(swap ? config.input.width : config.input.height);
 	return INVAR_OK;
 }
 
-/* What is decoded: a whole file, or a frame and its place in the picture. */
-typedef struct part {
+/* What is decoded: a whole file, or a frame and its place in the image. */
+typedef struct frame {
 	const uint8_t *bytes;
 	uint64_t size;
 	uint32_t x, y, width, height;
-} part;
+} frame;
 
-static invar_status decode_part(const part *p, const char *name, WebPDecoderConfig *config,
-                                inv_image *out)
+static invar_status decode_frame(const frame *f, const char *name,
+                                 WebPDecoderConfig *config, inv_image *out)
 {
 	size_t stride = (size_t)out->width * INV_RGB;
 	VP8StatusCode error;
 
 	config->output.colorspace = MODE_RGB;
 	config->output.is_external_memory = 1;
-	config->output.u.RGBA.rgba = out->pixels + p->y * stride + (size_t)p->x * INV_RGB;
+	config->output.u.RGBA.rgba = out->pixels + f->y * stride + (size_t)f->x * INV_RGB;
 	config->output.u.RGBA.stride = (int)stride;
-	config->output.u.RGBA.size = (p->height - 1) * stride + (size_t)p->width * INV_RGB;
-	error = WebPDecode(p->bytes, p->size, config);
+	config->output.u.RGBA.size = (f->height - 1) * stride + (size_t)f->width * INV_RGB;
+	error = WebPDecode(f->bytes, f->size, config);
 	WebPFreeDecBuffer(&config->output);
-	return error == VP8_STATUS_OK ? INVAR_OK : fail(name, error);
+	return error == VP8_STATUS_OK ? INVAR_OK : fail_webp(name, error);
 }
 
 /*
@@ -136,58 +134,45 @@ static invar_status decode_part(const part *p, const char *name, WebPDecoderConf
  * three bytes. Its pixels follow as chunks that libwebp decodes without a file around them.
  */
 static invar_status find_first_frame(const void *bytes, uint64_t size, const char *name,
-                                     const inv_image *canvas, part *out)
+                                     const inv_image *canvas, frame *out)
 {
 	WebPBitstreamFeatures pixels;
 	VP8StatusCode error;
 	uint64_t length;
-	const uint8_t *frame = find_chunk(bytes, size, "ANMF", &length);
+	const uint8_t *at = find_chunk(bytes, size, "ANMF", &length);
 
-	if (!frame || length < FRAME_HEADER)
-		return fail(name, VP8_STATUS_BITSTREAM_ERROR);
-	*out = (part){.bytes = frame + FRAME_HEADER,
-	              .size = length - FRAME_HEADER,
-	              .x = 2 * little24(frame),
-	              .y = 2 * little24(frame + 3),
-	              .width = little24(frame + 6) + 1,
-	              .height = little24(frame + 9) + 1};
+	if (!at || length < FRAME_HEADER)
+		return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
+	*out = (frame){.bytes = at + FRAME_HEADER,
+	               .size = length - FRAME_HEADER,
+	               .x = 2 * little24(at),
+	               .y = 2 * little24(at + 3),
+	               .width = little24(at + 6) + 1,
+	               .height = little24(at + 9) + 1};
 	error = WebPGetFeatures(out->bytes, out->size, &pixels);
 	if (error != VP8_STATUS_OK)
-		return fail(name, error);
+		return fail_webp(name, error);
 	if ((uint32_t)pixels.width != out->width || (uint32_t)pixels.height != out->height ||
 	    out->x + out->width > canvas->width || out->y + out->height > canvas->height)
-		return fail(name, VP8_STATUS_BITSTREAM_ERROR);
+		return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
 	return INVAR_OK;
-}
-
-/* Beside the frame the picture is transparent, and black without alpha. */
-static invar_status decode_first_frame(const void *bytes, uint64_t size, const char *name,
-                                       WebPDecoderConfig *config, inv_image *out)
-{
-	part frame = {0};
-	invar_status st = find_first_frame(bytes, size, name, out, &frame);
-
-	if (st != INVAR_OK)
-		return st;
-	memset(out->pixels, 0, (size_t)out->width * out->height * INV_RGB);
-	return decode_part(&frame, name, config, out);
 }
 
 invar_status inv_webp_decode(const void *bytes, uint64_t size, const char *name,
                              inv_image *out)
 {
 	WebPDecoderConfig config;
-	invar_status st = read_header(bytes, size, name, &config);
+	frame f;
 
-	if (st == INVAR_OK)
-		st = inv_image_shape(out, (uint32_t)config.input.width,
-		                     (uint32_t)config.input.height, name);
-	if (st == INVAR_OK && config.input.has_animation)
-		st = decode_first_frame(bytes, size, name, &config, out);
-	else if (st == INVAR_OK)
-		st = decode_part(&(part){bytes, size, 0, 0, out->width, out->height}, name, &config,
-		                 out);
-	if (st == INVAR_OK)
-		st = inv_image_orient(out, find_orientation(bytes, size), name);
-	return st;
+	INV_TRY(read_webp_header(bytes, size, name, &config));
+	INV_TRY(inv_image_shape(out, (uint32_t)config.input.width,
+	                        (uint32_t)config.input.height, name));
+	f = (frame){bytes, size, 0, 0, out->width, out->height};
+	if (config.input.has_animation) {
+		INV_TRY(find_first_frame(bytes, size, name, out, &f));
+		/* Around the frame the image is transparent, which is black without alpha. */
+		memset(out->pixels, 0, (size_t)out->width * out->height * INV_RGB);
+	}
+	INV_TRY(decode_frame(&f, name, &config, out));
+	return inv_image_orient(out, find_orientation(bytes, size), name);
 }

@@ -6,9 +6,9 @@
  *   1. The size of the header passes inv_check_pixels before any pixel exists. (A file of
  *      one colour needs no bits for its pixels, so only the absolute bound is left.)
  *   2. The data is complete.
- *   3. The first frame of an animation lies within its picture.
+ *   3. The first frame of an animation is within its image.
  * Lossy and lossless; pixels are those of libwebp's defaults (smooth upsampling of
- * chroma, no dithering). Of an animation the first frame is taken. Alpha is dropped, and
+ * chroma, no dithering). An animation gives its first frame. Alpha is dropped, and
  * the EXIF orientation is honoured.
  */
 #ifndef INV_WEBP_FILE_H

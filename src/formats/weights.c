@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -21,88 +22,79 @@ static const inv_weights_format *const formats[] = {
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-/* A folder stands for the weights in it. */
-static invar_status find_file(const char *path, char **out)
+/* In a folder, the weights in it. */
+static invar_status find_weight_file(const char *path, char **out)
 {
 	static const char *const names[] = {"model.safetensors", "pytorch_model.bin", NULL};
 
-	*out = NULL;
-	if (!inv_is_folder(path)) {
-		*out = inv_strdup(path);
-	} else {
-		for (size_t i = 0; names[i]; i++) {
-			char *inside = inv_join(path, names[i]);
-
-			if (inside && inv_exists(inside)) {
-				*out = inside;
-				return INVAR_OK;
-			}
-			inv_free(inside);
-		}
-		return inv_fail(INVAR_E_IO,
-		                "%s: is a folder without model.safetensors or pytorch_model.bin; "
-		                "give the weight file itself",
-		                path);
+	if (!inv_is_folder(path))
+		return inv_new_text(out, path);
+	for (size_t i = 0; names[i]; i++) {
+		INV_TRY(inv_new_path(out, path, names[i]));
+		if (inv_exists(*out))
+			return INVAR_OK;
+		inv_free(*out);
+		*out = NULL;
 	}
-	return *out ? INVAR_OK
-	            : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", path);
+	return inv_fail(INVAR_E_IO,
+	                "%s: is a folder without model.safetensors or pytorch_model.bin; "
+	                "give the weight file itself",
+	                path);
 }
 
-static invar_status open_format(inv_weights *w)
+/* By the first format that recognises the file; w has its path and its bytes. */
+static invar_status read_weight_file(inv_weights *w, const char *key)
 {
+	invar_status st;
+
 	for (size_t i = 0; formats[i]; i++)
 		if (formats[i]->recognise(&w->map)) {
 			w->format = formats[i];
-			return w->format->open(w);
+			w->wanted_key = key;
+			st = w->format->open(w);
+			w->wanted_key = NULL;
+			return st;
 		}
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is neither a safetensors file nor a PyTorch checkpoint", w->path);
 }
 
-/* w has its path and its bytes, or st says why not. */
-static invar_status finish_opening(inv_weights *w, invar_status st, const char *key,
-                                   inv_weights **out)
-{
-	w->wanted_key = key;
-	if (st == INVAR_OK)
-		st = open_format(w);
-	w->wanted_key = NULL;
-	if (st != INVAR_OK) {
-		inv_weights_close(w);
-		return st;
-	}
-	*out = w;
-	return INVAR_OK;
-}
-
 invar_status inv_weights_open(invar_context *ctx, const char *path, const char *key,
                               inv_weights **out)
 {
-	inv_weights *w = inv_calloc(1, sizeof *w);
+	inv_weights *w;
 	invar_status st;
 
 	*out = NULL;
-	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", path);
+	INV_TRY(inv_new(&w));
 	w->ctx = ctx;
-	if ((st = find_file(path, &w->path)) == INVAR_OK)
-		st = inv_map_open(w->path, &w->map);
-	return finish_opening(w, st, key, out);
+	INV_TRY_OR(fail, find_weight_file(path, &w->path));
+	INV_TRY_OR(fail, inv_map_open(w->path, &w->map));
+	INV_TRY_OR(fail, read_weight_file(w, key));
+	*out = w;
+	return INVAR_OK;
+fail:
+	inv_weights_close(w);
+	return st;
 }
 
 invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name,
                               const char *key, inv_weights **out)
 {
-	inv_weights *w = inv_calloc(1, sizeof *w);
+	inv_weights *w;
+	invar_status st;
 
 	*out = NULL;
-	if (!w || !(w->path = inv_strdup(name))) {
-		inv_free(w);
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", name);
-	}
+	INV_TRY(inv_new(&w));
 	w->map = (inv_map){.data = bytes, .size = size};
 	w->borrowed = true;
-	return finish_opening(w, INVAR_OK, key, out);
+	INV_TRY_OR(fail, inv_new_text(&w->path, name));
+	INV_TRY_OR(fail, read_weight_file(w, key));
+	*out = w;
+	return INVAR_OK;
+fail:
+	inv_weights_close(w);
+	return st;
 }
 
 void inv_weights_close(inv_weights *w)
@@ -120,7 +112,7 @@ void inv_weights_close(inv_weights *w)
 	inv_free(w);
 }
 
-/* ---- Looking ---------------------------------------------------------------------- */
+/* ---- Queries ---------------------------------------------------------------------- */
 
 const char *inv_weights_format_name(const inv_weights *w)
 {
@@ -152,22 +144,18 @@ const inv_weight_about *inv_weights_at(const inv_weights *w, size_t i)
 	return i < w->count ? &w->list[i].of : NULL;
 }
 
+static int compare_to_weight(const void *name, const void *weight)
+{
+	return strcmp(name, ((const inv_weight *)weight)->of.name);
+}
+
 const inv_weight_about *inv_weights_find(const inv_weights *w, const char *name)
 {
-	size_t low = 0, high = w->count;
+	const inv_weight *found =
+		w->count ? bsearch(name, w->list, w->count, sizeof *w->list, compare_to_weight)
+				 : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(w->list[middle].of.name, name);
-
-		if (order == 0)
-			return &w->list[middle].of;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return found ? &found->of : NULL;
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
@@ -191,33 +179,27 @@ static bool find_dtype(const char *type, inv_dtype *out)
 	return false;
 }
 
-/* One element after the other. */
-static void read_strided(const inv_weight *t, inv_dtype dtype, float *out)
-{
-	int64_t bytes = (int64_t)inv_dtype_size(dtype);
-	inv_cell c = {0};
-
-	for (uint64_t i = 0; i < t->of.cells; i++) {
-		inv_widen(dtype, false, t->data + c.offset * bytes, 1, out + i);
-		inv_next_cell(t->of.rank, t->of.shape, t->stride, &c);
-	}
-}
-
 invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *of, float *out)
 {
 	const inv_weight *t = (const inv_weight *)(const void *)of; /* its first member */
+	inv_cell c = {0};
 	inv_dtype dtype;
+	size_t bytes;
 
 	if (!find_dtype(of->type, &dtype))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s' has type %s, which cannot be read as floats",
 		                w->path, of->name, of->type);
+	bytes = inv_dtype_size(dtype);
 	if (inv_is_dense(of->rank, of->shape, t->stride)) {
 		inv_widen(dtype, false, t->data, of->cells, out);
 		if (!w->borrowed)
-			inv_map_let_go(&w->map, t->data, of->cells * inv_dtype_size(dtype));
+			inv_map_let_go(&w->map, t->data, of->cells * bytes);
 	} else {
-		read_strided(t, dtype, out);
+		for (uint64_t i = 0; i < of->cells; i++) {
+			inv_widen(dtype, false, t->data + c.offset * (int64_t)bytes, 1, out + i);
+			inv_next_cell(of->rank, of->shape, t->stride, &c);
+		}
 	}
 	for (uint64_t i = 0; i < of->cells; i++)
 		if (!isfinite(out[i]))
@@ -230,20 +212,18 @@ invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *of, 
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
-/*
- * Tensors may share a storage, and each is written on its own: a small file must not
- * become a disk full of copies.
- */
-static invar_status check_growth(const inv_weights *w, const char *path)
+/* Tensors may share a storage, and each is written in full: a small file must not fill a
+ * disk. */
+static invar_status check_saved_size(const inv_weights *w, const char *path)
 {
-	uint64_t all = 0;
+	uint64_t total = 0;
 
 	for (size_t i = 0; i < w->count; i++) {
 		const inv_weight_about *t = &w->list[i].of;
 
 		/* Neither can overflow: cells fit the file, and tensors are counted in memory. */
-		all += t->cells / 8 * inv_safetensors_bits(t->type);
-		if (all / MAX_GROWTH > w->map.size)
+		total += t->cells / 8 * inv_safetensors_bits(t->type);
+		if (total / MAX_GROWTH > w->map.size)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: would be more than %d times as large as %s, whose tensors "
 			                "share their storage",
@@ -256,13 +236,10 @@ invar_status inv_weights_save(const inv_weights *w, const char *path)
 {
 	static const inv_metadata format = {"format", "pt"};
 	inv_tensor_stored *list;
-	invar_status st = check_growth(w, path);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	if (!(list = inv_calloc(w->count, sizeof *list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
-		                path);
+	INV_TRY(check_saved_size(w, path));
+	INV_TRY(inv_new_zeros(&list, w->count));
 	for (size_t i = 0; i < w->count; i++) {
 		const inv_weight *t = &w->list[i];
 

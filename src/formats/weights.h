@@ -58,7 +58,7 @@ struct inv_weights {
 	char *path;
 	const char *wanted_key; /* of the call that opens; NULL: not given */
 	inv_map map;
-	bool borrowed; /* the map is of bytes that are somebody else's */
+	bool borrowed; /* the map views bytes of the caller */
 	const inv_weights_format *format;
 	char *key, *keys; /* NULL: "" */
 	size_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zip.c - see zip.h. Numbers in a zip file are little-endian and lie anywhere. */
+/* zip.c - see zip.h. Numbers in a zip file are little-endian and at any alignment. */
 #include "formats/zip.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ enum {
 	STORED = 0,
 	DEFLATED = 8,
 	ENCRYPTED = 0x2041,    /* flags: encrypted, strongly so, names as well */
-	SIZES_FOLLOW = 0x0008, /* flag: sizes and CRC-32 stand behind the data */
+	SIZES_FOLLOW = 0x0008, /* flag: sizes and CRC-32 follow the data */
 	MAX_RATIO = 100,
 	MAX_GROWTH = 16
 };
@@ -53,7 +53,7 @@ static bool is_record(const unsigned char *p, const char kind[2])
 	       p[3] == (unsigned char)kind[1];
 }
 
-static invar_status damaged(const inv_zip *z, const char *what)
+static invar_status fail_damaged_zip(const inv_zip *z, const char *what)
 {
 	return inv_fail(INVAR_E_FORMAT, "%s: is a damaged zip archive: %s", z->path, what);
 }
@@ -63,21 +63,21 @@ bool inv_zip_recognise(const unsigned char *bytes, uint64_t size)
 	return size >= 4 && (is_record(bytes, "\3\4") || is_record(bytes, "\5\6"));
 }
 
-/* Of a name that may be long. */
-static int shown(const inv_zip_entry *e)
+/* How much of a name, which may be long, a message shows. */
+static int shown_length(const inv_zip_entry *e)
 {
 	return e->length < 100 ? (int)e->length : 100;
 }
 
-/* ---- Where the directory is ---- */
+/* ---- Where the directory is ------------------------------------------------------- */
 
 typedef struct directory {
 	uint64_t count, bytes, offset;
 	uint64_t end; /* where the end records begin */
 } directory;
 
-/* Of ZIP64 both records say the same, or the old one that it cannot. */
-static bool agrees(uint64_t narrow, uint64_t wide, uint64_t cannot)
+/* In ZIP64 both records have the same number, or the old one is all ones. */
+static bool agrees_with_zip64(uint64_t narrow, uint64_t wide, uint64_t cannot)
 {
 	return narrow == wide || narrow == cannot;
 }
@@ -87,17 +87,18 @@ static invar_status read_end64(const inv_zip *z, uint64_t locator_at, directory 
 	const unsigned char *locator = z->bytes + locator_at, *end;
 
 	if (locator_at < END64_BYTES || get64(locator + 8) != locator_at - END64_BYTES)
-		return damaged(z, "its ZIP64 locator does not point to the record before it");
+		return fail_damaged_zip(z,
+		                        "its ZIP64 locator does not point to the record before it");
 	end = locator - END64_BYTES;
 	if (!is_record(end, "\6\6") || get64(end + 4) != END64_BYTES - 12)
-		return damaged(z, "its ZIP64 locator points to something else");
+		return fail_damaged_zip(z, "its ZIP64 locator points to something else");
 	if (get32(locator + 4) || get32(locator + 16) > 1 || get32(end + 16) || get32(end + 20))
-		return damaged(z, "it is split over several disks, expected one");
+		return fail_damaged_zip(z, "it is split over several disks, expected one");
 	if (get64(end + 24) != get64(end + 32) ||
-	    !agrees(d->count, get64(end + 32), UINT16_MAX) ||
-	    !agrees(d->bytes, get64(end + 40), UINT32_MAX) ||
-	    !agrees(d->offset, get64(end + 48), UINT32_MAX))
-		return damaged(z, "its two end records disagree");
+	    !agrees_with_zip64(d->count, get64(end + 32), UINT16_MAX) ||
+	    !agrees_with_zip64(d->bytes, get64(end + 40), UINT32_MAX) ||
+	    !agrees_with_zip64(d->offset, get64(end + 48), UINT32_MAX))
+		return fail_damaged_zip(z, "its two end records disagree");
 	*d = (directory){get64(end + 32), get64(end + 40), get64(end + 48),
 	                 locator_at - END64_BYTES};
 	return INVAR_OK;
@@ -106,35 +107,33 @@ static invar_status read_end64(const inv_zip *z, uint64_t locator_at, directory 
 static invar_status find_directory(const inv_zip *z, directory *d)
 {
 	const unsigned char *end;
-	invar_status st = INVAR_OK;
 
 	if (z->size < END_BYTES || !is_record(z->bytes + z->size - END_BYTES, "\5\6"))
-		return damaged(z, "it has no end record; it is probably truncated");
+		return fail_damaged_zip(z, "it has no end record; it is probably truncated");
 	end = z->bytes + z->size - END_BYTES;
 	if (get16(end + 4) || get16(end + 6) || get16(end + 8) != get16(end + 10))
-		return damaged(z, "it is split over several disks, expected one");
+		return fail_damaged_zip(z, "it is split over several disks, expected one");
 	if (get16(end + 20))
-		return damaged(z, "its comment is truncated");
+		return fail_damaged_zip(z, "its comment is truncated");
 	*d =
 		(directory){get16(end + 10), get32(end + 12), get32(end + 16), z->size - END_BYTES};
 	if (d->end >= LOCATOR_BYTES && is_record(end - LOCATOR_BYTES, "\6\7"))
-		st = read_end64(z, d->end - LOCATOR_BYTES, d);
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(read_end64(z, d->end - LOCATOR_BYTES, d));
 	if (d->offset > d->end || d->bytes != d->end - d->offset)
-		return damaged(z, "its directory is not where its end record says");
+		return fail_damaged_zip(z, "its directory is not where its end record says");
 	if (d->count > d->bytes / DIRECTORY_BYTES)
-		return damaged(z, "it claims more entries than fit in its directory");
-	return d->count ? INVAR_OK : damaged(z, "it has no entries");
+		return fail_damaged_zip(z, "it claims more entries than fit in its directory");
+	return d->count ? INVAR_OK : fail_damaged_zip(z, "it has no entries");
 }
 
-/* ---- The directory ---- */
+/* ---- The directory ---------------------------------------------------------------- */
 
 /*
  * A field that cannot hold its number is all ones, and the number is in the extra field 1,
  * in the order of `fields`.
  */
-static bool widen(const unsigned char *extra, size_t bytes, uint64_t *fields[], size_t n)
+static bool read_zip64_fields(const unsigned char *extra, size_t bytes, uint64_t *fields[],
+                              size_t n)
 {
 	while (bytes >= 4) {
 		size_t length = get16(extra + 2);
@@ -182,15 +181,15 @@ static invar_status take_name(const inv_zip *z, const char *name, size_t length,
 	size_t folder;
 
 	if (!is_safe_name(name, length))
-		return damaged(z, "an entry's name is not a plain relative path");
+		return fail_damaged_zip(z, "an entry's name is not a plain relative path");
 	slash = memchr(name, '/', length);
 	if (!slash)
-		return damaged(z, "an entry is outside the top folder");
+		return fail_damaged_zip(z, "an entry is outside the top folder");
 	folder = (size_t)(slash - name) + 1;
 	if (!*root)
 		*root = name;
 	if (memcmp(*root, name, folder) != 0) /* within: it ends with the slash at the latest */
-		return damaged(z, "it has more than one top folder");
+		return fail_damaged_zip(z, "it has more than one top folder");
 	e->name = name + folder;
 	e->length = length - folder;
 	return INVAR_OK;
@@ -200,21 +199,21 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 {
 	if (e->flags & ENCRYPTED)
 		return inv_fail(INVAR_E_FORMAT, "%s: its entry %.*s is encrypted", z->path,
-		                shown(e), e->name);
+		                shown_length(e), e->name);
 	if (e->method != STORED && e->method != DEFLATED)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its entry %.*s is compressed with method %u, which is not supported",
-			z->path, shown(e), e->name, e->method);
+			z->path, shown_length(e), e->name, e->method);
 	if (e->method == STORED && e->packed != e->size)
-		return damaged(z, "a stored entry has two different sizes");
+		return fail_damaged_zip(z, "a stored entry has two different sizes");
 	if (e->packed > z->size)
-		return damaged(z, "an entry is larger than the file");
+		return fail_damaged_zip(z, "an entry is larger than the file");
 	if (e->size / MAX_RATIO > e->packed)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its entry %.*s is compressed more than %d times, which no "
 		                "real tensor is; the file may be an attack",
-		                z->path, shown(e), e->name, MAX_RATIO);
+		                z->path, shown_length(e), e->name, MAX_RATIO);
 	return INVAR_OK;
 }
 
@@ -225,15 +224,15 @@ static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *
 	const unsigned char *p = z->bytes + *at, *extra;
 	uint64_t size = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
 	size_t length, extra_bytes, all;
-	invar_status st;
 
 	if (size < DIRECTORY_BYTES || !is_record(p, "\1\2"))
-		return damaged(z, "its directory ends before its last entry");
+		return fail_damaged_zip(z, "its directory ends before its last entry");
 	length = get16(p + 28);
 	extra_bytes = get16(p + 30);
 	all = DIRECTORY_BYTES + length + extra_bytes + get16(p + 32);
 	if (all > size)
-		return damaged(z, "an entry of its directory extends beyond the directory");
+		return fail_damaged_zip(z,
+		                        "an entry of its directory extends beyond the directory");
 	extra = p + DIRECTORY_BYTES + length;
 	*e = (inv_zip_entry){.header = get32(p + 42),
 	                     .packed = get32(p + 20),
@@ -242,32 +241,30 @@ static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *
 	                     .flags = get16(p + 8),
 	                     .method = get16(p + 10)};
 	if (get16(p + 34))
-		return damaged(z, "it is split over several disks, expected one");
-	if (!widen(extra, extra_bytes, wide, 3))
-		return damaged(z, "an entry's ZIP64 sizes are missing");
-	st = take_name(z, (const char *)p + DIRECTORY_BYTES, length, root, e);
+		return fail_damaged_zip(z, "it is split over several disks, expected one");
+	if (!read_zip64_fields(extra, extra_bytes, wide, 3))
+		return fail_damaged_zip(z, "an entry's ZIP64 sizes are missing");
 	*at += all;
-	return st == INVAR_OK ? check_entry(z, e) : st;
+	INV_TRY(take_name(z, (const char *)p + DIRECTORY_BYTES, length, root, e));
+	return check_entry(z, e);
 }
 
 static invar_status read_directory(inv_zip *z, const directory *d)
 {
 	const char *root = NULL;
 	uint64_t at = d->offset;
-	invar_status st = INVAR_OK;
 
-	z->entries = inv_calloc(d->count, sizeof *z->entries);
-	if (!z->entries)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", z->path);
+	INV_TRY(inv_new_zeros(&z->entries, d->count));
 	z->count = d->count;
-	for (size_t i = 0; i < z->count && st == INVAR_OK; i++)
-		st = read_record(z, d, &at, &root, &z->entries[i]);
-	if (st == INVAR_OK && at != d->end)
-		st = damaged(z, "its directory has more entries than its end record says");
-	return st;
+	for (size_t i = 0; i < z->count; i++)
+		INV_TRY(read_record(z, d, &at, &root, &z->entries[i]));
+	if (at != d->end)
+		return fail_damaged_zip(z,
+		                        "its directory has more entries than its end record says");
+	return INVAR_OK;
 }
 
-/* ---- The entries where they lie ---- */
+/* ---- The entries in the file ------------------------------------------------------ */
 
 static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
                               const inv_zip_entry *e)
@@ -276,7 +273,7 @@ static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
 
 	if ((e->flags & SIZES_FOLLOW) && !size && !packed && !get32(p + 14))
 		return true;
-	return widen(p + LOCAL_BYTES + name, extra, wide, 2) && size == e->size &&
+	return read_zip64_fields(p + LOCAL_BYTES + name, extra, wide, 2) && size == e->size &&
 	       packed == e->packed && get32(p + 14) == e->crc;
 }
 
@@ -289,17 +286,19 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 	size_t name, extra;
 
 	if (size < LOCAL_BYTES || !is_record(p, "\3\4"))
-		return damaged(z, "an entry is not where the directory says");
+		return fail_damaged_zip(z, "an entry is not where the directory says");
 	name = get16(p + 26);
 	extra = get16(p + 28);
 	head = LOCAL_BYTES + name + extra;
 	if (head > size || e->packed > size - head)
-		return damaged(z, "an entry overlaps the next one or extends beyond the file");
+		return fail_damaged_zip(
+			z, "an entry overlaps the next one or extends beyond the file");
 	if (name != folder + e->length || memcmp(p + LOCAL_BYTES, e->name - folder, name) != 0)
-		return damaged(z, "an entry's name differs from the one in the directory");
+		return fail_damaged_zip(z, "an entry's name differs from the one in the directory");
 	if (get16(p + 6) != e->flags || get16(p + 8) != e->method ||
 	    !local_sizes_agree(p, name, extra, e))
-		return damaged(z, "an entry's sizes or flags differ from those in the directory");
+		return fail_damaged_zip(
+			z, "an entry's sizes or flags differ from those in the directory");
 	e->data = p + head;
 	*end = e->header + head + e->packed;
 	return INVAR_OK;
@@ -322,7 +321,7 @@ static bool check_descriptor(const unsigned char *p, uint64_t bytes, const inv_z
 	       get64(p + 12) == e->size;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_headers(const void *a, const void *b)
 {
 	uint64_t x = ((const inv_zip_entry *)a)->header, y = ((const inv_zip_entry *)b)->header;
 
@@ -332,53 +331,27 @@ static int by_place(const void *a, const void *b)
 /* Entries in the order of the file. */
 static invar_status check_entries(const inv_zip *z, size_t folder, uint64_t limit)
 {
-	invar_status st;
-
 	if (z->entries[0].header != 0)
-		return damaged(z, "its first entry is not at its beginning");
+		return fail_damaged_zip(z, "its first entry is not at its beginning");
 	for (size_t i = 0; i < z->count; i++) {
 		uint64_t next = i + 1 < z->count ? z->entries[i + 1].header : limit, end = 0;
 
 		if (next > limit || next < z->entries[i].header)
-			return damaged(z, "an entry is outside the file");
-		st = check_local(z, &z->entries[i], folder, next, &end);
-		if (st != INVAR_OK)
-			return st;
+			return fail_damaged_zip(z, "an entry is outside the file");
+		INV_TRY(check_local(z, &z->entries[i], folder, next, &end));
 		if (!check_descriptor(z->bytes + end, next - end, &z->entries[i]))
-			return damaged(z, "there is other data between two entries");
+			return fail_damaged_zip(z, "there is other data between two entries");
 	}
 	return INVAR_OK;
 }
 
-static int compare_names(const char *a, size_t m, const char *b, size_t n)
-{
-	int order = memcmp(a, b, m < n ? m : n);
-
-	return order ? order : (m > n) - (m < n);
-}
-
-static int by_name(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	const inv_zip_entry *x = a, *y = b;
+	size_t m = x->length, n = y->length;
+	int order = memcmp(x->name, y->name, m < n ? m : n);
 
-	return compare_names(x->name, x->length, y->name, y->length);
-}
-
-static invar_status sort_names(const inv_zip *z)
-{
-	qsort(z->entries, z->count, sizeof *z->entries, by_name);
-	for (size_t i = 1; i < z->count; i++)
-		if (by_name(&z->entries[i - 1], &z->entries[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: has two entries %.*s", z->path,
-			                shown(&z->entries[i]), z->entries[i].name);
-	return INVAR_OK;
-}
-
-/* All entries share a top folder: the length of its name, with the slash. */
-static size_t folder_bytes(const inv_zip *z, const directory *d)
-{
-	return (size_t)(z->entries[0].name - (const char *)z->bytes - d->offset) -
-	       DIRECTORY_BYTES;
+	return order ? order : (m > n) - (m < n);
 }
 
 invar_status inv_zip_open(const unsigned char *bytes, uint64_t size, const char *path,
@@ -386,16 +359,22 @@ invar_status inv_zip_open(const unsigned char *bytes, uint64_t size, const char 
 {
 	directory d = {0};
 	size_t folder;
-	invar_status st;
 
 	*out = (inv_zip){.path = path, .bytes = bytes, .size = size};
-	if ((st = find_directory(out, &d)) != INVAR_OK ||
-	    (st = read_directory(out, &d)) != INVAR_OK)
-		return st;
-	folder = folder_bytes(out, &d);
-	qsort(out->entries, out->count, sizeof *out->entries, by_place);
-	st = check_entries(out, folder, d.offset);
-	return st == INVAR_OK ? sort_names(out) : st;
+	INV_TRY(find_directory(out, &d));
+	INV_TRY(read_directory(out, &d));
+	/* All entries share a top folder: the length of its name, with the slash. */
+	folder =
+		(size_t)(out->entries[0].name - (const char *)bytes - d.offset) - DIRECTORY_BYTES;
+	qsort(out->entries, out->count, sizeof *out->entries, compare_headers);
+	INV_TRY(check_entries(out, folder, d.offset));
+
+	qsort(out->entries, out->count, sizeof *out->entries, compare_entries);
+	for (size_t i = 1; i < out->count; i++)
+		if (compare_entries(&out->entries[i - 1], &out->entries[i]) == 0)
+			return inv_fail(INVAR_E_FORMAT, "%s: has two entries %.*s", path,
+			                shown_length(&out->entries[i]), out->entries[i].name);
+	return INVAR_OK;
 }
 
 void inv_zip_close(inv_zip *z)
@@ -406,24 +385,12 @@ void inv_zip_close(inv_zip *z)
 
 const inv_zip_entry *inv_zip_find(const inv_zip *z, const char *name)
 {
-	size_t low = 0, high = z->count, length = strlen(name);
+	const inv_zip_entry key = {.name = name, .length = strlen(name)};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const inv_zip_entry *e = &z->entries[middle];
-		int order = compare_names(e->name, e->length, name, length);
-
-		if (order == 0)
-			return e;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(&key, z->entries, z->count, sizeof key, compare_entries);
 }
 
-/* ---- Reading ---- */
+/* ---- Reading ---------------------------------------------------------------------- */
 
 static void *z_memory(void *user, unsigned count, unsigned bytes)
 {
@@ -437,65 +404,33 @@ static void z_free(void *user, void *memory)
 	inv_free(memory);
 }
 
-/* zlib counts in 32 bits, so long entries go through in pieces. */
-static int inflate_pieces(z_stream *s, const inv_zip_entry *e, unsigned char *to)
-{
-	uint64_t in = e->packed, out = e->size;
-	int result = Z_OK;
-
-	s->next_in = (unsigned char *)(uintptr_t)e->data;
-	s->next_out = to;
-	while (result == Z_OK) {
-		unsigned give = (unsigned)(in < UINT32_MAX ? in : UINT32_MAX);
-		unsigned take = (unsigned)(out < UINT32_MAX ? out : UINT32_MAX);
-
-		s->avail_in = give;
-		s->avail_out = take;
-		result = inflate(s, Z_NO_FLUSH);
-		in -= give - s->avail_in;
-		out -= take - s->avail_out;
-	}
-	return result == Z_STREAM_END && (in || out) ? Z_DATA_ERROR : result;
-}
-
 static invar_status inflate_entry(inv_zip *z, const inv_zip_entry *e, unsigned char *to)
 {
 	z_stream s = {.zalloc = z_memory, .zfree = z_free};
+	uint64_t in = e->packed, out = e->size;
 	int result = inflateInit2(&s, -MAX_WBITS);
 
-	if (result == Z_OK) {
-		result = inflate_pieces(&s, e, to);
-		inflateEnd(&s);
+	s.next_in = (unsigned char *)(uintptr_t)e->data;
+	s.next_out = to;
+	while (result == Z_OK) { /* in pieces, as zlib counts in 32 bits */
+		unsigned give = (unsigned)(in < UINT32_MAX ? in : UINT32_MAX);
+		unsigned take = (unsigned)(out < UINT32_MAX ? out : UINT32_MAX);
+
+		s.avail_in = give;
+		s.avail_out = take;
+		result = inflate(&s, Z_NO_FLUSH);
+		in -= give - s.avail_in;
+		out -= take - s.avail_out;
 	}
-	if (result == Z_STREAM_END)
+	inflateEnd(&s);
+	if (result == Z_STREAM_END && !in && !out)
 		return INVAR_OK;
 	if (result == Z_MEM_ERROR)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to inflate %.*s", z->path,
-		                shown(e), e->name);
+		return inv_no_memory();
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: its entry %.*s does not decompress to the %" PRIu64
 	                " bytes it claims",
-	                z->path, shown(e), e->name, e->size);
-}
-
-static invar_status inflate_new(inv_zip *z, const inv_zip_entry *e, void **own)
-{
-	invar_status st;
-
-	z->inflated += e->size; /* no overflow: at most 100 times the file an entry */
-	if (z->inflated / MAX_GROWTH > z->size)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: decompresses to more than %d times its size, which no real weights do",
-			z->path, MAX_GROWTH);
-	if (!(*own = inv_alloc(e->size)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its entry %.*s", z->path,
-		                shown(e), e->name);
-	if ((st = inflate_entry(z, e, *own)) != INVAR_OK) {
-		inv_free(*own);
-		*own = NULL;
-	}
-	return st;
+	                z->path, shown_length(e), e->name, e->size);
 }
 
 invar_status inv_zip_read(inv_zip *z, const inv_zip_entry *e, const unsigned char **data,
@@ -506,15 +441,24 @@ invar_status inv_zip_read(inv_zip *z, const inv_zip_entry *e, const unsigned cha
 	*own = NULL;
 	*data = e->data;
 	if (e->method == DEFLATED) {
-		if ((st = inflate_new(z, e, own)) != INVAR_OK)
-			return st;
+		z->inflated += e->size; /* no overflow: at most 100 times the file per entry */
+		if (z->inflated / MAX_GROWTH > z->size)
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: decompresses to more than %d times its size, which no real weights do",
+				z->path, MAX_GROWTH);
+		*own = inv_alloc(e->size);
+		INV_TRY(inv_check_memory(*own, e->size));
+		INV_TRY_OR(fail, inflate_entry(z, e, *own));
 		*data = *own;
 	}
 	if (crc32_z(0, *data, e->size) == e->crc)
 		return INVAR_OK;
+	st = inv_fail(INVAR_E_FORMAT,
+	              "%s: its entry %.*s is damaged: its CRC-32 differs from the directory",
+	              z->path, shown_length(e), e->name);
+fail:
 	inv_free(*own);
 	*own = NULL;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its entry %.*s is damaged: its CRC-32 differs from the directory",
-	                z->path, shown(e), e->name);
+	return st;
 }

@@ -3,20 +3,20 @@
  * zip.h - the entries of a zip archive in memory, read as if hostile.
  *
  * PyTorch stores tensors uncompressed, so that they can be used where the file is
- * mapped; libraries that read zip copy them and do not say where they lie. Only what
+ * mapped; libraries that read zip copy them and do not give their offset. Only what
  * weight files need is accepted.
  *
  * Invariants of what is accepted:
  *   1. One disk, no comment, the end record last in the file; the directory ends where
  *      the end records begin (ZIP64 or not), and has as many entries as they say.
  *   2. Entries are stored or deflated, not encrypted; their names are relative paths in
- *      one common top folder, without "..", backslash or control characters, none of
- *      them there twice.
+ *      one common top folder, without "..", backslash or control characters, each
+ *      different.
  *   3. Every local header repeats what the directory says (sizes and CRC-32 may follow
  *      the data instead), and the entries fill the file up to the directory: no gap, no
  *      overlap.
- *   4. What is deflated is at most 100 times as large as its deflated form, and all that
- *      is inflated at most 16 times as large as the file.
+ *   4. An entry inflates to at most 100 times its size, and all entries that are read to
+ *      at most 16 times the size of the file.
  * The CRC-32 of an entry is checked when it is read.
  */
 #ifndef INV_ZIP_H

@@ -131,20 +131,9 @@ invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char 
 	return INVAR_OK;
 }
 
-/* Is `word` one of "a,b,c"? */
-bool inv_is_listed(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		if (strncmp(at, word, length) == 0 && (at[length] == ',' || !at[length]))
-			return true;
-	return false;
-}
-
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part, bool *wanted)
 {
-	*wanted = d->opts.split ? inv_is_listed(d->opts.split, split) : !part;
+	*wanted = d->opts.split ? inv_has_word(d->opts.split, ',', split) : !part;
 	return inv_names_add(&d->split_names, split, strlen(split));
 }
 

@@ -139,7 +139,6 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
                                      const char *name, int32_t **out);
 
 void inv_images_clear(inv_images *s);
-bool inv_is_listed(const char *list, const char *word); /* in "a,b,c" */
 
 /* ---- Choosing (select.c) ------------------------------------------------------------ */
 

@@ -3,9 +3,9 @@
  * prefetch.h - images decoded in parallel, ahead of their consumer.
  *
  * Worker threads decode the rows of a split and pass each image to a work function, which
- * prepares what the consumer needs: a resized, augmented, normalised tensor. Results wait
- * in a ring of fixed size and come out in row order, so neither the order nor a value
- * depends on the number of threads.
+ * prepares what the consumer needs: a resized, augmented, normalised tensor. Results come
+ * out in row order (base/queue.h), so neither the order nor a value depends on the number
+ * of threads.
  *
  *     inv_prefetch_new(ctx, d, split, 0, count, to_tensor, &plan, bytes, &a);
  *     while ((st = inv_prefetch_next(a, &item)) == INVAR_OK && item)
@@ -42,7 +42,7 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
                               inv_prefetch_fn *work, void *user, size_t bytes_per_item,
                               inv_prefetch **out);
 unsigned inv_prefetch_workers(const invar_context *ctx);
-size_t inv_prefetch_memory(const inv_prefetch *a); /* bytes of the ring */
+size_t inv_prefetch_memory(const inv_prefetch *a); /* bytes of the items */
 
 /*
  * The next item, or NULL past the last; it is the caller's until the next call.

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "images/class_list.h"
 #include "images/dataset.h"
 
@@ -154,7 +155,7 @@ static void keep_wanted(invar_dataset *d)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < d->split_count; i++)
-		if (!d->opts.split || inv_is_listed(d->opts.split, d->splits[i].name))
+		if (!d->opts.split || inv_has_word(d->opts.split, ',', d->splits[i].name))
 			d->splits[kept++] = d->splits[i];
 		else
 			inv_images_clear(&d->splits[i]);

@@ -9,7 +9,7 @@ invar_status inv_largest_eigenpairs(const inv_largest_spec *s, double *values,
 	(void)vectors;
 	return inv_fail(
 		INVAR_E_USE,
-		"this invar was built without ARPACK, which the spectrum of this graph of "
-		"%zu rows needs",
+		"this invar was built without ARPACK, which the spectrum of a graph of %zu rows "
+		"needs",
 		s->n);
 }

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "math/onednn.h"
 #include "math/onednn_conv.h"
 #include "math/winograd.h"
 

@@ -4,33 +4,31 @@
 
 #include "base/context.h"
 
+#define SET_KERNELS(set)               \
+	do {                               \
+		inv_kernels_##set(k);          \
+		inv_kernels_random_##set(k);   \
+		inv_kernels_sliced_##set(k);   \
+		inv_kernels_tokens_##set(k);   \
+		inv_kernels_packing_##set(k);  \
+		inv_kernels_products_##set(k); \
+	} while (0)
+
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 {
 	inv_kernels_ref(k); /* complete, portable, obviously right */
 #if defined(__x86_64__)
 	if (cpu & INV_CPU_AVX2) { /* overrides what it improves */
-		inv_kernels_avx2(k);
-		inv_kernels_random_avx2(k);
-		inv_kernels_sliced_avx2(k);
-		inv_kernels_tokens_avx2(k);
-		inv_kernels_panels_avx2(k);
-		inv_kernels_lanes_avx2(k);
-		inv_kernels_walk_avx2(k);
+		SET_KERNELS(avx2);
+		inv_kernels_fourier_avx2(k);
 	}
 	if (cpu & INV_CPU_AVX512) {
-		inv_kernels_avx512(k);
 		inv_kernels_random_avx512(k);
+		inv_kernels_products_avx512(k);
 	}
 #elif defined(__aarch64__)
-	if (cpu & INV_CPU_NEON) {
-		inv_kernels_neon(k);
-		inv_kernels_random_neon(k);
-		inv_kernels_sliced_neon(k);
-		inv_kernels_tokens_neon(k);
-		inv_kernels_panels_neon(k);
-		inv_kernels_lanes_neon(k);
-		inv_kernels_walk_neon(k);
-	}
+	if (cpu & INV_CPU_NEON)
+		SET_KERNELS(neon);
 #else
 	(void)cpu;
 #endif

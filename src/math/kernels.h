@@ -20,7 +20,6 @@
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
 enum { INV_STRIP_ROWS = 6, INV_PANEL_COLS = 16, INV_SIDE_PANELS = 4 };
-enum { INV_WALK_LANES = 8 }; /* vectors of a sparse product: a cache line of doubles */
 
 typedef struct inv_adamw_rates {
 	float keep; /* 1 - lr * weight_decay */
@@ -30,16 +29,6 @@ typedef struct inv_adamw_rates {
 	float root;         /* sqrt(1 - beta2^t) */
 	float eps;
 } inv_adamw_rates;
-
-/* A step of a recurrence in P = D^-1 A, A sparse [n, n] by rows. */
-typedef struct inv_walk_step {
-	size_t n;
-	const size_t *start;   /* [n + 1] */
-	const uint32_t *to;    /* column of each entry */
-	const double *weight;  /* of each entry; NULL: 1 */
-	const double *inverse; /* [n]: diagonal of D^-1 */
-	double scale, centre, minus;
-} inv_walk_step;
 
 /* Running sums over pairs of distances (d, e), both shifted for accuracy. */
 typedef struct inv_pair_sums {
@@ -95,9 +84,6 @@ typedef struct inv_panel_product {
 	float *c;
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;
-
-/* The panel at column j of several. */
-inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j);
 
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
 enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
@@ -164,12 +150,6 @@ struct inv_kernels {
 	 */
 	unsigned (*near_columns)(const inv_near *t, const int32_t *dots, const float *scales,
 	                         const float *squares, const uint32_t *labels, float *near);
-
-	/*
-	 * Vectors x, y [n, INV_WALK_LANES]: y = scale (P x - centre x) - minus y. With minus 0,
-	 * y is only written.
-	 */
-	void (*walk_step)(const inv_walk_step *s, const double *x, double *y);
 
 	/* `slots` times four words of the stream `index`, from slot `first` on. */
 	void (*words)(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
@@ -303,25 +283,22 @@ struct inv_kernels {
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
-void inv_kernels_avx2(struct inv_kernels *k);
-void inv_kernels_avx512(struct inv_kernels *k);
-void inv_kernels_random_avx512(struct inv_kernels *k);
-void inv_kernels_random_avx2(struct inv_kernels *k);
-void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);
-void inv_kernels_tokens_avx2(struct inv_kernels *k);
 void inv_kernels_panels_ref(struct inv_kernels *k);
-void inv_kernels_panels_avx2(struct inv_kernels *k);
-void inv_kernels_lanes_ref(struct inv_kernels *k);
-void inv_kernels_lanes_avx2(struct inv_kernels *k);
-void inv_kernels_walk_ref(struct inv_kernels *k);
-void inv_kernels_walk_avx2(struct inv_kernels *k);
-void inv_kernels_neon(struct inv_kernels *k);
-void inv_kernels_random_neon(struct inv_kernels *k);
-void inv_kernels_sliced_neon(struct inv_kernels *k);
-void inv_kernels_tokens_neon(struct inv_kernels *k);
-void inv_kernels_panels_neon(struct inv_kernels *k);
-void inv_kernels_lanes_neon(struct inv_kernels *k);
-void inv_kernels_walk_neon(struct inv_kernels *k);
+void inv_kernels_fourier_ref(struct inv_kernels *k);
+
+/* Of each instruction set, from the same files, see lanes.h. */
+#define INV_KERNELS_OF(set)                                 \
+	void inv_kernels_##set(struct inv_kernels *k);          \
+	void inv_kernels_random_##set(struct inv_kernels *k);   \
+	void inv_kernels_sliced_##set(struct inv_kernels *k);   \
+	void inv_kernels_tokens_##set(struct inv_kernels *k);   \
+	void inv_kernels_packing_##set(struct inv_kernels *k);  \
+	void inv_kernels_products_##set(struct inv_kernels *k);
+INV_KERNELS_OF(avx2)
+INV_KERNELS_OF(neon)
+void inv_kernels_fourier_avx2(struct inv_kernels *k);
+void inv_kernels_random_avx512(struct inv_kernels *k);
+void inv_kernels_products_avx512(struct inv_kernels *k);
 
 #endif

@@ -314,6 +314,5 @@ void inv_kernels_ref(struct inv_kernels *k)
 	inv_kernels_sliced_ref(k);
 	inv_kernels_tokens_ref(k);
 	inv_kernels_panels_ref(k);
-	inv_kernels_lanes_ref(k);
-	inv_kernels_walk_ref(k);
+	inv_kernels_fourier_ref(k);
 }

@@ -1,261 +1,385 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes.h - kernels on four doubles at a time, written once for every instruction set.
+ * lanes.h - the operations that kernels are written over, for every instruction set.
  *
- * The body of lanes_ref.c and lanes_avx2.c: the vectors are the compiler's own, two
- * registers of SSE2 or one of AVX2, with the same operations in the same order.
+ * Files that end in _lanes.c are compiled once per set, with its flags. Vectors of floats
+ * and of 32-bit integers have LANES elements: 8 with AVX2, 16 with AVX-512, 4 with NEON.
+ * They are the compiler's own, so + - * / & | ^ ~ << >> and comparisons, which give -1 or 0
+ * in every lane, need no function; a scalar operand stands for a vector of it. Sums whose
+ * order matters are made of eight or sixteen floats side by side, PARTS or 2 PARTS vectors,
+ * or of `four` doubles, whatever the set: all sets give the same bits.
  *
- * The FFT leaves frequencies in the order in which its stages produce them. A
- * convolution multiplies two spectra of that order and transforms back, so nothing is
- * ever reordered. Sequences lie side by side, one per lane: no stage moves values
- * between lanes.
+ * madd(a, b, c)          a b + c, rounded once
+ * max(a, b), min(a, b)   a > b ? a : b, a < b ? a : b; so b if either is NaN
+ * nearest(x)             to the nearest whole number, the even one of two
+ * words_to_floats(x)     unsigned words, rounded once
+ * blend(on, a, b)        a where `on`, which is -1 or 0 in every lane, else b
+ * blend_negative(x, …)   a where the highest bit of x is set, else b
+ * lane_bits(on)          a bit per lane of a comparison
+ * load_where(on, x)      reads only where `on`, 0 elsewhere; store_where writes only there
+ * half_of(x, i)          of eight floats, the lower four or the upper four
+ * load_twos              the first ones of two floats at x + step at[i] each, the second
+ * load_pairs             pairs of 16-bit numbers
+ * add_products           adds their products with the pair a to PAIR_VECTORS sums
  */
+#ifndef INV_LANES_H
+#define INV_LANES_H
+
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
-#include "math/kernels.h"
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#define INV_OF_SET(name) name##_neon
+enum { LANES = 4, PARTS = 2, PAIR_VECTORS = 2 };
+#else
+#include <immintrin.h>
+#if defined(__AVX512F__)
+#define INV_OF_SET(name) name##_avx512
+#define X86(name) _mm512_##name
+typedef __m512i raw; /* integers of any size */
+enum { LANES = 16, PAIR_VECTORS = 1 };
+#else
+#define INV_OF_SET(name) name##_avx2
+#define X86(name) _mm256_##name
+typedef __m256i raw;
+enum { LANES = 8, PARTS = 1, PAIR_VECTORS = 1 };
+#endif
+#endif
 
-enum { LANES = INV_LANES, TAPS = INV_SPLINE_TAPS, WIDE = INV_SPLINE_WIDE };
+#define INLINE static inline __attribute__((always_inline))
+#define OP(type, name, arguments, result) \
+	INLINE type name arguments            \
+	{                                     \
+		return result;                    \
+	}
+#define DO(name, arguments, statement) \
+	INLINE void name arguments         \
+	{                                  \
+		statement;                     \
+	}
 
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
-/* The same at any address. */
-typedef double loose
-	__attribute__((vector_size(LANES * sizeof(double)), may_alias, aligned(8)));
+#define VECTOR(type, bytes) type __attribute__((vector_size(bytes)))
+#define LOOSE(type, bytes) type __attribute__((vector_size(bytes), may_alias, aligned(1)))
+typedef VECTOR(float, 4 * LANES) vec;
+typedef VECTOR(int32_t, 4 * LANES) ints;
+typedef VECTOR(uint32_t, 4 * LANES) words;
+typedef VECTOR(float, 16) quad; /* the floats that `four` comes from */
+typedef LOOSE(float, 4 * LANES) loose_vec;
+typedef LOOSE(int32_t, 4 * LANES) loose_ints;
+typedef LOOSE(float, 16) loose_quad;
 
-/* (re, im) times root, or its conjugate with sign -1. */
-static inline void turn_by(lanes *re, lanes *im, const double *root, double sign)
+/* ---- Floats and integers ------------------------------------------------------------ */
+
+OP(vec, load, (const float *x), *(const loose_vec *)(const void *)x)
+OP(ints, load_ints, (const void *x), *(const loose_ints *)x)
+OP(quad, load_quad, (const float *x), *(const loose_quad *)(const void *)x)
+DO(store, (float *x, vec v), *(loose_vec *)(void *)x = v)
+DO(store_ints, (void *x, ints v), *(loose_ints *)x = v)
+DO(store_quad, (float *x, quad v), *(loose_quad *)(void *)x = v)
+OP(vec, splat, (float x), x - (vec){0}) /* a sum would lose the sign of -0 */
+OP(vec, to_floats, (ints x), __builtin_convertvector(x, vec))
+OP(ints, to_ints, (vec x), __builtin_convertvector(x, ints)) /* of whole numbers */
+OP(vec, keep, (ints on, vec x), (vec)(on &(ints)x))          /* x where `on`, else 0 */
+
+#if defined(__aarch64__)
+
+OP(ints, lane_numbers, (void), ((ints){0, 1, 2, 3}))
+OP(vec, madd, (vec a, vec b, vec c), vfmaq_f32(c, a, b))
+OP(vec, blend, (ints on, vec a, vec b), vbslq_f32((words)on, a, b))
+OP(vec, blend_negative, (ints x, vec a, vec b), blend(x >> 31, a, b))
+OP(vec, root, (vec x), vsqrtq_f32(x))
+OP(vec, max, (vec a, vec b), blend(a > b, a, b))
+OP(vec, min, (vec a, vec b), blend(a < b, a, b))
+OP(vec, nearest, (vec x), vrndnq_f32(x))
+OP(vec, floor_of, (vec x), vrndmq_f32(x))
+OP(vec, words_to_floats, (words x), vcvtq_f32_u32(x))
+OP(unsigned, lane_bits, (ints on), vaddvq_u32((words)on &(words){1, 2, 4, 8}))
+OP(quad, half_of, (const vec x[PARTS], const size_t i), x[i])
+OP(vec, load_half, (const uint16_t *x), vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x))))
+DO(store_half, (uint16_t * x, vec v), vst1_u16(x, vreinterpret_u16_f16(vcvt_f16_f32(v))))
+OP(vec, even_twos, (vec a, vec b), (vec)vtrn1q_f64((float64x2_t)a, (float64x2_t)b))
+OP(vec, odd_twos, (vec a, vec b), (vec)vtrn2q_f64((float64x2_t)a, (float64x2_t)b))
+
+__attribute__((noinline, unused)) static vec load_where(ints on, const float *x)
 {
-	double c = root[0], s = sign * root[1];
-	lanes x = *re * c - *im * s;
+	vec v;
 
-	*im = *re * s + *im * c;
-	*re = x;
+	for (int i = 0; i < LANES; i++)
+		v[i] = on[i] ? x[i] : 0;
+	return v;
 }
 
-/* ---- FFT: forward from the largest blocks to the smallest, back the other way ------ */
-
-static void fourths(size_t n, size_t block, const double *roots, lanes *x)
+__attribute__((noinline, unused)) static void store_where(ints on, float *x, vec v)
 {
-	size_t h = block / 4, step = n / block;
-
-	for (size_t s = 0; s < n; s += block)
-		for (size_t j = 0; j < h; j++) {
-			lanes *a = x + 2 * (s + j), *b = a + 2 * h, *c = b + 2 * h, *d = c + 2 * h;
-			lanes t0r = a[0] + c[0], t0i = a[1] + c[1];
-			lanes t1r = a[0] - c[0], t1i = a[1] - c[1];
-			lanes t2r = b[0] + d[0], t2i = b[1] + d[1];
-			lanes t3r = b[1] - d[1], t3i = d[0] - b[0]; /* -i (b - d) */
-			lanes y1r = t1r + t3r, y1i = t1i + t3i, y2r = t0r - t2r, y2i = t0i - t2i;
-			lanes y3r = t1r - t3r, y3i = t1i - t3i;
-
-			turn_by(&y1r, &y1i, roots + 2 * j * step, 1);
-			turn_by(&y2r, &y2i, roots + 4 * j * step, 1);
-			turn_by(&y3r, &y3i, roots + 6 * j * step, 1);
-			a[0] = t0r + t2r, a[1] = t0i + t2i;
-			b[0] = y1r, b[1] = y1i;
-			c[0] = y2r, c[1] = y2i;
-			d[0] = y3r, d[1] = y3i;
-		}
+	for (int i = 0; i < LANES; i++)
+		if (on[i])
+			x[i] = v[i];
 }
 
-static void fourths_back(size_t n, size_t block, const double *roots, lanes *x)
+INLINE void load_twos(const float *x, const ptrdiff_t step, const int32_t at[LANES],
+                      vec *first, vec *second)
 {
-	size_t h = block / 4, step = n / block;
+	vec even = vcombine_f32(vld1_f32(x + step * at[0]), vld1_f32(x + step * at[1]));
+	vec odd = vcombine_f32(vld1_f32(x + step * at[2]), vld1_f32(x + step * at[3]));
 
-	for (size_t s = 0; s < n; s += block)
-		for (size_t j = 0; j < h; j++) {
-			lanes *a = x + 2 * (s + j), *b = a + 2 * h, *c = b + 2 * h, *d = c + 2 * h;
-			lanes y1r = b[0], y1i = b[1], y2r = c[0], y2i = c[1], y3r = d[0], y3i = d[1];
-			lanes t0r, t0i, t1r, t1i, t2r, t2i, t3r, t3i;
-
-			turn_by(&y1r, &y1i, roots + 2 * j * step, -1);
-			turn_by(&y2r, &y2i, roots + 4 * j * step, -1);
-			turn_by(&y3r, &y3i, roots + 6 * j * step, -1);
-			t0r = a[0] + y2r, t0i = a[1] + y2i;
-			t1r = a[0] - y2r, t1i = a[1] - y2i;
-			t2r = y1r + y3r, t2i = y1i + y3i;
-			t3r = y3i - y1i, t3i = y1r - y3r; /* i (y1 - y3) */
-			a[0] = t0r + t2r, a[1] = t0i + t2i;
-			b[0] = t1r + t3r, b[1] = t1i + t3i;
-			c[0] = t0r - t2r, c[1] = t0i - t2i;
-			d[0] = t1r - t3r, d[1] = t1i - t3i;
-		}
+	*first = vuzp1q_f32(even, odd);
+	*second = vuzp2q_f32(even, odd);
 }
 
-static const double half_root_3 = 0.86602540378443864676;
+typedef int16x8x2_t short_pairs;
+OP(short_pairs, load_pairs, (const int16_t *x), vld2q_s16(x))
 
-/* The whole sequence in three thirds; sign 1 forward, -1 back. */
-static void third_of(lanes *a, lanes *b, lanes *c, double sign)
+INLINE void add_products(ints sum[PAIR_VECTORS], short_pairs x, const int16_t a[2])
 {
-	double side = sign * half_root_3;
-	lanes sr = b[0] + c[0], si = b[1] + c[1];
-	lanes dr = (b[0] - c[0]) * side, di = (b[1] - c[1]) * side;
-	lanes mr = a[0] - sr * 0.5, mi = a[1] - si * 0.5;
-
-	a[0] += sr, a[1] += si;
-	b[0] = mr + di, b[1] = mi - dr;
-	c[0] = mr - di, c[1] = mi + dr;
-}
-
-static void thirds(size_t n, const double *roots, lanes *x)
-{
-	for (size_t j = 0, h = n / 3; j < h; j++) {
-		lanes *a = x + 2 * j, *b = a + 2 * h, *c = b + 2 * h;
-
-		third_of(a, b, c, 1);
-		turn_by(&b[0], &b[1], roots + 2 * j, 1);
-		turn_by(&c[0], &c[1], roots + 4 * j, 1);
+#pragma GCC unroll 2
+	for (int i = 0; i < 2; i++) {
+		sum[0] = vmlal_n_s16(sum[0], vget_low_s16(x.val[i]), a[i]);
+		sum[1] = vmlal_high_n_s16(sum[1], x.val[i], a[i]);
 	}
 }
 
-static void thirds_back(size_t n, const double *roots, lanes *x)
+/* LANES rows of a square. */
+INLINE void transpose_block(vec r[LANES])
 {
-	for (size_t j = 0, h = n / 3; j < h; j++) {
-		lanes *a = x + 2 * j, *b = a + 2 * h, *c = b + 2 * h;
+	vec a = vtrn1q_f32(r[0], r[1]), b = vtrn2q_f32(r[0], r[1]);
+	vec c = vtrn1q_f32(r[2], r[3]), d = vtrn2q_f32(r[2], r[3]);
 
-		turn_by(&b[0], &b[1], roots + 2 * j, -1);
-		turn_by(&c[0], &c[1], roots + 4 * j, -1);
-		third_of(a, b, c, -1);
+	r[0] = even_twos(a, c);
+	r[1] = even_twos(b, d);
+	r[2] = odd_twos(a, c);
+	r[3] = odd_twos(b, d);
+}
+
+#else /* AVX2 and AVX-512 */
+
+OP(vec, madd, (vec a, vec b, vec c), X86(fmadd_ps)(a, b, c))
+OP(vec, root, (vec x), X86(sqrt_ps)(x))
+OP(vec, max, (vec a, vec b), X86(max_ps)(a, b))
+OP(vec, min, (vec a, vec b), X86(min_ps)(a, b))
+
+typedef ints short_pairs;
+OP(short_pairs, load_pairs, (const int16_t *x), load_ints(x))
+
+INLINE void add_products(ints sum[PAIR_VECTORS], short_pairs x, const int16_t a[2])
+{
+	int32_t both;
+
+	memcpy(&both, a, sizeof both);
+#if defined(__AVX512F__)
+	sum[0] = (ints)_mm512_dpwssd_epi32((raw)sum[0], (raw)x, _mm512_set1_epi32(both));
+#else
+	sum[0] += (ints)_mm256_madd_epi16((raw)x, _mm256_set1_epi32(both));
+#endif
+}
+
+#if defined(__AVX512F__)
+
+OP(ints, lane_numbers, (void),
+   ((ints){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}))
+OP(__mmask16, negative, (ints x), _mm512_cmplt_epi32_mask((raw)x, _mm512_setzero_si512()))
+OP(vec, blend_negative, (ints x, vec a, vec b), _mm512_mask_mov_ps(b, negative(x), a))
+OP(vec, words_to_floats, (words x), _mm512_cvtepu32_ps((raw)x))
+OP(vec, load_where, (ints on, const float *x), _mm512_maskz_loadu_ps(negative(on), x))
+DO(store_where, (ints on, float *x, vec v), _mm512_mask_storeu_ps(x, negative(on), v))
+
+#else
+
+enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
+OP(ints, lane_numbers, (void), ((ints){0, 1, 2, 3, 4, 5, 6, 7}))
+OP(vec, blend, (ints on, vec a, vec b), _mm256_blendv_ps(b, a, (vec)on))
+OP(vec, blend_negative, (ints x, vec a, vec b), blend(x, a, b))
+OP(vec, nearest, (vec x), _mm256_round_ps(x, NEAREST))
+OP(vec, floor_of, (vec x), _mm256_floor_ps(x))
+OP(unsigned, lane_bits, (ints on), (unsigned)_mm256_movemask_ps((vec)on))
+OP(vec, load_where, (ints on, const float *x), _mm256_maskload_ps(x, (raw)on))
+DO(store_where, (ints on, float *x, vec v), _mm256_maskstore_ps(x, (raw)on, v))
+
+/* In two halves, so that nothing rounds twice. */
+INLINE vec words_to_floats(words x)
+{
+	return madd(to_floats((ints)(x >> 16)), splat(0x1p16f), to_floats((ints)(x & 0xffff)));
+}
+
+INLINE vec load_half(const uint16_t *x)
+{
+	return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+INLINE void store_half(uint16_t *x, vec v)
+{
+	_mm_storeu_si128((__m128i *)(void *)x, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE quad half_of(const vec x[PARTS], const size_t i)
+{
+	return i ? _mm256_extractf128_ps(x[0], 1) : _mm256_castps256_ps128(x[0]);
+}
+
+INLINE quad two_twos(const float *x, const float *y)
+{
+	quad low = (quad)_mm_loadl_epi64((const __m128i *)(const void *)x);
+
+	return _mm_loadh_pi(low, (const __m64 *)(const void *)y);
+}
+
+INLINE void load_twos(const float *x, const ptrdiff_t step, const int32_t at[LANES],
+                      vec *first, vec *second)
+{
+	vec even = _mm256_set_m128(two_twos(x + step * at[4], x + step * at[5]),
+	                           two_twos(x + step * at[0], x + step * at[1]));
+	vec odd = _mm256_set_m128(two_twos(x + step * at[6], x + step * at[7]),
+	                          two_twos(x + step * at[2], x + step * at[3]));
+
+	*first = _mm256_shuffle_ps(even, odd, 0x88);
+	*second = _mm256_shuffle_ps(even, odd, 0xdd);
+}
+
+/* Pairs, then quads, then halves swap. */
+INLINE void transpose_block(vec r[LANES])
+{
+	vec t[LANES];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < 8; i += 2) {
+		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+		t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
 	}
-}
-
-static void pairs(size_t n, lanes *x)
-{
-	for (size_t s = 0; s < 2 * n; s += 4) {
-		lanes re = x[s] - x[s + 2], im = x[s + 1] - x[s + 3];
-
-		x[s] += x[s + 2], x[s + 1] += x[s + 3];
-		x[s + 2] = re, x[s + 3] = im;
+#pragma GCC unroll 2
+	for (int i = 0; i < 8; i += 4) {
+		r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+		r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+		r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
 	}
-}
-
-static void fft(size_t n, const double *roots, double *values)
-{
-	lanes *x = (lanes *)(void *)values;
-	size_t block = n;
-
-	if (n % 3 == 0) {
-		thirds(n, roots, x);
-		block = n / 3;
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+		t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
 	}
-	for (; block % 4 == 0; block /= 4)
-		fourths(n, block, roots, x);
-	if (block == 2)
-		pairs(n, x);
+#pragma GCC unroll 8
+	for (int i = 0; i < 8; i++)
+		r[i] = t[i];
 }
 
-static void fft_back(size_t n, const double *roots, double *values)
+#endif
+#endif
+
+/* Which of the numbers from `at` on come before `end`. */
+INLINE ints lanes_before(size_t end, size_t at)
 {
-	lanes *x = (lanes *)(void *)values;
-	size_t top = n % 3 ? n : n / 3, block = top;
+	size_t count = end > at ? end - at : 0;
 
-	while (block % 4 == 0)
-		block /= 4;
-	if (block == 2) /* else 1: what is left of a power of two */
-		pairs(n, x);
-	for (block *= 4; block <= top; block *= 4)
-		fourths_back(n, block, roots, x);
-	if (n % 3 == 0)
-		thirds_back(n, roots, x);
+	return lane_numbers() < (int32_t)(count < LANES ? count : LANES);
 }
 
-static void multiply_spectra(const double *a, size_t count, double *values)
+#if !defined(__AVX512F__)
+
+INLINE float sum_eight(const vec x[PARTS])
 {
-	const lanes *y = (const lanes *)(const void *)a;
-	lanes *x = (lanes *)(void *)values;
+	quad q = half_of(x, 0) + half_of(x, 1);
 
-	for (size_t i = 0; i < 2 * count; i += 2) {
-		lanes re = x[i] * y[i] - x[i + 1] * y[i + 1];
-
-		x[i + 1] = x[i] * y[i + 1] + x[i + 1] * y[i];
-		x[i] = re;
-	}
+	return (q[0] + q[2]) + (q[1] + q[3]);
 }
 
-/* ---- Splines on a grid --------------------------------------------------------------- */
+/* ---- Four doubles ------------------------------------------------------------------- */
 
-/* 120 times the coefficients of t^0 … t^5 in the weights of the six nodes. */
-static const double pieces[TAPS][WIDE] __attribute__((aligned(64))) = {
-	{1, 26, 66, 26, 1, 0},    {-5, -50, 0, 50, 5, 0},  {10, 20, -60, 20, 10, 0},
-	{-10, 20, 0, -20, 10, 0}, {5, -20, 30, -20, 5, 0}, {-1, 5, -10, 10, -5, 1}};
+#if defined(__aarch64__)
 
-/* Horner's scheme for all nodes at once; the slope's beside it. */
-static void spline_weights(double t, double *weights, double *slopes)
+typedef struct four {
+	float64x2_t low, high;
+} four;
+
+#define UNARY4(name, x86, neon) \
+	OP(four, name, (four a), ((four){neon(a.low), neon(a.high)}))
+#define BINARY4(name, x86, neon) \
+	OP(four, name, (four a, four b), ((four){neon(a.low, b.low), neon(a.high, b.high)}))
+#define TERNARY4(name, x86, neon)            \
+	OP(four, name, (four a, four b, four c), \
+	   ((four){neon(a.low, b.low, c.low), neon(a.high, b.high, c.high)}))
+#define AND4(a, b) ((float64x2_t)((uint64x2_t)(a) & (uint64x2_t)(b)))
+#define OR4(a, b) ((float64x2_t)((uint64x2_t)(a) | (uint64x2_t)(b)))
+#define NONZERO4(a) ((float64x2_t)((a) != 0))
+#define MADD4(a, b, c) vfmaq_f64(c, a, b)
+#define BLEND4(on, a, b) vbslq_f64((uint64x2_t)(on), a, b)
+#define NEAREST4 vrndnq_f64
+
+OP(four, splat4, (double x), ((four){vdupq_n_f64(x), vdupq_n_f64(x)}))
+OP(four, load4, (const double *x), ((four){vld1q_f64(x), vld1q_f64(x + 2)}))
+OP(four, widen4, (quad x), ((four){vcvt_f64_f32(vget_low_f32(x)), vcvt_high_f64_f32(x)}))
+OP(quad, narrow4, (four a), vcvt_high_f32_f64(vcvt_f32_f64(a.low), a.high))
+OP(int32x2_t, whole2, (float64x2_t a), vmovn_s64(vcvtq_s64_f64(a)))
+OP(int16x4_t, shorts4, (four a), vqmovn_s32(vcombine_s32(whole2(a.low), whole2(a.high))))
+
+INLINE void store4(double *x, four a)
 {
-	for (size_t k = 0; k < 2; k++) {
-		const lanes *c = (const lanes *)(const void *)pieces + k;
-		lanes w = c[2 * (TAPS - 1)], s = {0};
-
-		for (size_t power = TAPS - 1; power-- > 0;) {
-			s = s * t + w;
-			w = w * t + c[2 * power];
-		}
-		((loose *)(void *)weights)[k] = w * (1.0 / 120);
-		((loose *)(void *)slopes)[k] = s * (1.0 / 120);
-	}
+	vst1q_f64(x, a.low);
+	vst1q_f64(x + 2, a.high);
 }
 
-static void spread_spline(const inv_spline *s, double *grid, size_t stride)
+/* Eight whole numbers, of 16 bits each. */
+INLINE void store_shorts(int16_t *x, four a, four b)
 {
-	const loose *across = (const loose *)(const void *)s->across;
-	lanes low = across[0], high = across[1];
-
-	for (size_t i = 0; i < TAPS; i++) {
-		loose *row = (loose *)(void *)(grid + i * stride);
-
-		row[0] += low * s->down[i];
-		row[1] += high * s->down[i];
-	}
+	vst1q_s16(x, vcombine_s16(shorts4(a), shorts4(b)));
 }
 
-static inline double sum_lanes(const lanes *x)
+#else
+
+typedef __m256d four;
+
+#define UNARY4(name, x86, neon) OP(four, name, (four a), x86(a))
+#define BINARY4(name, x86, neon) OP(four, name, (four a, four b), x86(a, b))
+#define TERNARY4(name, x86, neon) OP(four, name, (four a, four b, four c), x86(a, b, c))
+#define NONZERO4(a) _mm256_cmp_pd(a, _mm256_setzero_pd(), _CMP_NEQ_UQ)
+#define BLEND4(on, a, b) _mm256_blendv_pd(b, a, on)
+#define NEAREST4(a) _mm256_round_pd(a, NEAREST)
+
+OP(four, splat4, (double x), _mm256_set1_pd(x))
+OP(four, load4, (const double *x), _mm256_loadu_pd(x))
+DO(store4, (double *x, four a), _mm256_storeu_pd(x, a))
+OP(four, widen4, (quad x), _mm256_cvtps_pd(x))
+OP(quad, narrow4, (four a), _mm256_cvtpd_ps(a))
+
+INLINE void store_shorts(int16_t *x, four a, four b)
 {
-	return ((*x)[0] + (*x)[1]) + ((*x)[2] + (*x)[3]);
+	_mm_storeu_si128((__m128i *)(void *)x,
+	                 _mm_packs_epi32(_mm256_cvtpd_epi32(a), _mm256_cvtpd_epi32(b)));
 }
 
-static void gather_spline(const inv_spline *s, const double *grid, size_t stride,
-                          double out[3])
+#endif
+
+BINARY4(add4, _mm256_add_pd, vaddq_f64)
+BINARY4(sub4, _mm256_sub_pd, vsubq_f64)
+BINARY4(mul4, _mm256_mul_pd, vmulq_f64)
+BINARY4(div4, _mm256_div_pd, vdivq_f64)
+BINARY4(min4, _mm256_min_pd, vminnmq_f64) /* of numbers; of a NaN, or two zeros, either */
+BINARY4(max4, _mm256_max_pd, vmaxnmq_f64)
+BINARY4(and4, _mm256_and_pd, AND4)
+BINARY4(or4, _mm256_or_pd, OR4)
+UNARY4(root4, _mm256_sqrt_pd, vsqrtq_f64)
+UNARY4(nearest4, NEAREST4, NEAREST4)
+UNARY4(nonzero4, NONZERO4, NONZERO4) /* all bits set, or none */
+TERNARY4(madd4, _mm256_fmadd_pd, MADD4)
+TERNARY4(blend4, BLEND4, BLEND4) /* b where a has all bits set, c where none */
+
+/* The same bits in every lane. */
+INLINE four bits4(uint64_t bits)
 {
-	const loose *w = (const loose *)(const void *)s->across;
-	const loose *v = (const loose *)(const void *)s->across_slope;
-	lanes value[2] = {{0}}, slope[2] = {{0}}, all, across, down;
+	double x;
 
-	for (size_t i = 0; i < TAPS; i++) {
-		const loose *row = (const loose *)(const void *)(grid + i * stride);
-
-		for (size_t k = 0; k < 2; k++) {
-			value[k] += row[k] * s->down[i];
-			slope[k] += row[k] * s->down_slope[i];
-		}
-	}
-	all = value[0] * w[0] + value[1] * w[1];
-	across = value[0] * v[0] + value[1] * v[1];
-	down = slope[0] * w[0] + slope[1] * w[1];
-	out[0] = sum_lanes(&all);
-	out[1] = sum_lanes(&across);
-	out[2] = sum_lanes(&down);
+	memcpy(&x, &bits, sizeof x);
+	return splat4(x);
 }
 
-/* ---- A thin product, for principal components ---------------------------------------- */
-
-static void thin_pass(const float *x, const double *centre, size_t width,
-                      const double *directions, double *y, double *back)
+INLINE double sum4(four a)
 {
-	const lanes *v = (const lanes *)(const void *)directions;
-	lanes *u = (lanes *)(void *)back;
-	lanes *out = (lanes *)(void *)y;
-	lanes low = {0}, high = {0};
+	double lane[4];
 
-	for (size_t i = 0; i < width; i++) {
-		double value = x[i] - centre[i];
-
-		low += v[2 * i] * value;
-		high += v[2 * i + 1] * value;
-	}
-	for (size_t i = 0; i < width && back; i++) {
-		double value = x[i] - centre[i];
-
-		u[2 * i] += low * value;
-		u[2 * i + 1] += high * value;
-	}
-	out[0] = low, out[1] = high;
+	store4(lane, a);
+	return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
+
+#endif
+#endif

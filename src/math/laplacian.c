@@ -5,13 +5,11 @@
  * Lanczos converges to the ends of a spectrum, so the largest eigenvalues of N need no
  * sparse factor of L. The null space of L is known exactly: one vector per component.
  *
- * block_lanczos.c does the work. What it gives up (eigenvalues that occur more often than
- * its blocks are wide, spectra too dense for its basis) goes to ARPACK. There the null
- * space is moved to the other end: N - SHIFT P, P the projection on it, has -2 where N has
- * 1, and N has nothing below -1. One start vector finds equal eigenvalues (of two
- * components alike, say) only by rounding. So what was found is moved away in the same way,
- * and the rest is asked for its largest: if that belongs among those found, it is taken and
- * the question is repeated.
+ * In ARPACK the null space is moved to the other end: N - SHIFT P, P the projection on it,
+ * has -2 where N has 1, and N has nothing below -1. One start vector finds equal
+ * eigenvalues (of two components alike, say) only by rounding. So what was found is moved
+ * away in the same way, and the rest is asked for its largest: if that belongs among those
+ * found, it is taken and the question is repeated.
  *
  * Few rows go to LAPACK as a dense matrix: ARPACK wants many more rows than eigenpairs.
  */
@@ -22,12 +20,10 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/threads.h"
 #include "math/arpack.h"
 #include "math/linalg.h"
-#include "math/openblas.h"
 
-enum { DENSE = 256 /* rows */, BLOCK = 512, PER_CHECK = 4 };
+enum { DENSE = 256 /* rows */, PER_CHECK = 4 };
 
 static const double shift = 3;
 static const double tolerance = 1e-9;       /* vectors are good to this over the gap */
@@ -35,22 +31,18 @@ static const double check_tolerance = 1e-3; /* of the question whether one was m
 static const double same = 1e-7;            /* eigenvalues that are taken for equal */
 
 typedef struct laplacian {
-	const invar_context *ctx;
 	const inv_laplacian_spec *s;
 	const inv_graph *g;
 	uint32_t searches;
 	size_t components, found; /* found: vectors that are moved away */
 	inv_arena arena;
-	double *degree;      /* [n]: row sums */
 	double *scale;       /* [n]: D^-1/2 */
 	double *null;        /* [n]: entries of the null vectors, which do not overlap */
 	uint32_t *component; /* [n] */
 	double *sums;        /* [components] */
 	double *start;       /* [n] */
 	double *scaled;      /* [n]: D^-1/2 x */
-	const double *x;
-	double *y;
-	double *vectors; /* [found, n] */
+	double *vectors;     /* [found, n] */
 } laplacian;
 
 /* ---- Products -------------------------------------------------------------------- */
@@ -66,37 +58,17 @@ static double row_sum(const inv_graph *g, size_t i)
 	return sum;
 }
 
-static void multiply_rows(void *user, size_t block, unsigned thread)
-{
-	const laplacian *p = user;
-	const inv_graph *g = p->g;
-	size_t end = (block + 1) * BLOCK < g->n ? (block + 1) * BLOCK : g->n;
-
-	(void)thread;
-	for (size_t i = block * BLOCK; i < end; i++) {
-		double sum = 0;
-
-		if (g->weight)
-			for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
-				sum += g->weight[e] * p->scaled[g->to[e]];
-		else
-			for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
-				sum += p->scaled[g->to[e]];
-		p->y[i] = p->scale[i] * sum;
-	}
-}
-
 /* y -= SHIFT P x; the null vectors do not overlap, so one pass serves all. */
-static void move_null_space(laplacian *p)
+static void move_null_space(const laplacian *p, const double *x, double *y)
 {
 	memset(p->sums, 0, p->components * sizeof *p->sums);
 	for (size_t i = 0; i < p->g->n; i++)
-		p->sums[p->component[i]] += p->null[i] * p->x[i];
+		p->sums[p->component[i]] += p->null[i] * x[i];
 	for (size_t i = 0; i < p->g->n; i++)
-		p->y[i] -= shift * p->null[i] * p->sums[p->component[i]];
+		y[i] -= shift * p->null[i] * p->sums[p->component[i]];
 }
 
-static void move_found(laplacian *p)
+static void move_found(const laplacian *p, const double *x, double *y)
 {
 	const size_t n = p->g->n;
 
@@ -105,26 +77,33 @@ static void move_found(laplacian *p)
 		double sum = 0;
 
 		for (size_t i = 0; i < n; i++)
-			sum += vector[i] * p->x[i];
+			sum += vector[i] * x[i];
 		for (size_t i = 0; i < n; i++)
-			p->y[i] -= shift * sum * vector[i];
+			y[i] -= shift * sum * vector[i];
 	}
 }
 
 static invar_status multiply(void *user, const double *x, double *y)
 {
-	laplacian *p = user;
-	invar_status st = p->s->check(p->s->user);
+	const laplacian *p = user;
+	const inv_graph *g = p->g;
 
-	if (st != INVAR_OK)
-		return st;
-	p->x = x;
-	p->y = y;
-	for (size_t i = 0; i < p->g->n; i++)
+	INV_TRY(p->s->check(p->s->user));
+	for (size_t i = 0; i < g->n; i++)
 		p->scaled[i] = p->scale[i] * x[i];
-	inv_parallel(p->ctx, inv_blocks(p->g->n, BLOCK), multiply_rows, p);
-	move_null_space(p);
-	move_found(p);
+	for (size_t i = 0; i < g->n; i++) {
+		double sum = 0;
+
+		if (g->weight)
+			for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
+				sum += g->weight[e] * p->scaled[g->to[e]];
+		else
+			for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
+				sum += p->scaled[g->to[e]];
+		y[i] = p->scale[i] * sum;
+	}
+	move_null_space(p, x, y);
+	move_found(p, x, y);
 	return INVAR_OK;
 }
 
@@ -245,7 +224,6 @@ static invar_status allocate_laplacian(laplacian *p)
 	for (int round = 0; round < 2; round++) {
 		invar_status st;
 
-		p->degree = inv_arena_take(a, n, sizeof *p->degree);
 		p->scale = inv_arena_take(a, n, sizeof *p->scale);
 		p->null = inv_arena_take(a, n, sizeof *p->null);
 		p->component = inv_arena_take(a, n, sizeof *p->component);
@@ -266,7 +244,7 @@ static void prepare_null_space(laplacian *p)
 	p->components = inv_graph_components(p->g, p->component);
 	memset(p->sums, 0, p->components * sizeof *p->sums);
 	for (size_t i = 0; i < n; i++) {
-		double degree = p->degree[i] = row_sum(p->g, i);
+		double degree = row_sum(p->g, i);
 
 		p->scale[i] = 1 / sqrt(degree);
 		p->null[i] = sqrt(degree);
@@ -286,66 +264,28 @@ static void write_null_space(const laplacian *p, size_t count, double *values,
 			vectors[p->component[i] * p->g->n + i] = p->null[i];
 }
 
-/* By blocks, and by ARPACK if that fails to find all. */
-static invar_status find_fast(laplacian *p, size_t want, double *values, double *vectors)
-{
-	const inv_walk w = {.g = p->g,
-	                    .degree = p->degree,
-	                    .null = p->null,
-	                    .component = p->component,
-	                    .components = p->components,
-	                    .tolerance = tolerance,
-	                    .check = p->s->check,
-	                    .user = p->s->user};
-	bool found;
-	invar_status st;
-
-	if ((st = inv_openblas_need_for(p->ctx)) != INVAR_OK ||
-	    (st = inv_block_lanczos(p->ctx, &w, want, values, vectors, &found)) != INVAR_OK ||
-	    found)
-		return st;
-	return find_sparse(p, want, values, vectors);
-}
-
-typedef invar_status find_fn(laplacian *p, size_t want, double *values, double *vectors);
-
-static invar_status solve(const invar_context *ctx, const inv_laplacian_spec *s,
-                          find_fn *find, double *values, double *vectors,
-                          size_t *components)
+invar_status inv_laplacian_smallest(const inv_laplacian_spec *s, double *values,
+                                    double *vectors, size_t *components)
 {
 	const size_t n = s->g->n, want = s->want;
-	laplacian p = {.ctx = ctx, .s = s, .g = s->g};
-	invar_status st = allocate_laplacian(&p);
+	const bool few = n <= DENSE || n < 4 * want;
+	laplacian p = {.s = s, .g = s->g};
 	size_t zeros, rest;
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(allocate_laplacian(&p));
 	prepare_null_space(&p);
 	zeros = p.components < want ? p.components : want;
 	rest = want - zeros;
 	write_null_space(&p, zeros, values, vectors);
-	if (rest)
-		st = find(&p, rest, values + zeros, vectors + zeros * n);
+	st = !rest ? INVAR_OK
+	           : (few ? find_dense : find_sparse)(&p, rest, values + zeros,
+	                                              vectors + zeros * n);
 	for (size_t i = zeros; i < want && st == INVAR_OK; i++)
 		values[i] = 1 - values[i];
 	*components = p.components;
 	inv_arena_free(&p.arena);
 	return st;
-}
-
-invar_status inv_laplacian_smallest(const invar_context *ctx, const inv_laplacian_spec *s,
-                                    double *values, double *vectors, size_t *components)
-{
-	const bool few = s->g->n <= DENSE || s->g->n < 4 * s->want;
-
-	return solve(ctx, s, few ? find_dense : find_fast, values, vectors, components);
-}
-
-invar_status inv_laplacian_smallest_arpack(const invar_context *ctx,
-                                           const inv_laplacian_spec *s, double *values,
-                                           double *vectors, size_t *components)
-{
-	return solve(ctx, s, find_sparse, values, vectors, components);
 }
 
 invar_status inv_laplacian_smallest_ref(const inv_graph *g, size_t want, double *values,

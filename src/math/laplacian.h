@@ -8,14 +8,15 @@
 #ifndef INV_LAPLACIAN_H
 #define INV_LAPLACIAN_H
 
-#include "base/context.h"
-#include "math/block_lanczos.h"
 #include "math/neighbour_graph.h"
+
+/* Between products; a failure ends the computation. */
+typedef invar_status inv_check_fn(void *user);
 
 typedef struct inv_laplacian_spec {
 	const inv_graph *g;  /* every row sum must be > 0 */
 	size_t want;         /* <= n */
-	inv_check_fn *check; /* between products; a failure ends the computation */
+	inv_check_fn *check;
 	void *user;
 } inv_laplacian_spec;
 
@@ -23,17 +24,10 @@ typedef struct inv_laplacian_spec {
  * Eigenvalues [want], ascending, and orthonormal eigenvectors [want, n]. The zeros are
  * exact, their number is that of the components, and their vectors are constant on a
  * component times D^1/2. If components >= want, they are those of the first components.
- * Same bits on any number of threads. May be called from a parallel loop, whose blocks then
- * run on one thread each.
+ * Runs on the calling thread.
  */
-invar_status inv_laplacian_smallest(const invar_context *ctx, const inv_laplacian_spec *s,
-                                    double *values, double *vectors, size_t *components);
-
-/* The same by ARPACK, whatever the number of rows >= 4 want; the fallback, and for tests.
- */
-invar_status inv_laplacian_smallest_arpack(const invar_context *ctx,
-                                           const inv_laplacian_spec *s, double *values,
-                                           double *vectors, size_t *components);
+invar_status inv_laplacian_smallest(const inv_laplacian_spec *s, double *values,
+                                    double *vectors, size_t *components);
 
 /* The same by a dense matrix and LAPACK, without any use of components; for tests. */
 invar_status inv_laplacian_smallest_ref(const inv_graph *g, size_t want, double *values,

@@ -3,15 +3,11 @@
  * matmul.c - products cut into tiles, each computed by one thread.
  *
  * The larger side of C is cut into about two tiles per thread, or per core of the machine
- * where the libraries compute them; a product too small to be worth a second thread is one
+ * where OpenBLAS computes them; a product too small to be worth a second thread is one
  * tile. Rows of a tile are whole sums over k, so no partial results are ever added up in an
  * order that threads could change. Of our own tiles, those that are cut by rows share the
  * panels of B; those that are cut by columns pack the rows of A, the smaller operand, once
  * each.
- *
- * Which library computes a tile (measured on one core of a Zen 3, README):
- * oneDNN is faster where it fuses bias and ReLU and where k is short, but drops to half its
- * speed on narrow tiles; OpenBLAS is faster on long sums and does not slow down there.
  */
 #include "math/matmul.h"
 
@@ -21,16 +17,12 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "math/onednn.h"
 #include "math/openblas.h"
 #include "math/packed.h"
 
 enum {
-	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
-	SHORT_SUM = 512, /* k below which oneDNN is faster */
-	LONG_SUM = 2048, /* k from which fusing the ReLU no longer pays off */
-	NARROW = 384,    /* the side from which oneDNN keeps its speed */
-	MIN_ROWS = 6,    /* sides from which packing pays off */
+	TILE_STEP = 16, /* a tile's width is a multiple of a vector or two */
+	MIN_ROWS = 6,   /* sides from which packing pays off without bias and ReLU */
 	MIN_COLS = 16,
 	GROUP = 2 * INV_PANEL_COLS, /* columns whose panels are made at once */
 	MAX_TILES = 64
@@ -41,8 +33,6 @@ static const double packed_work = 1e5; /* worth packing */
 
 typedef struct tile {
 	size_t row, rows, col, cols;
-	inv_onednn *onednn; /* NULL: OpenBLAS */
-	invar_status status;
 } tile;
 
 struct inv_matmul {
@@ -85,8 +75,8 @@ static double work_of(const inv_matmul_spec *s)
 
 bool inv_matmul_is_packed(const invar_context *ctx, const inv_matmul_spec *s)
 {
-	return (ctx->cpu & INV_CPU_PANELS) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
-	       work_of(s) >= packed_work;
+	return (ctx->cpu & INV_CPU_PANELS) &&
+	       (s->relu || (s->m >= MIN_ROWS && s->n >= MIN_COLS && work_of(s) >= packed_work));
 }
 
 static size_t tile_count(const inv_matmul *p)
@@ -99,14 +89,6 @@ static size_t tile_count(const inv_matmul *p)
 	if (wanted > MAX_TILES)
 		wanted = MAX_TILES;
 	return worth < 1 ? 1 : worth < wanted ? worth : wanted;
-}
-
-static bool suits_onednn(const inv_matmul_spec *s)
-{
-	size_t narrow = s->m < s->n ? s->m : s->n;
-
-	return inv_onednn_usable() && !s->add &&
-	       (s->relu ? s->k < LONG_SUM : s->k < SHORT_SUM && narrow >= NARROW);
 }
 
 static inv_matmul_spec spec_of_tile(const inv_matmul_spec *s, const tile *t)
@@ -152,21 +134,6 @@ static invar_status plan_packed(inv_matmul *p)
 	return st;
 }
 
-static invar_status plan_libraries(inv_matmul *p)
-{
-	const inv_matmul_spec *spec = &p->spec;
-	invar_status st = inv_openblas_need_for(p->ctx);
-
-	for (size_t i = 0; i < p->count && p->ctx->cpu && st == INVAR_OK; i++) {
-		inv_matmul_spec part = spec_of_tile(spec, &p->tiles[i]);
-
-		if (suits_onednn(&part))
-			st = inv_onednn_new(&part, lda_of(spec), ldb_of(spec), spec->n,
-			                    &p->tiles[i].onednn);
-	}
-	return st;
-}
-
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out)
 {
@@ -181,7 +148,7 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	p->spec = *spec;
 	p->packed = inv_matmul_is_packed(ctx, spec);
 	cut(p);
-	st = p->packed ? plan_packed(p) : plan_libraries(p);
+	st = p->packed ? plan_packed(p) : inv_openblas_need_for(ctx);
 	if (st != INVAR_OK) {
 		inv_matmul_free(p);
 		return st;
@@ -224,8 +191,6 @@ void inv_matmul_free(inv_matmul *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->count; i++)
-		inv_onednn_free(p->tiles[i].onednn);
 	inv_arena_free(&p->arena);
 	inv_free(p);
 }
@@ -269,7 +234,7 @@ static void hand_over(void *user, const float *c, size_t stride, size_t row, siz
 	f->p->take(f->p->user, c, stride, f->t->row + row, rows, f->t->col + col, cols);
 }
 
-/* Of a tile that a library computed, or the loop. */
+/* Of a tile that OpenBLAS computed, or the loop. */
 static void follow_tile(const inv_matmul *p, const tile *t, float *c)
 {
 	if (p->take)
@@ -329,9 +294,9 @@ static void run_packed(void *user, size_t index, unsigned thread)
 
 static void run_tile(void *user, size_t index, unsigned thread)
 {
-	inv_matmul *p = user;
+	const inv_matmul *p = user;
 	const inv_matmul_spec *s = &p->spec;
-	tile *t = &p->tiles[index];
+	const tile *t = &p->tiles[index];
 	inv_matmul_spec part = spec_of_tile(s, t);
 	const float *a = p->a + t->row * (s->transpose_a ? 1 : s->k);
 	const float *b = p->b + t->col * (s->transpose_b ? s->k : 1);
@@ -339,13 +304,8 @@ static void run_tile(void *user, size_t index, unsigned thread)
 	float *c = p->c + t->row * s->n + t->col;
 
 	(void)thread;
-	t->status = INVAR_OK;
-	if (t->onednn)
-		t->status = inv_onednn_run(t->onednn, a, b, bias, c);
-	else
-		run_openblas(&part, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
-	if (t->status == INVAR_OK)
-		follow_tile(p, t, c);
+	run_openblas(&part, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
+	follow_tile(p, t, c);
 }
 
 static invar_status run_plain(inv_matmul *p)
@@ -370,9 +330,6 @@ static invar_status run_tiles(inv_matmul *p, const float *a, const float *b,
 		inv_parallel(p->ctx, inv_blocks(p->spec.n, GROUP), fill_group, p);
 	}
 	inv_parallel(p->ctx, p->count, p->packed ? run_packed : run_tile, p);
-	for (size_t i = 0; i < p->count; i++)
-		if (p->tiles[i].status != INVAR_OK) /* the message is in the thread that failed */
-			return inv_fail(p->tiles[i].status, "oneDNN failed to run a matrix product");
 	return INVAR_OK;
 }
 
@@ -422,11 +379,7 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a
 void inv_matmul_version(char *text, size_t bytes)
 {
 	bool ready = inv_openblas_need(1) == INVAR_OK;
-	char onednn[48] = "no oneDNN";
-	int major, minor, patch;
 
-	if (inv_onednn_version(&major, &minor, &patch) == INVAR_OK)
-		snprintf(onednn, sizeof onednn, "oneDNN %d.%d.%d", major, minor, patch);
-	snprintf(text, bytes, "own panels, %s, %.40s", onednn,
+	snprintf(text, bytes, "own panels, %.40s",
 	         ready ? inv_openblas_get()->config() : "no OpenBLAS");
 }

@@ -4,11 +4,10 @@
  *
  * A plan cuts the product into tiles, each computed on one thread. With AVX2 or NEON our
  * own kernels compute a tile (packed.h), which sum every number of C in the same order
- * however it is cut. Elsewhere, and for products too small to be worth packing, oneDNN (2.6
- * and 3.x) or OpenBLAS does, whichever was measured to be faster for its shape (README);
- * their order depends on the shape of a tile, so the cut depends on the machine's cores and
- * not on the number of running threads. Either way the bits of a result do not depend on
- * the number of threads.
+ * however it is cut. Elsewhere, and for products too small to be worth packing, OpenBLAS
+ * does; its order depends on the shape of a tile, so the cut depends on the machine's cores
+ * and not on the number of running threads. Either way the bits of a result do not depend
+ * on the number of threads.
  *
  * A plan is made once and run many times without allocating; it belongs to one
  * thread at a time. inv_gemm is the one-shot call on the calling thread only.
@@ -29,7 +28,7 @@ typedef struct inv_matmul_spec {
 	bool transpose_a; /* A is stored [k, m] */
 	bool transpose_b; /* B is stored [n, k], as a Linear layer's weight is */
 	bool bias;        /* adds bias[n] to every row */
-	bool relu;        /* then max(0, .); a plan may turn NaN into 0, as oneDNN does */
+	bool relu;        /* then max(0, .); a plan may turn NaN into 0 */
 	bool add;         /* to what C was before, before ReLU */
 } inv_matmul_spec;
 
@@ -82,7 +81,7 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 
-/* "own panels, oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
+/* "own panels, OpenBLAS 0.3.21", as loaded; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);
 
 #endif

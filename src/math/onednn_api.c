@@ -112,12 +112,6 @@ dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc
 
 #if DNNL_VERSION_MAJOR >= 3
 
-dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
-                               const dnnl_dims_t strides)
-{
-	return inv_dnnl()->memory_desc_create_with_strides(out, rank, dims, dnnl_f32, strides);
-}
-
 dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag)
 {
@@ -128,13 +122,6 @@ void inv_desc_free(inv_desc d)
 {
 	if (d)
 		inv_dnnl()->memory_desc_destroy(d);
-}
-
-dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
-                                inv_const_desc b, inv_const_desc bias, inv_const_desc c,
-                                dnnl_primitive_attr_t attr, dnnl_engine_t engine)
-{
-	return inv_dnnl()->matmul_primitive_desc_create(out, engine, a, b, bias, c, attr);
 }
 
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
@@ -162,15 +149,6 @@ static dnnl_status_t append_relu(dnnl_post_ops_t ops)
 
 #else
 
-dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
-                               const dnnl_dims_t strides)
-{
-	*out = inv_alloc(sizeof **out);
-	if (!*out)
-		return dnnl_out_of_memory;
-	return inv_dnnl()->memory_desc_init_by_strides(*out, rank, dims, dnnl_f32, strides);
-}
-
 dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag)
 {
@@ -183,18 +161,6 @@ dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
 void inv_desc_free(inv_desc d)
 {
 	inv_free(d);
-}
-
-dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
-                                inv_const_desc b, inv_const_desc bias, inv_const_desc c,
-                                dnnl_primitive_attr_t attr, dnnl_engine_t engine)
-{
-	dnnl_matmul_desc_t op;
-	dnnl_status_t code = inv_dnnl()->matmul_desc_init(&op, a, b, bias, c);
-
-	if (code != dnnl_success)
-		return code;
-	return inv_dnnl()->primitive_desc_create(out, &op, attr, engine, NULL);
 }
 
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,

@@ -3,13 +3,12 @@
  * onednn_api.h - oneDNN, loaded on first use: where 2.6 and 3.x differ, and its threads.
  *
  * It is not linked, for the reasons of openblas.h: a linked oneDNN runs its initialisers
- * before main, in a process that may never multiply a matrix, and ends the program by an
+ * before main, in a process that may never encode an image, and ends the program by an
  * exception if they get no memory. The version is that of the headers, and a wheel brings
  * its own copy (-Dbundled=true). Its functions are called as inv_dnnl()->memory_create.
  *
  * oneDNN 3 replaced operation descriptors by direct constructors and made memory
- * descriptors opaque. This file hides the difference from onednn.c (products) and
- * onednn_conv.c.
+ * descriptors opaque. This file hides the difference from onednn_conv.c.
  *
  * oneDNN takes its threads from the calling thread's OpenMP setting. Each piece of our work
  * belongs to one thread, so that setting is 1 while a primitive is created and run, and is
@@ -63,16 +62,12 @@ typedef const dnnl_memory_desc_t *inv_const_desc;
 
 #if DNNL_VERSION_MAJOR >= 3
 #define INV_DNNL_FUNCTIONS_OF_VERSION(X) \
-	X(memory_desc_create_with_strides)   \
 	X(memory_desc_create_with_tag)       \
 	X(memory_desc_destroy)               \
-	X(matmul_primitive_desc_create)      \
 	X(convolution_forward_primitive_desc_create)
 #else
 #define INV_DNNL_FUNCTIONS_OF_VERSION(X) \
-	X(memory_desc_init_by_strides)       \
 	X(memory_desc_init_by_tag)           \
-	X(matmul_desc_init)                  \
 	X(convolution_forward_desc_init)     \
 	X(primitive_desc_create)
 #endif
@@ -88,15 +83,13 @@ invar_status inv_onednn_need(void);
 /* After inv_onednn_need has succeeded. */
 const inv_dnnl_table *inv_dnnl(void);
 
-/* "oneDNN could not plan a matrix product (its status is 3)" */
+/* "oneDNN failed to plan a convolution (status 3)" */
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what);
 
 int inv_onednn_one_thread(void); /* returns the previous setting */
 void inv_onednn_put_back(int before);
 
 /* Descriptors of floats; inv_desc_free accepts NULL. */
-dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
-                               const dnnl_dims_t strides);
 dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag);
 void inv_desc_free(inv_desc d);
@@ -112,11 +105,7 @@ dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc
 /* Attributes: scratch memory is ours; adds to the previous content, then max(0, .). */
 dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
 
-/* bias may be NULL. */
-dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
-                                inv_const_desc b, inv_const_desc bias, inv_const_desc c,
-                                dnnl_primitive_attr_t attr, dnnl_engine_t engine);
-/* `before` and `after` are the padding on each side, height and width. */
+/* bias may be NULL; `before` and `after` are the padding on each side, height and width. */
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
                                      inv_const_desc weights, inv_const_desc bias,
                                      inv_const_desc to, dnnl_dim_t stride,

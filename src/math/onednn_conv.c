@@ -57,6 +57,12 @@ static bool wide_vectors(void)
 #endif
 }
 
+bool inv_onednn_usable(void)
+{
+	return inv_onednn_need() != INVAR_OK ||
+	       inv_dnnl()->version()->cpu_runtime == DNNL_RUNTIME_OMP;
+}
+
 size_t inv_onednn_block(void)
 {
 	return wide_vectors() ? 16 : 8;

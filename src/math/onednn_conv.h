@@ -7,6 +7,10 @@
 
 typedef struct inv_onednn_conv inv_onednn_conv;
 
+/* False for a oneDNN whose threads are not OpenMP's. If it cannot be loaded, which the
+ * calls below report, true. */
+bool inv_onednn_usable(void);
+
 /* Channels per block. */
 size_t inv_onednn_block(void);
 

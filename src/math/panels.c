@@ -150,7 +150,8 @@ static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *
 	return p;
 }
 
-inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j)
+/* The panel at column j of several. */
+static inv_panel_product panel_of(const inv_panel_product *p, size_t j)
 {
 	inv_panel_product panel = *p;
 
@@ -171,14 +172,14 @@ static void multiply_part(const struct inv_kernels *kernels, const inv_panel_pro
 	size_t j = 0;
 
 	for (; row && j + SIDE <= p->columns; j += SIDE) {
-		inv_panel_product panels = inv_panel_at(p, j);
+		inv_panel_product panels = panel_of(p, j);
 
 		panels.strips = row;
 		panels.columns = SIDE;
 		kernels->row_product(&panels);
 	}
 	for (; j < p->columns; j += INV_PANEL_COLS) {
-		const inv_panel_product panel = inv_panel_at(p, j);
+		const inv_panel_product panel = panel_of(p, j);
 
 		kernels->panel_product(&panel);
 	}

@@ -5,11 +5,30 @@
  * The keys of INV_SLICES directions are the lanes of a vector, so a step of the network is
  * a minimum and a maximum, without shuffling lanes. The network is bitonic with all
  * comparisons upwards; up to three of its stages are done on eight vectors in registers.
- *
- * The file that includes it defines the type `lanes`, load(keys, row), store(keys, row, x),
- * in_order(&low, &high), and infinite().
  */
+#include <math.h>
+
+#include "math/kernels.h"
+#include "math/lanes.h"
 #include "math/sort.h"
+
+INLINE four keys_of(const double *keys, size_t row)
+{
+	return load4(keys + row * INV_SLICES);
+}
+
+INLINE void set_keys(double *keys, size_t row, four x)
+{
+	store4(keys + row * INV_SLICES, x);
+}
+
+INLINE void in_order(four *low, four *high)
+{
+	four smaller = min4(*low, *high);
+
+	*high = max4(*low, *high);
+	*low = smaller;
+}
 
 /* Batcher's network for eight. */
 static void sort_eight(double *keys, size_t from)
@@ -17,17 +36,17 @@ static void sort_eight(double *keys, size_t from)
 	static const unsigned char pairs[19][2] = {
 		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6},
 		{0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
-	lanes x[8];
+	four x[8];
 
 #pragma GCC unroll 8
 	for (size_t i = 0; i < 8; i++)
-		x[i] = load(keys, from + i);
+		x[i] = keys_of(keys, from + i);
 #pragma GCC unroll 19
 	for (size_t i = 0; i < 19; i++)
 		in_order(&x[pairs[i][0]], &x[pairs[i][1]]);
 #pragma GCC unroll 8
 	for (size_t i = 0; i < 8; i++)
-		store(keys, from + i, x[i]);
+		set_keys(keys, from + i, x[i]);
 }
 
 /*
@@ -41,17 +60,17 @@ static void fold(double *keys, size_t from, size_t p)
 	for (size_t i = 0; i < half; i++) {
 		size_t at[4] = {from + i, from + half + i, from + 3 * half - 1 - i,
 		                from + 2 * p - 1 - i};
-		lanes a = load(keys, at[0]), b = load(keys, at[1]);
-		lanes c = load(keys, at[2]), d = load(keys, at[3]);
+		four a = keys_of(keys, at[0]), b = keys_of(keys, at[1]);
+		four c = keys_of(keys, at[2]), d = keys_of(keys, at[3]);
 
 		in_order(&a, &d);
 		in_order(&b, &c);
 		in_order(&a, &b);
 		in_order(&c, &d);
-		store(keys, at[0], a);
-		store(keys, at[1], b);
-		store(keys, at[2], c);
-		store(keys, at[3], d);
+		set_keys(keys, at[0], a);
+		set_keys(keys, at[1], b);
+		set_keys(keys, at[2], c);
+		set_keys(keys, at[3], d);
 	}
 }
 
@@ -60,18 +79,18 @@ static void two_stages(double *keys, size_t end, size_t k)
 {
 	for (size_t from = 0; from < end; from += 4 * k)
 		for (size_t i = from; i < from + k; i++) {
-			lanes x[4];
+			four x[4];
 
 #pragma GCC unroll 4
 			for (size_t j = 0; j < 4; j++)
-				x[j] = load(keys, i + j * k);
+				x[j] = keys_of(keys, i + j * k);
 			in_order(&x[0], &x[2]);
 			in_order(&x[1], &x[3]);
 			in_order(&x[0], &x[1]);
 			in_order(&x[2], &x[3]);
 #pragma GCC unroll 4
 			for (size_t j = 0; j < 4; j++)
-				store(keys, i + j * k, x[j]);
+				set_keys(keys, i + j * k, x[j]);
 		}
 }
 
@@ -80,11 +99,11 @@ static void three_stages(double *keys, size_t end, size_t k)
 {
 	for (size_t from = 0; from < end; from += 8 * k)
 		for (size_t i = from; i < from + k; i++) {
-			lanes x[8];
+			four x[8];
 
 #pragma GCC unroll 8
 			for (size_t j = 0; j < 8; j++)
-				x[j] = load(keys, i + j * k);
+				x[j] = keys_of(keys, i + j * k);
 #pragma GCC unroll 4
 			for (size_t j = 0; j < 4; j++)
 				in_order(&x[j], &x[j + 4]);
@@ -97,7 +116,7 @@ static void three_stages(double *keys, size_t end, size_t k)
 			}
 #pragma GCC unroll 8
 			for (size_t j = 0; j < 8; j++)
-				store(keys, i + j * k, x[j]);
+				set_keys(keys, i + j * k, x[j]);
 		}
 }
 
@@ -121,7 +140,7 @@ static void sort_keys(double *keys, size_t n)
 	size_t size = inv_sort_room(n);
 
 	for (size_t r = n; r < size; r++)
-		store(keys, r, infinite());
+		set_keys(keys, r, splat4(INFINITY));
 	for (size_t from = 0; from < n; from += 8)
 		sort_eight(keys, from);
 	for (size_t p = 8; p < n; p *= 2) {

@@ -2,30 +2,12 @@
 /*
  * winograd_avx2.c - the two transforms of F(4x4, 3x3), eight channels at a time.
  *
- * Compiled for AVX2; vectors are a compiler extension, so the arithmetic reads as in the
- * paper.
+ * Compiled for AVX2 alone: elsewhere convolutions are oneDNN's.
  */
-#include <immintrin.h>
-#include <string.h>
-
+#include "math/lanes.h"
 #include "math/winograd.h"
 
-typedef float vec __attribute__((vector_size(INV_WINOGRAD_BLOCK * sizeof(float))));
-
 enum { TILE = INV_WINOGRAD_TILE, WINDOW = INV_WINOGRAD_WINDOW };
-
-static inline vec load(const float *x)
-{
-	vec v;
-
-	memcpy(&v, x, sizeof v);
-	return v;
-}
-
-static inline void store(float *x, vec v)
-{
-	memcpy(x, &v, sizeof v);
-}
 
 /* Powers of the two points, each exact. */
 static const float a = INV_WINOGRAD_A, a2 = INV_WINOGRAD_A * INV_WINOGRAD_A,
@@ -118,7 +100,7 @@ void inv_winograd_out_avx2(const float *m, size_t apart, const float *bias, bool
 			if (add)
 				r += load(to + x * INV_WINOGRAD_BLOCK);
 			if (relu)
-				r = _mm256_max_ps(r, zero);
+				r = max(r, zero);
 			store(to + x * INV_WINOGRAD_BLOCK, r);
 		}
 	}

@@ -211,13 +211,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-static inv_work work_classes(inv_work_sizes *s)
-{
-	return (inv_work){inv_outcomes_work(s, 1u << INV_KNN | 1u << INV_KEPT) +
-	                      inv_work_intervals(s->points, 2),
-	                  2 * 400 * s->classes};
-}
-
 const inv_measurement inv_measurement_classes = {
 	.name = "classes",
 	.title = "accuracy by class",
@@ -226,5 +219,4 @@ const inv_measurement inv_measurement_classes = {
 	.on_request = true,
 	.shares = "k|probe-epochs|probe-input|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_classes,
-	.work = work_classes};
+	.measure = measure_classes};

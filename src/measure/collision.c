@@ -366,19 +366,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* Per copy: three searches, one map fitted on the points, and one or two on others. */
-static inv_work work_collision(inv_work_sizes *s)
-{
-	bool halves = s->train_copies < s->copies;
-	double searches = 3 * inv_work_search(s->points, s->points, s->w);
-	double fits =
-		inv_work_rigid(s->points, s->w) +
-		(halves ? 2 * inv_work_rigid(s->points / 2, s->w) : inv_work_rigid(s->train, s->w));
-
-	return (inv_work){s->copies * (searches + fits) + inv_work_intervals(s->points, KINDS),
-	                  1500};
-}
-
 const inv_measurement inv_measurement_collision = {
 	.name = "collision",
 	.title = "collision",
@@ -390,5 +377,4 @@ const inv_measurement inv_measurement_collision = {
 	.options = options,
 	.shares = "points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_collision,
-	.work = work_collision};
+	.measure = measure_collision};

@@ -409,16 +409,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* Of one parameter, the most frequent case. */
-static inv_work work_curves(inv_work_sizes *s)
-{
-	double bins = (double)inv_option_count(s->options, "bins");
-
-	return (inv_work){inv_outcomes_work(s, ALL_OUTCOMES) +
-	                      inv_work_intervals(s->points * s->copies, INV_OUTCOMES),
-	                  INV_OUTCOMES * (600 + 100 * bins)};
-}
-
 const inv_measurement inv_measurement_curves = {
 	.name = "curves",
 	.title = "curves",
@@ -429,5 +419,4 @@ const inv_measurement inv_measurement_curves = {
 	.options = options,
 	.shares = "k|probe-epochs|probe-input|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_curves,
-	.work = work_curves};
+	.measure = measure_curves};

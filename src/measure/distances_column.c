@@ -203,19 +203,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* A distance is computed directly, five times slower than by a product. */
-static inv_work work_distances(inv_work_sizes *s)
-{
-	double gallery = s->gallery < GALLERY ? s->gallery : GALLERY;
-	const double indexes = s->adapter ? 2 : 1, direct = 5;
-
-	return (inv_work){
-		indexes * INV_DISTANCES *
-			(direct * inv_work_search(s->points * s->copies, gallery, s->d + s->w) +
-	         inv_work_intervals(s->points, 1)),
-		2000};
-}
-
 const inv_measurement inv_measurement_distances = {
 	.name = "distances",
 	.title = "distances",
@@ -225,5 +212,4 @@ const inv_measurement inv_measurement_distances = {
 	.on_request = true,
 	.shares = "points|seed",
 	.metrics = metrics,
-	.measure = measure_distances,
-	.work = work_distances};
+	.measure = measure_distances};

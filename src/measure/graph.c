@@ -3,9 +3,8 @@
  * graph.c - the statistics of graph.h on a set of rows.
  *
  * Neighbours are searched once: the lists for a smaller k begin those for a larger one. The
- * eigenproblems of all k and both kinds of weights are independent: each runs on one thread
- * from beginning to end, as many at once as there are threads. A
- * row of the published graphs lists itself first and then k - 1 others; of equal rows
+ * eigenproblems of all k and both kinds of weights follow one after the other. A row of the
+ * published graphs lists itself first and then k - 1 others; of equal rows
  * scikit-learn may list another one first.
  */
 #include "measure/graph.h"
@@ -15,10 +14,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/threads.h"
 #include "math/laplacian.h"
 #include "math/neighbours.h"
-#include "math/openblas.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, TIMES = INV_GRAPH_TIMES, SIZES = INV_GRAPH_SIZES };
 enum { SEARCH_BLOCK = 4096, HEAT_BLOCK = 512 };
@@ -31,12 +28,11 @@ typedef struct job {
 	const float *x;
 	size_t n, w, listed; /* listed: neighbours of a row */
 	inv_graph_side *side;
-	_Atomic uint64_t done; /* steps of progress: the search, then spectra */
-	uint64_t total;
-	_Atomic bool stopped; /* by the one thread that reports progress */
+	uint64_t done, total; /* steps of progress: the search, then spectra */
 	inv_arena arena;
 	uint32_t *index; /* [n, listed] */
 	double *squared; /* [n, listed] */
+	double *vectors; /* [PAIRS, n] */
 } job;
 
 /* ---- A side ---------------------------------------------------------------------- */
@@ -92,6 +88,7 @@ static invar_status allocate_graph(job *j)
 
 		j->index = inv_arena_take(a, j->n * j->listed, sizeof *j->index);
 		j->squared = inv_arena_take(a, j->n * j->listed, sizeof *j->squared);
+		j->vectors = inv_arena_take(a, PAIRS * j->n, sizeof *j->vectors);
 		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
 			return st;
 	}
@@ -168,79 +165,42 @@ static invar_status measure_distances(const job *j, size_t size)
 	                inv_graph_k[size]);
 }
 
-/* One eigenproblem: the graph of a k, with weights 1 or of heat, on one thread. */
-typedef struct problem {
-	job *j;
-	size_t size;
-	bool weighted;
-	unsigned thread;
-	double *vectors; /* [PAIRS, n] */
-} problem;
-
-/* Only the caller's own thread reports progress, for all of them. */
-static invar_status check_problem(void *user)
+static invar_status check_cancel(void *user)
 {
-	const problem *p = user;
-	invar_status st = INVAR_OK;
+	const job *j = user;
 
-	if (p->thread == 0)
-		st = inv_progress(p->j->ctx, "graph", p->j->done, p->j->total);
-	if (st != INVAR_OK)
-		p->j->stopped = true;
-	return st == INVAR_OK && p->j->stopped ? inv_fail(INVAR_E_CANCELLED, "interrupted")
-	                                       : st;
+	return inv_progress(j->ctx, "graph", j->done, j->total);
 }
 
-/* Heat is that of weights, if there are any (published), else that of the union. */
-static invar_status solve_problem(problem *p, const inv_graph *g)
+/*
+ * One eigenproblem: the graph of a k, with weights 1 or of heat. Heat is that of weights,
+ * if there are any (published), else that of the union.
+ */
+static invar_status measure_spectrum(job *j, size_t size, bool weighted)
 {
-	job *j = p->j;
-	inv_graph_spectrum *s = &j->side->spectrum[p->size];
+	inv_graph_spectrum *s = &j->side->spectrum[size];
+	const inv_lists l = lists_of(j, size);
+	inv_graph g = {0};
 	const inv_laplacian_spec spec = {
-		.g = g, .want = PAIRS, .check = check_problem, .user = p};
-	double weighted[PAIRS], *values = p->weighted ? weighted : s->eigenvalue;
+		.g = &g, .want = PAIRS, .check = check_cancel, .user = j};
+	double heat_values[PAIRS], *values = weighted ? heat_values : s->eigenvalue;
 	size_t found = 0;
-	invar_status st = inv_laplacian_smallest(j->ctx, &spec, values, p->vectors, &found);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	if (!p->weighted) {
-		s->edges = ((double)g->start[g->n] + (j->published ? (double)g->n : 0)) / 2;
+	INV_TRY(weighted ? inv_graph_heat(&l, s->sigma, &g) : inv_graph_union(&l, &g));
+	INV_TRY_OR(done, inv_laplacian_smallest(&spec, values, j->vectors, &found));
+	if (!weighted) {
+		s->edges = ((double)g.start[g.n] + (j->published ? (double)g.n : 0)) / 2;
 		s->components = (double)found;
 	}
-	if (p->weighted == j->published) {
+	if (weighted == j->published) {
 		s->heat_components = (double)found;
-		put_heat(j->n, values, p->vectors, heat_of(j->side, p->size));
+		put_heat(j->n, values, j->vectors, heat_of(j->side, size));
 	}
-	return INVAR_OK;
-}
-
-/* The problems of the largest k take longest, so they come first. */
-static invar_status measure_problem(void *user, size_t block, unsigned thread)
-{
-	job *j = user;
-	const size_t kinds = j->published ? 2 : 1;
-	problem p = {.j = j,
-	             .size = SIZES - 1 - block / kinds,
-	             .weighted = block % kinds,
-	             .thread = thread,
-	             .vectors = inv_alloc(PAIRS * j->n * sizeof *p.vectors)};
-	const inv_lists l = lists_of(j, p.size);
-	inv_graph g = {0};
-	invar_status st = INVAR_OK;
-
-	if (!p.vectors)
-		st =
-			inv_fail(INVAR_E_NOMEM, "not enough memory for eigenvectors of %zu rows", j->n);
-	else if (p.weighted)
-		st = inv_graph_heat(&l, j->side->spectrum[p.size].sigma, &g);
-	else
-		st = inv_graph_union(&l, &g);
-	if (st == INVAR_OK)
-		st = solve_problem(&p, &g);
-	inv_graph_free(&g);
-	inv_free(p.vectors);
 	j->done++;
+	st = INVAR_OK;
+done:
+	inv_graph_free(&g);
 	return st;
 }
 
@@ -257,15 +217,16 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 	         .total = 1 + SIZES * (published ? 2 : 1)};
 	invar_status st;
 
-	if ((st = check_rows(&j)) == INVAR_OK && (st = allocate_graph(&j)) == INVAR_OK)
-		st = search(&j);
-	for (size_t size = 0; size < SIZES && st == INVAR_OK; size++)
-		st = measure_distances(&j, size);
-	/* Here, as its threads and memory are better counted outside of a parallel loop. */
-	if (st == INVAR_OK)
-		st = inv_openblas_need(ctx->threads);
-	if (st == INVAR_OK)
-		st = inv_parallel_try(ctx, (size_t)j.total - 1, measure_problem, &j);
+	INV_TRY(check_rows(&j));
+	INV_TRY_OR(done, allocate_graph(&j));
+	INV_TRY_OR(done, search(&j));
+	for (size_t size = 0; size < SIZES; size++) {
+		INV_TRY_OR(done, measure_distances(&j, size));
+		for (int weighted = 0; weighted <= published; weighted++)
+			INV_TRY_OR(done, measure_spectrum(&j, size, weighted));
+	}
+	st = INVAR_OK;
+done:
 	inv_arena_free(&j.arena);
 	return st;
 }

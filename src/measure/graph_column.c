@@ -306,14 +306,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* The graphs of F are in the cache, or found with the first column. */
-static inv_work work_graph(inv_work_sizes *s)
-{
-	double own = s->adapter || !s->cached ? inv_work_graphs(s->points, s->w) : 0;
-
-	return (inv_work){own, 12000};
-}
-
 const inv_measurement inv_measurement_graph = {
 	.name = "graph",
 	.title = "graphs",
@@ -323,8 +315,7 @@ const inv_measurement inv_measurement_graph = {
 	.options = options,
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_graph,
-	.work = work_graph};
+	.measure = measure_graph};
 
 /* ---- Given arrays ---------------------------------------------------------------- */
 

@@ -387,15 +387,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* The slope is that of the structure. */
-static inv_work work_invariance(inv_work_sizes *s)
-{
-	return (inv_work){inv_work_pass(3 * s->points * s->copies, s->d) +
-	                      (s->adapter ? inv_work_pairs(s->points, s->d, s->w) : 0) +
-	                      inv_work_intervals(s->points, 3),
-	                  4000};
-}
-
 const inv_measurement inv_measurement_invariance = {
 	.name = "invariance",
 	.title = "invariance",
@@ -403,5 +394,4 @@ const inv_measurement inv_measurement_invariance = {
 	.needs = INV_NEEDS_COPIES | INV_NEEDS_SPREAD,
 	.shares = "points|seed",
 	.metrics = metrics,
-	.measure = measure_invariance,
-	.work = work_invariance};
+	.measure = measure_invariance};

@@ -167,13 +167,6 @@ static void title_row(const inv_measure_input *in, char *out, size_t size)
 	         inv_option_is(in->options, "index", "clean") ? ", old index" : "");
 }
 
-static inv_work work_knn(inv_work_sizes *s)
-{
-	return (inv_work){inv_work_search(s->rows * (1 + s->copies), s->train, s->w) +
-	                      inv_work_intervals(s->rows, 2),
-	                  1000};
-}
-
 const inv_measurement inv_measurement_knn = {
 	.name = "knn",
 	.title = "kNN",
@@ -184,5 +177,4 @@ const inv_measurement inv_measurement_knn = {
 	.shares = "train-split|seed",
 	.metrics = metrics,
 	.title_row = title_row,
-	.measure = measure_knn,
-	.work = work_knn};
+	.measure = measure_knn};

@@ -15,7 +15,6 @@
 #include "base/options.h"
 #include "measure/codes.h"
 #include "measure/labels.h"
-#include "measure/work.h"
 #include "run/results.h"
 
 /* What a measurement needs of the bank; it is skipped with the reason if that is missing.
@@ -122,8 +121,6 @@ typedef struct inv_measurement {
 	 * E_USE become the reason why it is skipped, other failures end the whole.
 	 */
 	invar_status (*measure)(const inv_measure_input *in);
-	/* Estimates it for one column, before there is a bank; see work.h. */
-	inv_work (*work)(inv_work_sizes *s);
 } inv_measurement;
 
 /* In the order of the table that people see; NULL past the last. */
@@ -134,29 +131,6 @@ const inv_measurement *inv_measurement_at(size_t i);
  * about it. NULL past the last.
  */
 const char *inv_measurement_about(size_t i, const char **title, const char **about);
-/* For inv_eval_forecast; the bank need not exist. Set size to sizeof(inv_eval_sizes).
- */
-typedef struct inv_eval_sizes {
-	size_t size;
-	uint64_t rows, copies; /* of the measured split */
-	uint64_t train,
-		train_copies;  /* of the split that probes learn from; 0: there is none */
-	uint64_t all_rows; /* clean rows of all splits */
-	uint64_t classes;  /* 0: there are no labels */
-	uint32_t dim;
-	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
-	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
-	double speed; /* operations of matrix products per second; 0: measured now */
-	int views;    /* not 0: the measured split has views */
-} inv_eval_sizes;
-/*
- * What invar_eval would take on such a bank with o, a list for "eval": "seconds" on the
- * threads of the context, estimated, and "bytes" of the results as a file. Measurements
- * that need labels, copies or a training split which is not there count nothing. Gives,
- * free with invar_figures_free.
- */
-invar_status inv_eval_forecast(invar_context *ctx, const inv_eval_sizes *sizes,
-                               const invar_options *o, invar_figures **out);
 /*
  * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
  * a run for this bank with these options: their ids, separated by commas, "" if none. A

@@ -265,23 +265,6 @@ invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
 	return st;
 }
 
-double inv_outcomes_work(inv_work_sizes *s, unsigned wanted)
-{
-	double queries = s->points * s->copies, work = 0;
-	unsigned now = wanted & ~s->outcomes;
-
-	s->outcomes |= wanted;
-	if (now)
-		work += inv_work_pass(2 * queries, s->d);
-	if (now >> INV_FOUND & 1)
-		work += inv_work_rank(queries, s->gallery, s->d, false);
-	if (now >> INV_KNN & 1)
-		work += inv_work_search(queries, s->train, s->d);
-	if (now >> INV_KEPT & 1)
-		work += inv_work_linear(s) + inv_work_answers(s, queries, s->d, 0);
-	return work;
-}
-
 void inv_outcomes_clear(inv_outcomes *o)
 {
 	for (int i = 0; i < INV_OUTCOMES; i++)

@@ -40,8 +40,6 @@ struct inv_outcomes {
  */
 invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
                                const char *stage, const inv_outcomes **out);
-/* How much work those of them are that no measurement before has taken. */
-double inv_outcomes_work(inv_work_sizes *s, unsigned wanted);
 /* At the end of a column, which starts from {0}. */
 void inv_outcomes_clear(inv_outcomes *o);
 

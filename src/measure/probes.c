@@ -28,7 +28,7 @@
 #include "measure/probes.h"
 #include "run/results.h"
 
-enum { BLOCK = 1024, MAX_CLASSES = 1 << 20, PROBE_BYTES = 1500 };
+enum { BLOCK = 1024, MAX_CLASSES = 1 << 20 };
 
 typedef struct probe_kind {
 	const char *name, *stage;
@@ -594,31 +594,6 @@ static const invar_metric ceiling_metrics[] = {
 	{0},
 };
 
-/* ---- How much work they are ---------------------------------------------------------- */
-
-static double training_work(inv_work_sizes *s, const probe_kind *kind, double inputs)
-{
-	double layers = (double)kind->hidden_layers;
-
-	if (kind->on_copies)
-		return inv_work_classifier(s, s->train * s->train_copies, inputs, layers);
-	if (!layers && (kind->on_features || !s->adapter))
-		return inv_work_linear(s);
-	return inv_work_classifier(s, s->train, inputs, layers);
-}
-
-static inv_work probe_work(inv_work_sizes *s, const probe_kind *kind)
-{
-	double inputs = kind->on_features ? s->d : s->w;
-	double seeds = (double)inv_option_count(s->options, "seeds");
-	double asked = s->rows * (1 + s->copies), each = 0;
-
-	if (!(kind->keep_answers && s->cached))
-		each = training_work(s, kind, inputs) +
-		       inv_work_answers(s, asked, inputs, (double)kind->hidden_layers);
-	return (inv_work){seeds * each + inv_work_intervals(s->rows, 2), PROBE_BYTES};
-}
-
 static invar_status measure_lc(const inv_measure_input *in)
 {
 	return measure_probe(in, &lc);
@@ -649,31 +624,6 @@ static invar_status measure_ceiling(const inv_measure_input *in)
 	           : inv_fail(INVAR_E_MISMATCH, "%s has no augmented copies", in->train->name);
 }
 
-static inv_work work_lc(inv_work_sizes *s)
-{
-	return probe_work(s, &lc);
-}
-
-static inv_work work_nc(inv_work_sizes *s)
-{
-	return probe_work(s, &nc);
-}
-
-static inv_work work_ec(inv_work_sizes *s)
-{
-	return probe_work(s, &ec);
-}
-
-static inv_work work_kept(inv_work_sizes *s)
-{
-	return probe_work(s, &kept);
-}
-
-static inv_work work_ceiling(inv_work_sizes *s)
-{
-	return probe_work(s, &ceiling);
-}
-
 #define PROBE                                                                          \
 	.group = "probe", .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN, .options = options, \
 	.shares = "train-split|seed"
@@ -688,16 +638,14 @@ const inv_measurement inv_measurement_lc = {
 			 "train, tested on clean and augmented rows",
 	PROBE,
 	.metrics = lc_metrics,
-	.measure = measure_lc,
-	.work = work_lc};
+	.measure = measure_lc};
 const inv_measurement inv_measurement_nc = {.name = "nc",
                                             .title = "NC",
                                             .about = "the same with a hidden layer",
                                             HIDDEN_PROBE,
                                             .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
                                             .metrics = nc_metrics,
-                                            .measure = measure_nc,
-                                            .work = work_nc};
+                                            .measure = measure_nc};
 const inv_measurement inv_measurement_ec = {
 	.name = "ec",
 	.title = "EC",
@@ -705,8 +653,7 @@ const inv_measurement inv_measurement_ec = {
 	HIDDEN_PROBE,
 	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_ONLY_F,
 	.metrics = ec_metrics,
-	.measure = measure_ec,
-	.work = work_ec};
+	.measure = measure_ec};
 const inv_measurement inv_measurement_kept = {
 	.name = "kept",
 	.title = "LC-kept",
@@ -714,8 +661,7 @@ const inv_measurement inv_measurement_kept = {
 			 "codes",
 	PROBE,
 	.metrics = kept_metrics,
-	.measure = measure_kept,
-	.work = work_kept};
+	.measure = measure_kept};
 const inv_measurement inv_measurement_ceiling = {
 	.name = "ceiling",
 	.title = "LC trained on copies",
@@ -725,5 +671,4 @@ const inv_measurement inv_measurement_ceiling = {
 	.on_request = true,
 	.shares = "probe-epochs|probe-input|seeds|train-split|seed",
 	.metrics = ceiling_metrics,
-	.measure = measure_ceiling,
-	.work = work_ceiling};
+	.measure = measure_ceiling};

@@ -461,28 +461,6 @@ static const invar_metric class_metrics[] = {
 	{0},
 };
 
-/* Old index and, behind an adapter, a new one; each by two distances. */
-static inv_work work_retrieval(const inv_work_sizes *s, bool by_class)
-{
-	double indexes = s->adapter ? 2 : 1;
-	double queries = s->points * (1 + s->copies) * (s->views ? INV_VIEWS : 1);
-
-	return (inv_work){indexes * INV_DISTANCES *
-	                      (inv_work_rank(queries, s->gallery, s->w, by_class || s->views) +
-	                       inv_work_intervals(s->points, 2 * SETS)),
-	                  indexes * 8000};
-}
-
-static inv_work work_same_image(inv_work_sizes *s)
-{
-	return work_retrieval(s, false);
-}
-
-static inv_work work_same_class(inv_work_sizes *s)
-{
-	return work_retrieval(s, true);
-}
-
 const inv_measurement inv_measurement_same_image = {
 	.name = "same-image",
 	.title = "retrieval by image",
@@ -493,8 +471,7 @@ const inv_measurement inv_measurement_same_image = {
 	.on_request = true,
 	.shares = "points|seed",
 	.metrics = image_metrics,
-	.measure = measure_same_image,
-	.work = work_same_image};
+	.measure = measure_same_image};
 
 const inv_measurement inv_measurement_same_class = {
 	.name = "same-class",
@@ -506,5 +483,4 @@ const inv_measurement inv_measurement_same_class = {
 	.options = class_options,
 	.shares = "points|seed",
 	.metrics = class_metrics,
-	.measure = measure_same_class,
-	.work = work_same_class};
+	.measure = measure_same_class};

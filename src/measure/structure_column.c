@@ -99,12 +99,6 @@ static invar_status measure_structure(const inv_measure_input *in)
 	return st;
 }
 
-static inv_work work_structure(inv_work_sizes *s)
-{
-	return (inv_work){inv_work_pairs(s->points, s->d, s->adapter ? s->w : 0),
-	                  s->adapter ? INV_STRUCTURE_SHOWN * 40 : 2000};
-}
-
 const inv_measurement inv_measurement_structure = {
 	.name = "structure",
 	.title = "structure",
@@ -114,8 +108,7 @@ const inv_measurement inv_measurement_structure = {
 			 "RMSD, NRMSD and CVRMSD, the deviation from equality",
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_structure,
-	.work = work_structure};
+	.measure = measure_structure};
 
 /* ---- Given arrays ---------------------------------------------------------------- */
 

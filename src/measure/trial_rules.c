@@ -4,9 +4,11 @@
  *
  * The rules, in this order. They look at the old index, by L2 and by cosine; an adapter
  * that makes a space of its own (WaCo, SimCLR, HSIC, narrower codes) has only a new one.
- * "Beyond chance" means that the 95 % interval of the paired difference E - F excludes 0.
+ * "Beyond chance" means that the 95 % interval of the paired difference E - F lies beyond 0,
+ * or beyond the number of points named.
  *
- *   harm     clean images find themselves first less often than 99 % of F's, or
+ *   harm     clean images find themselves first less often than 99 % of F's, chance or
+ *            not: this comes first, and it is known within a fraction of a point; or
  *            augmented ones find the same image first or among the first ten less often
  *            than with F, or the class of the nearest neighbour, clean or augmented, falls
  *            by more than a point; each beyond chance.
@@ -79,14 +81,14 @@ static bool is_worse(const inv_trial_column *e, int figure, double by)
 {
 	const inv_interval *gain = &e->gain[figure];
 
-	return is_measured(gain) && gain->high < 0 && gain->value < -by;
+	return is_measured(gain) && gain->high < -by;
 }
 
 /* The first figure that is harmed; -1: none. */
 static int find_harm(const inv_trial_column *e, int index)
 {
 	for (int distance = 0; distance < INV_DISTANCES; distance++)
-		if (is_measured(&e->kept[distance]) && e->kept[distance].high < 0)
+		if (is_measured(&e->kept[distance]) && e->kept[distance].value < 0)
 			return inv_trial_figure(index, INV_TRIAL_AT_1, distance, INV_TRIAL_CLEAN);
 	for (int sought = 0; sought < INV_TRIAL_SOUGHT; sought++)
 		for (int distance = 0; distance < INV_DISTANCES; distance++)

@@ -28,7 +28,6 @@
 #include "measure/labels.h"
 #include "measure/tsne_descent.h"
 #include "run/results.h"
-#include "run/results_plots.h"
 
 enum { BLOCK = 2048 }; /* rows between two looks at the hooks */
 

@@ -145,13 +145,6 @@ static invar_status measure_tsne(const inv_measure_input *in)
 	return st;
 }
 
-static inv_work work_tsne(inv_work_sizes *s)
-{
-	double n = 2 * (s->points < MAX_EMBEDDED ? s->points : MAX_EMBEDDED);
-
-	return (inv_work){inv_work_tsne(n, s->w), n * 60};
-}
-
 const inv_measurement inv_measurement_tsne = {
 	.name = "tsne",
 	.title = "t-SNE",
@@ -160,5 +153,4 @@ const inv_measurement inv_measurement_tsne = {
 	.on_request = true,
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_tsne,
-	.work = work_tsne};
+	.measure = measure_tsne};

@@ -213,12 +213,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-static inv_work work_worst(inv_work_sizes *s)
-{
-	return (inv_work){inv_outcomes_work(s, 1u << INV_DISPLACEMENT | 1u << INV_KEPT),
-	                  2 * 150 * LISTED};
-}
-
 const inv_measurement inv_measurement_worst = {
 	.name = "worst",
 	.title = "worst images",
@@ -227,5 +221,4 @@ const inv_measurement inv_measurement_worst = {
 	.on_request = true,
 	.shares = "probe-epochs|probe-input|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_worst,
-	.work = work_worst};
+	.measure = measure_worst};

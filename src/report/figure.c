@@ -4,20 +4,19 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/axis.h"
+#include "report/figure_list.h"
 #include "run/results.h"
-
-static const inv_figure_kind *const kinds[] = {&inv_figure_bars, &inv_figure_curves,
-                                               &inv_figure_points};
 
 bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out)
 {
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
 		for (size_t j = 0;; j++) {
-			*out = (inv_figure){.kind = kinds[k]};
-			if (!kinds[k]->find(r, j, out))
+			*out = (inv_figure){.kind = parts[k]};
+			if (!parts[k]->find(r, j, out))
 				break;
 			if (i-- == 0)
 				return true;
@@ -25,25 +24,34 @@ bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out)
 	return false;
 }
 
-bool inv_figure_draw(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
-                     inv_svg *out)
+bool inv_figure_draw(const invar_results *r, const inv_figure *f,
+                     const inv_figure_form *form, inv_svg *out)
 {
-	const inv_figure_form form = {.theme = theme, .width = INV_FIGURE_WIDTH};
+	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
+	inv_figure_form own = *form;
+	bool drawn = false;
 
-	*out = (inv_svg){0};
-	return f->kind->draw(r, f, &form, out);
-}
-
-bool inv_figure_embed(const invar_results *r, const inv_figure *f,
-                      const inv_figure_form *form, inv_svg *out)
-{
 	*out = (inv_svg){.serial = form->serial};
-	return f->kind->draw(r, f, form, out);
+	own.width = form->width > 0 ? form->width : INV_FIGURE_WIDTH;
+	own.entry = entry;
+	if (entry) {
+		own.entries = f->kind->legend(r, f, entry);
+		drawn = f->kind->draw(r, f, &own, out) && inv_svg_end(out);
+	}
+	free(entry);
+	return drawn;
 }
 
-size_t inv_figure_panels(const invar_results *r, const inv_figure *f)
+/* Such a metric is a detail, and its row ends in the name. */
+const char *inv_metric_class(const invar_metric *m)
 {
-	return f->kind->panels ? f->kind->panels(r, f) : 1;
+	const char *first = strchr(m->id, '.'), *second = first ? strchr(first + 1, '.') : NULL;
+	size_t row = strlen(m->row), name = second ? strlen(second + 1) : 0;
+
+	if (!m->detail || m->unit != INVAR_UNIT_SHARE || !second || row < name ||
+	    strcmp(m->row + row - name, second + 1) != 0)
+		return NULL;
+	return second + 1;
 }
 
 /* ---- Head ---------------------------------------------------------------------------- */
@@ -74,12 +82,7 @@ static void describe(const invar_results *r, char *text, size_t size)
 	put_part(text, size, count);
 }
 
-double inv_figure_head_height(void)
-{
-	return HEAD_TOP + HEAD_SECOND + HEAD_GAP;
-}
-
-double inv_figure_head(const inv_svg *s, const invar_results *r, const char *title)
+static void put_head(const inv_svg *s, const invar_results *r, const char *title)
 {
 	double room = s->width - 2 * INV_FIGURE_MARGIN;
 	char text[400];
@@ -91,7 +94,6 @@ double inv_figure_head(const inv_svg *s, const invar_results *r, const char *tit
 	describe(r, text, sizeof text);
 	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP + HEAD_SECOND, INV_TICK_SIZE, INV_START,
 	             "quiet", room, text);
-	return inv_figure_head_height();
 }
 
 /* ---- Marks --------------------------------------------------------------------------- */
@@ -254,25 +256,25 @@ static double lay_legend(const inv_svg *s, const inv_legend_entry *e, size_t cou
 	return count ? y + INV_LEGEND_HEIGHT : 0;
 }
 
-double inv_legend_height(const inv_legend_entry *e, size_t count, double width)
+double inv_figure_top(const inv_figure_form *form, double width)
 {
-	return lay_legend(NULL, e, count, 0, 0, width);
+	return inv_is_embedded(form) ? 0
+	                             : HEAD_TOP + HEAD_SECOND + HEAD_GAP +
+	                                   lay_legend(NULL, form->entry, form->entries, 0, 0,
+	                                              width - 2 * INV_FIGURE_MARGIN);
 }
 
-void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, double x,
-                     double y, double width)
+bool inv_figure_begin(inv_svg *s, const invar_results *r, const inv_figure *f,
+                      const inv_figure_form *form, double width, double height)
 {
-	lay_legend(s, e, count, x, y, width);
-}
-
-void inv_figure_top(const inv_svg *s, const invar_results *r, const char *title,
-                    const inv_figure_form *form, const inv_legend_entry *e, size_t count)
-{
+	if (!inv_svg_begin(s, width, height, form->theme))
+		return false;
 	if (inv_is_embedded(form))
-		return;
-	inv_figure_head(s, r, title);
-	inv_legend_draw(s, e, count, INV_FIGURE_MARGIN, inv_figure_head_height(),
-	                s->width - 2 * INV_FIGURE_MARGIN);
+		return true;
+	put_head(s, r, f->title);
+	lay_legend(s, form->entry, form->entries, INV_FIGURE_MARGIN,
+	           HEAD_TOP + HEAD_SECOND + HEAD_GAP, s->width - 2 * INV_FIGURE_MARGIN);
+	return true;
 }
 
 /* Columns, the parts of bars, marks and classes. */

@@ -4,8 +4,8 @@
  *
  * A figure is made from what the document describes: rows of metrics that are shares
  * (bars), series (curves) and scatters (points of classes, or a density where there are
- * none). No measurement is known by name. A kind of figure is one file and one line in
- * figure.c.
+ * none). No measurement is known by name. A kind of figure is a file figure_NAME.c and its
+ * name in meson.build.
  */
 #ifndef INV_FIGURE_H
 #define INV_FIGURE_H
@@ -14,11 +14,21 @@
 
 enum { INV_FIGURE_ID = 96 };
 
+/* The section of a page that shows a figure. */
+typedef enum inv_figure_place {
+	INV_IN_NO_SECTION,
+	INV_IN_COMPARISON,
+	INV_IN_MAPS,
+	INV_IN_CURVES
+} inv_figure_place;
+
 typedef struct inv_figure {
 	const struct inv_figure_kind *kind;
 	char id[INV_FIGURE_ID]; /* unique in the document: "accuracy", "invariance.angle" */
-	const char *title;      /* a view */
-	size_t index;           /* of its series or scatter */
+	const char *title;      /* a view, as is the id of its measurement */
+	const char *measurement;
+	inv_figure_place place;
+	size_t index; /* of its series or scatter */
 } inv_figure;
 
 struct inv_legend_entry;
@@ -29,35 +39,35 @@ typedef struct inv_figure_form {
 	size_t panel;        /* of an embedded figure */
 	double width;        /* of an embedded figure, where it can be chosen */
 	unsigned serial;     /* as in inv_svg */
+	const struct inv_legend_entry *entry; /* [entries]: set by inv_figure_draw */
+	size_t entries;
 } inv_figure_form;
 
 typedef struct inv_figure_kind {
 	/* Figure i of this kind; false past the last. */
 	bool (*find)(const invar_results *r, size_t i, inv_figure *out);
+	/* Begins the picture with inv_figure_begin and draws; false: no memory. */
 	bool (*draw)(const invar_results *r, const inv_figure *f, const inv_figure_form *form,
 	             inv_svg *out);
-	/* How many panels it has, each of one column; NULL: one of all columns. */
-	size_t (*panels)(const invar_results *r, const inv_figure *f);
+	/* The column of panel i, NULL past the last; no function: one panel of all columns. */
+	const invar_column *(*panel)(const invar_results *r, const inv_figure *f, size_t i);
 	/* Fills entry, which has place for inv_figure_legend_size; gives their number. */
 	size_t (*legend)(const invar_results *r, const inv_figure *f,
 	                 struct inv_legend_entry *entry);
 } inv_figure_kind;
 
-extern const inv_figure_kind inv_figure_bars, inv_figure_curves, inv_figure_points;
-
 /* Figure i of all kinds; false past the last. */
 bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out);
-/* false if there is no memory; free the picture with inv_svg_free in any case. */
-bool inv_figure_draw(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
-                     inv_svg *out);
-/* The same for a page: see inv_figure_form. */
-bool inv_figure_embed(const invar_results *r, const inv_figure *f,
-                      const inv_figure_form *form, inv_svg *out);
-size_t inv_figure_panels(const invar_results *r, const inv_figure *f);
+/*
+ * For a file; or with INV_SVG_EMBEDDED one panel for a page, with the others of the form.
+ * false if there is no memory; free the picture with inv_svg_free in any case.
+ */
+bool inv_figure_draw(const invar_results *r, const inv_figure *f,
+                     const inv_figure_form *form, inv_svg *out);
 size_t inv_figure_legend_size(const invar_results *r);
-/* The column that panel i shows. */
-const invar_column *inv_figure_panel_column(const invar_results *r, const inv_figure *f,
-                                            size_t i);
+
+/* The name of the class that a metric is of, "beach" of "class.knn.beach"; NULL: none. */
+const char *inv_metric_class(const invar_metric *m);
 
 /* ---- What the kinds share ------------------------------------------------------------ */
 
@@ -76,10 +86,6 @@ enum {
 /* Added to the number of a shape: only its outline. */
 enum { INV_HOLLOW = 64 };
 
-/* Title and what it was measured on; gives the y below them. */
-double inv_figure_head(const inv_svg *s, const invar_results *r, const char *title);
-double inv_figure_head_height(void);
-
 /* Is it a panel for a page? */
 static inline bool inv_is_embedded(const inv_figure_form *form)
 {
@@ -93,11 +99,6 @@ typedef struct inv_legend_entry {
 } inv_legend_entry;
 
 enum { INV_LEGEND_BAR = -1, INV_LEGEND_PALE_BAR = -2, INV_LEGEND_LINE = -3 };
-
-/* Entries side by side, in as many lines as they need; gives their height. */
-double inv_legend_height(const inv_legend_entry *e, size_t count, double width);
-void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, double x,
-                     double y, double width);
 
 /* A circle, square, triangle, diamond … of this colour; shapes repeat after INV_SHAPES. */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
@@ -114,9 +115,11 @@ void inv_figure_line_look(const inv_svg *s, size_t column, double width);
 /* The mark of a legend entry, as wide as INV_SWATCH, with its middle at y. */
 void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y);
 
-/* Head and legend of a figure for a file; nothing for a page, which has its own. */
-void inv_figure_top(const inv_svg *s, const invar_results *r, const char *title,
-                    const inv_figure_form *form, const inv_legend_entry *e, size_t count);
+/* The height of head and legend of a figure for a file; 0 for a page, which has its own. */
+double inv_figure_top(const inv_figure_form *form, double width);
+/* Begins a picture, with head and legend; false: no memory. */
+bool inv_figure_begin(inv_svg *s, const invar_results *r, const inv_figure *f,
+                      const inv_figure_form *form, double width, double height);
 
 struct inv_scale;
 /* Grid lines, numbers and titles of both axes around a rectangle. */

@@ -46,32 +46,15 @@ static bool is_named(const invar_metric *m, const char *part)
 	return m && m->part && strcmp(m->part, part) == 0;
 }
 
-static bool shares_row(const invar_metric *a, const invar_metric *b)
-{
-	return b && strcmp(a->row, b->row) == 0 && strcmp(a->measurement, b->measurement) == 0;
-}
-
-static bool is_measured(const invar_results *r, const invar_metric *m)
-{
-	for (size_t c = 0; c < invar_results_columns(r); c++) {
-		const invar_value *v =
-			invar_results_value(r, m->id, invar_results_column(r, c)->id);
-
-		if (v && !v->reason)
-			return true;
-	}
-	return false;
-}
-
 /* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
  */
 static size_t group_at(const invar_results *r, size_t first)
 {
 	const invar_metric *m = invar_results_metric(r, first);
 
-	if (m->unit != INVAR_UNIT_SHARE || m->detail || !is_measured(r, m))
+	if (m->unit != INVAR_UNIT_SHARE || m->detail || !inv_results_has_any(r, first))
 		return 0;
-	return shares_row(m, invar_results_metric(r, first + 1)) ? 2 : 1;
+	return inv_results_row_size(r, first) > 1 ? 2 : 1;
 }
 
 /* The figure that metric `first` begins a group of. */
@@ -105,6 +88,33 @@ static const char *title_of(const invar_results *r, const char *id)
 	return id;
 }
 
+/*
+ * Bars of a measurement that has curves, points or numbers by class of its own would repeat
+ * these, and a single row says no more than the table. Accuracy is of several measurements.
+ */
+static bool is_in_page(const invar_results *r, const char *id)
+{
+	const inv_series *series;
+	const inv_scatter *scatter;
+	size_t rows = 0;
+
+	for (size_t i = 0; (series = inv_results_series(r, i)); i++)
+		if (strcmp(series->measurement, id) == 0)
+			return false;
+	for (size_t i = 0; (scatter = inv_results_scatter(r, i)); i++)
+		if (strcmp(scatter->measurement, id) == 0)
+			return false;
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const invar_metric *m = invar_results_metric(r, i);
+		bool own = strcmp(m->measurement, id) == 0;
+
+		if (own && inv_metric_class(m))
+			return false;
+		rows += own && m->unit == INVAR_UNIT_SHARE && !m->detail;
+	}
+	return rows > 1 || strcmp(id, ACCURACY) == 0;
+}
+
 /* Figure i is the i-th name that has groups, in the order of the table. */
 static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 {
@@ -115,8 +125,10 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 		if (!id || !next_group(r, id, &begin, &parts) || begin != first || i-- > 0)
 			continue;
 		snprintf(out->id, sizeof out->id, "%s", id);
+		out->measurement = id;
 		out->title =
 			strcmp(id, ACCURACY) == 0 ? "Accuracy, clean and augmented" : title_of(r, id);
+		out->place = is_in_page(r, id) ? INV_IN_COMPARISON : INV_IN_NO_SECTION;
 		return true;
 	}
 	return false;
@@ -126,25 +138,14 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 
 static const invar_value *value_of(const chart *c, size_t metric, size_t column)
 {
-	const invar_value *v =
-		invar_results_value(c->results, invar_results_metric(c->results, metric)->id,
-	                        invar_results_column(c->results, column)->id);
+	const invar_value *v = inv_results_at(c->results, metric, column);
 
-	return v && !v->reason && isfinite(v->value) ? v : NULL;
+	return v && isfinite(v->value) ? v : NULL;
 }
 
 static double place_of(const chart *c, double value)
 {
 	return inv_scale_at(&c->x, value > least_shown ? value : least_shown);
-}
-
-/* Two angles in a bar that goes on. */
-static void put_cut(const chart *c, double x, double y)
-{
-	fprintf(c->svg->out,
-	        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
-	        "stroke-width=\"2.5\"/>\n",
-	        x + 10, y + BAR / 2.0 - 6);
 }
 
 static void put_bar(const chart *c, double value, double y, double height, size_t column,
@@ -156,47 +157,37 @@ static void put_bar(const chart *c, double value, double y, double height, size_
 	        fmin(zero, end), y + (BAR - height) / 2, fabs(end - zero), height);
 	inv_figure_bar_look(c->svg, column, pale);
 	fputs("/>\n", c->svg->out);
-	if (value < least_shown)
-		put_cut(c, end, y);
-}
-
-static void put_interval(const chart *c, const invar_value *v, double y)
-{
-	double middle = y + BAR / 2.0;
-
-	if (isfinite(v->low) && v->high > v->low && v->high > least_shown)
+	if (value < least_shown) /* two angles in a bar that goes on */
 		fprintf(c->svg->out,
-		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
-		        "stroke-width=\"1.5\"/>\n",
-		        place_of(c, v->low), middle, place_of(c, v->high), place_of(c, v->low),
-		        middle - 4);
+		        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
+		        "stroke-width=\"2.5\"/>\n",
+		        end + 10, y + BAR / 2.0 - 6);
 }
 
-static void put_numbers(const chart *c, const invar_value *first, const invar_value *last,
-                        double y)
-{
-	char text[48] = "";
-
-	if (first && last && first != last)
-		snprintf(text, sizeof text, "%.1f | %.1f", 100 * first->value, 100 * last->value);
-	else if (last || first)
-		snprintf(text, sizeof text, "%.1f", 100 * (last ? last : first)->value);
-	inv_svg_text(c->svg, c->svg->width - INV_FIGURE_MARGIN, y + BAR - 5, INV_TICK_SIZE,
-	             INV_END, "ink", 0, text);
-}
-
+/* The bars of a column, the interval of the last, and their numbers. */
 static void put_row(const chart *c, size_t first, size_t parts, size_t column, double y)
 {
 	const invar_value *v = value_of(c, first, column);
 	const invar_value *last = parts == 2 ? value_of(c, first + 1, column) : v;
+	double middle = y + BAR / 2.0;
+	char text[48] = "";
 
 	if (v && parts == 2)
 		put_bar(c, v->value, y, BAR, column, true);
 	if (last)
 		put_bar(c, last->value, y, parts == 2 ? BAR * 0.5 : BAR, column, false);
-	if (last)
-		put_interval(c, last, y);
-	put_numbers(c, v, last, y);
+	if (last && isfinite(last->low) && last->high > last->low && last->high > least_shown)
+		fprintf(c->svg->out,
+		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
+		        "stroke-width=\"1.5\"/>\n",
+		        place_of(c, last->low), middle, place_of(c, last->high),
+		        place_of(c, last->low), middle - 4);
+	if (v && last && v != last)
+		snprintf(text, sizeof text, "%.1f | %.1f", 100 * v->value, 100 * last->value);
+	else if (last || v)
+		snprintf(text, sizeof text, "%.1f", 100 * (last ? last : v)->value);
+	inv_svg_text(c->svg, c->svg->width - INV_FIGURE_MARGIN, y + BAR - 5, INV_TICK_SIZE,
+	             INV_END, "ink", 0, text);
 }
 
 /* The bars of one group below y, without columns that it was not measured for. */
@@ -245,23 +236,6 @@ static void fit_scale(chart *c)
 	inv_scale_place(&c->x, left, c->svg->width - INV_FIGURE_MARGIN - NUMBERS - left, true);
 }
 
-/* Columns by colour, then what wide and narrow bars are. */
-static size_t list_entries(const chart *c, inv_legend_entry *entry)
-{
-	size_t count = 0, first = 0, parts = 0;
-
-	for (size_t k = 0; k < invar_results_columns(c->results); k++)
-		entry[count++] = (inv_legend_entry){invar_results_column(c->results, k)->title, k,
-		                                    INV_LEGEND_BAR};
-	if (!next_group(c->results, c->id, &first, &parts) || parts < 2)
-		return count;
-	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first)->part, 0,
-	                                    INV_LEGEND_PALE_BAR};
-	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first + 1)->part,
-	                                    0, INV_LEGEND_BAR};
-	return count;
-}
-
 static void put_grid(const chart *c, double top, double bottom)
 {
 	double tick[INV_MAX_TICKS];
@@ -282,40 +256,38 @@ static void put_grid(const chart *c, double top, double bottom)
 	}
 }
 
+/* Columns by colour, then what wide and narrow bars are. */
 static size_t list_bars(const invar_results *r, const inv_figure *f,
                         inv_legend_entry *entry)
 {
-	const chart c = {.results = r, .id = f->id};
+	size_t count = 0, first = 0, parts = 0;
 
-	return list_entries(&c, entry);
+	for (size_t k = 0; k < invar_results_columns(r); k++)
+		entry[count++] =
+			(inv_legend_entry){invar_results_column(r, k)->title, k, INV_LEGEND_BAR};
+	if (!next_group(r, f->id, &first, &parts) || parts < 2)
+		return count;
+	entry[count++] =
+		(inv_legend_entry){invar_results_metric(r, first)->part, 0, INV_LEGEND_PALE_BAR};
+	entry[count++] =
+		(inv_legend_entry){invar_results_metric(r, first + 1)->part, 0, INV_LEGEND_BAR};
+	return count;
 }
 
 static bool draw_bars(const invar_results *r, const inv_figure *f,
                       const inv_figure_form *form, inv_svg *out)
 {
-	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
-	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
 	chart c = {.results = r, .id = f->id};
-	double top, bottom;
-	size_t entries;
-	bool begun;
+	double top = inv_figure_top(form, form->width) + (inv_is_embedded(form) ? 2 : 14);
+	double bottom = lay_groups(&c, top + 8) + 8;
 
-	if (!entry)
+	if (!inv_figure_begin(out, r, f, form, form->width, bottom + 36))
 		return false;
-	entries = list_entries(&c, entry);
-	top = inv_is_embedded(form)
-	          ? 2
-	          : inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
-	bottom = lay_groups(&c, top + 8) + 8;
-	if ((begun = inv_svg_begin(out, form->width, bottom + 36, form->theme))) {
-		c.svg = out;
-		inv_figure_top(out, r, f->title, form, entry, entries);
-		fit_scale(&c);
-		put_grid(&c, top, bottom);
-		lay_groups(&c, top + 8);
-	}
-	free(entry);
-	return begun && inv_svg_end(out);
+	c.svg = out;
+	fit_scale(&c);
+	put_grid(&c, top, bottom);
+	lay_groups(&c, top + 8);
+	return true;
 }
 
 const inv_figure_kind inv_figure_bars = {find_bars, draw_bars, NULL, list_bars};

@@ -34,6 +34,8 @@ static bool find_series(const invar_results *r, size_t i, inv_figure *out)
 		return false;
 	snprintf(out->id, sizeof out->id, "%s", s->id);
 	out->title = s->title;
+	out->measurement = s->measurement;
+	out->place = INV_IN_CURVES;
 	out->index = i;
 	return true;
 }
@@ -117,13 +119,14 @@ static void put_curve(const chart *c, const inv_curve *v, size_t colour)
 
 /* ---- The figure ---------------------------------------------------------------------- */
 
-static size_t list_columns(const invar_results *r, const char *series,
-                           inv_legend_entry *entry)
+static size_t list_curves(const invar_results *r, const inv_figure *f,
+                          inv_legend_entry *entry)
 {
+	const char *id = inv_results_series(r, f->index)->id; /* f->id may be shorter */
 	size_t count = 0;
 
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
-		const inv_curve *v = inv_results_curve(r, series, column_id(r, k));
+		const inv_curve *v = inv_results_curve(r, id, column_id(r, k));
 
 		if (v)
 			entry[count++] = (inv_legend_entry){
@@ -133,52 +136,30 @@ static size_t list_columns(const invar_results *r, const char *series,
 	return count;
 }
 
-/* All bands first, so that none of them covers a line. */
-static void put_curves(const chart *c, const invar_results *r, const char *series)
-{
-	for (int lines = 0; lines < 2; lines++)
-		for (size_t k = 0; k < invar_results_columns(r); k++) {
-			const inv_curve *v = inv_results_curve(r, series, column_id(r, k));
-
-			if (v && lines)
-				put_curve(c, v, k);
-			else if (v)
-				put_bands(c, v, k);
-		}
-}
-
-static size_t list_curves(const invar_results *r, const inv_figure *f,
-                          inv_legend_entry *entry)
-{
-	return list_columns(r, inv_results_series(r, f->index)->id, entry);
-}
-
 static bool draw_series(const invar_results *r, const inv_figure *f,
                         const inv_figure_form *form, inv_svg *out)
 {
 	const inv_series *s = inv_results_series(r, f->index);
-	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
-	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
+	double top = inv_figure_top(form, form->width) + 12;
 	chart c = {.svg = out};
-	double top, legend;
-	size_t entries;
-	bool begun;
 
-	if (!entry)
+	if (!inv_figure_begin(out, r, f, form, form->width, top + HEIGHT + BOTTOM))
 		return false;
-	entries = list_columns(r, s->id, entry);
-	legend = inv_legend_height(entry, entries, inner);
-	top = inv_is_embedded(form) ? 12 : inv_figure_head_height() + legend + 12;
-	if ((begun = inv_svg_begin(out, form->width, top + HEIGHT + BOTTOM, form->theme))) {
-		inv_figure_top(out, r, s->title, form, entry, entries);
-		fit_scales(&c, r, s);
-		inv_scale_place(&c.x, LEFT, form->width - LEFT - INV_FIGURE_MARGIN, false);
-		inv_scale_place(&c.y, top + HEIGHT, -HEIGHT, false);
-		inv_figure_axes(out, &c.x, &c.y);
-		put_curves(&c, r, s->id);
-	}
-	free(entry);
-	return begun && inv_svg_end(out);
+	fit_scales(&c, r, s);
+	inv_scale_place(&c.x, LEFT, form->width - LEFT - INV_FIGURE_MARGIN, false);
+	inv_scale_place(&c.y, top + HEIGHT, -HEIGHT, false);
+	inv_figure_axes(out, &c.x, &c.y);
+	/* All bands first, so that none of them covers a line. */
+	for (int lines = 0; lines < 2; lines++)
+		for (size_t k = 0; k < invar_results_columns(r); k++) {
+			const inv_curve *v = inv_results_curve(r, s->id, column_id(r, k));
+
+			if (v && lines)
+				put_curve(&c, v, k);
+			else if (v)
+				put_bands(&c, v, k);
+		}
+	return true;
 }
 
 const inv_figure_kind inv_figure_curves = {find_series, draw_series, NULL, list_curves};

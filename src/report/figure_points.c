@@ -49,6 +49,8 @@ static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
 		return false;
 	snprintf(out->id, sizeof out->id, "%s", s->id);
 	out->title = s->title;
+	out->measurement = s->measurement;
+	out->place = s->class_count + s->mark_count ? INV_IN_MAPS : INV_IN_COMPARISON;
 	out->index = i;
 	return true;
 }
@@ -130,37 +132,13 @@ static size_t bin_of(const inv_scale *s, double value)
 	return place < 0 ? 0 : place >= BINS ? BINS - 1 : (size_t)place;
 }
 
-/* From 1; by the root, so that few still show. */
-static unsigned shade_of(unsigned count, unsigned most)
-{
-	return 1 + (unsigned)((SHADES - 1) * sqrt((double)count / most));
-}
-
-static void put_shade(const panel *p, const unsigned count[BINS][BINS], unsigned most,
-                      unsigned shade)
-{
-	const double side = (double)PANEL / BINS;
-	bool any = false;
-
-	for (size_t y = 0; y < BINS; y++)
-		for (size_t x = 0; x < BINS; x++) {
-			if (!count[y][x] || shade_of(count[y][x], most) != shade)
-				continue;
-			fprintf(p->svg->out, "%sM%.1f %.1fh%.1fv%.1fh-%.1fz", any ? "" : "<path d=\"",
-			        p->left + (double)x * side, p->top + PANEL - (double)(y + 1) * side,
-			        side, side, side);
-			any = true;
-		}
-	if (any)
-		fprintf(p->svg->out, "\" class=\"iv-c%zu\" opacity=\"%.2f\"/>\n",
-		        p->colour % INV_COLOURS, 0.12 + 0.88 * shade / SHADES);
-}
-
-/* Squares, the darker the more points they have. */
+/* Squares, the darker the more points they have; by the root, so that few still show. */
 static void put_density(const panel *p)
 {
+	const double side = (double)PANEL / BINS;
 	unsigned count[BINS][BINS] = {{0}}, most = 1;
 	const inv_points *v = p->points;
+	FILE *out = p->svg->out;
 
 	for (size_t i = 0; i < v->count; i++) {
 		unsigned *bin = &count[bin_of(&p->y, v->y[i])][bin_of(&p->x, v->x[i])];
@@ -168,28 +146,33 @@ static void put_density(const panel *p)
 		*bin += 1;
 		most = *bin > most ? *bin : most;
 	}
-	for (unsigned shade = 1; shade <= SHADES; shade++)
-		put_shade(p, (const unsigned(*)[BINS])count, most, shade);
+	for (unsigned shade = 1; shade <= SHADES; shade++) {
+		bool any = false;
+
+		for (size_t i = 0; i < BINS * BINS; i++) {
+			unsigned points = count[i / BINS][i % BINS];
+
+			if (!points ||
+			    1 + (unsigned)((SHADES - 1) * sqrt((double)points / most)) != shade)
+				continue;
+			fprintf(out, "%sM%.1f %.1fh%.1fv%.1fh-%.1fz", any ? "" : "<path d=\"",
+			        p->left + (double)(i % BINS) * side,
+			        p->top + PANEL - (double)(i / BINS + 1) * side, side, side, side);
+			any = true;
+		}
+		if (any)
+			fprintf(out, "\" class=\"iv-c%zu\" opacity=\"%.2f\"/>\n",
+			        p->colour % INV_COLOURS, 0.12 + 0.88 * shade / SHADES);
+	}
 }
 
 /* ---- Lines --------------------------------------------------------------------------- */
 
-/* Where y = slope * x + offset crosses the panel; its ends are cut off by the clip. */
-static void put_line(const panel *p, const inv_line *line, size_t i)
-{
-	double x0 = p->x.low, x1 = p->x.high;
-
-	fprintf(p->svg->out,
-	        "<path clip-path=\"url(#iv-clip-%u-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
-	        "class=\"iv-ink-stroke\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
-	        p->svg->serial, p->left, p->top, inv_scale_at(&p->x, x0),
-	        inv_scale_at(&p->y, line->slope * x0 + line->offset), inv_scale_at(&p->x, x1),
-	        inv_scale_at(&p->y, line->slope * x1 + line->offset), i ? "7 6" : "none");
-}
-
+/* y = slope * x + offset, cut off at the panel, with its title at the top. */
 static void put_lines(const panel *p)
 {
 	const inv_points *v = p->points;
+	double x0 = p->x.low, x1 = p->x.high;
 
 	if (v->line_count)
 		fprintf(p->svg->out,
@@ -197,13 +180,23 @@ static void put_lines(const panel *p)
 		        "width=\"%d\" height=\"%d\"/></clipPath>\n",
 		        p->svg->serial, p->left, p->top, p->left, p->top, PANEL, PANEL);
 	for (size_t i = 0; i < v->line_count; i++) {
-		put_line(p, &v->lines[i], i);
+		const inv_line *line = &v->lines[i];
+		double y = p->top + 20 + 22 * (double)i;
+		const char *dashes = i ? "7 6" : "none";
+
+		fprintf(p->svg->out,
+		        "<path clip-path=\"url(#iv-clip-%u-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
+		        "class=\"iv-ink-stroke\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
+		        p->svg->serial, p->left, p->top, inv_scale_at(&p->x, x0),
+		        inv_scale_at(&p->y, line->slope * x0 + line->offset),
+		        inv_scale_at(&p->x, x1),
+		        inv_scale_at(&p->y, line->slope * x1 + line->offset), dashes);
 		fprintf(p->svg->out,
 		        "<path d=\"M%.1f %.1fh28\" class=\"iv-ink-stroke\" stroke-width=\"2\" "
 		        "stroke-dasharray=\"%s\"/>\n",
-		        p->left + 12, p->top + 20 + 22 * (double)i, i ? "7 6" : "none");
-		inv_svg_text(p->svg, p->left + 48, p->top + 25 + 22 * (double)i, INV_TICK_SIZE,
-		             INV_START, "ink", PANEL - 56, v->lines[i].title);
+		        p->left + 12, y, dashes);
+		inv_svg_text(p->svg, p->left + 48, y + 5, INV_TICK_SIZE, INV_START, "ink",
+		             PANEL - 56, line->title);
 	}
 }
 
@@ -227,55 +220,34 @@ static void fit_panel(panel *p, const invar_results *r)
 	}
 }
 
-/* Both axes of a density have one unit, so they have one range, and y = x is a diagonal. */
-static void share_range(panel *p)
-{
-	double low = p->x.low < p->y.low ? p->x.low : p->y.low;
-	double high = p->x.high > p->y.high ? p->x.high : p->y.high;
-
-	p->x.low = p->y.low = low;
-	p->x.high = p->y.high = high;
-}
-
-/* Distances in an embedding are the same in both directions. */
-static void square_up(panel *p)
-{
-	double x = (p->x.low + p->x.high) / 2, y = (p->y.low + p->y.high) / 2;
-	double width = p->x.high - p->x.low, height = p->y.high - p->y.low;
-	double half = (width > height ? width : height) / 2;
-
-	p->x.low = x - half;
-	p->x.high = x + half;
-	p->y.low = y - half;
-	p->y.high = y + half;
-}
-
+/* Places both axes and draws them, or only a frame where their numbers mean nothing. */
 static void place_panel(panel *p)
 {
-	if (is_density(p->scatter))
-		share_range(p);
+	inv_scale *x = &p->x, *y = &p->y;
+
+	if (is_density(p->scatter)) { /* one unit, so one range: y = x is a diagonal */
+		x->low = y->low = x->low < y->low ? x->low : y->low;
+		x->high = y->high = x->high > y->high ? x->high : y->high;
+	}
 	if (has_numbers(p->scatter)) {
-		inv_scale_place(&p->x, p->left, PANEL, false);
-		inv_scale_place(&p->y, p->top + PANEL, -PANEL, false);
-		inv_figure_axes(p->svg, &p->x, &p->y);
-	} else {
-		square_up(p);
-		inv_scale_place_bare(&p->x, p->left, PANEL, 0.03);
-		inv_scale_place_bare(&p->y, p->top + PANEL, -PANEL, 0.03);
+		inv_scale_place(x, p->left, PANEL, false);
+		inv_scale_place(y, p->top + PANEL, -PANEL, false);
+		inv_figure_axes(p->svg, x, y);
+	} else { /* distances in an embedding are the same in both directions */
+		double half = fmax(x->high - x->low, y->high - y->low) / 2;
+		double middle_x = (x->low + x->high) / 2, middle_y = (y->low + y->high) / 2;
+
+		x->low = middle_x - half;
+		x->high = middle_x + half;
+		y->low = middle_y - half;
+		y->high = middle_y + half;
+		inv_scale_place_bare(x, p->left, PANEL, 0.03);
+		inv_scale_place_bare(y, p->top + PANEL, -PANEL, 0.03);
 		fprintf(p->svg->out,
 		        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" "
 		        "class=\"iv-line-stroke\"/>\n",
 		        p->left, p->top, PANEL, PANEL);
 	}
-}
-
-/* Where a script finds points by their numbers: pixels = number * scale + start. */
-static void put_frame_data(const panel *p)
-{
-	double x = p->x.size / (p->x.high - p->x.low), y = p->y.size / (p->y.high - p->y.low);
-
-	fprintf(p->svg->out, "<g data-frame=\"%.9g %.9g %.9g %.9g\"></g>\n", x,
-	        p->x.start - x * p->x.low, y, p->y.start - y * p->y.low);
 }
 
 static bool draw_panel(panel *p, const invar_results *r)
@@ -284,11 +256,17 @@ static bool draw_panel(panel *p, const invar_results *r)
 		return false;
 	fit_panel(p, r);
 	place_panel(p);
-	if (p->title)
+	if (p->title) {
 		inv_svg_text(p->svg, p->left, p->top - 9, INV_TEXT_SIZE, INV_START, "ink", PANEL,
 		             p->title);
-	else if (p->points->rows && !p->x.log && !p->y.log)
-		put_frame_data(p);
+	} else if (p->points->rows && !p->x.log && !p->y.log) {
+		/* Where a script finds points by their numbers: pixels = number * scale + start. */
+		double x = p->x.size / (p->x.high - p->x.low);
+		double y = p->y.size / (p->y.high - p->y.low);
+
+		fprintf(p->svg->out, "<g data-frame=\"%.9g %.9g %.9g %.9g\"></g>\n", x,
+		        p->x.start - x * p->x.low, y, p->y.start - y * p->y.low);
+	}
 	if (is_density(p->scatter))
 		put_density(p);
 	else
@@ -301,8 +279,10 @@ static bool draw_panel(panel *p, const invar_results *r)
 /* ---- The figure ---------------------------------------------------------------------- */
 
 /* Names of marks in grey, then those of classes in their colours. */
-static size_t list_names(const inv_scatter *s, inv_legend_entry *entry)
+static size_t list_points(const invar_results *r, const inv_figure *f,
+                          inv_legend_entry *entry)
 {
+	const inv_scatter *s = inv_results_scatter(r, f->index);
 	size_t count = 0, classes = s->class_count < INV_LEGEND_CLASSES ? s->class_count
 	                                                                : INV_LEGEND_CLASSES;
 
@@ -315,12 +295,6 @@ static size_t list_names(const inv_scatter *s, inv_legend_entry *entry)
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;
-}
-
-static size_t list_points(const invar_results *r, const inv_figure *f,
-                          inv_legend_entry *entry)
-{
-	return list_names(inv_results_scatter(r, f->index), entry);
 }
 
 /* The column of panel i; NULL past the last. */
@@ -338,115 +312,65 @@ static const invar_column *column_at(const invar_results *r, const inv_scatter *
 	return NULL;
 }
 
-static size_t count_panels(const invar_results *r, const inv_figure *f)
-{
-	size_t count = 0, colour;
-
-	while (column_at(r, inv_results_scatter(r, f->index), count, &colour))
-		count++;
-	return count;
-}
-
-const invar_column *inv_figure_panel_column(const invar_results *r, const inv_figure *f,
-                                            size_t i)
+static const invar_column *panel_column(const invar_results *r, const inv_figure *f,
+                                        size_t i)
 {
 	size_t colour;
 
-	return f->kind == &inv_figure_points
-	           ? column_at(r, inv_results_scatter(r, f->index), i, &colour)
-	           : NULL;
+	return column_at(r, inv_results_scatter(r, f->index), i, &colour);
+}
+
+/* One panel for a page, whose heading has its title. */
+static bool draw_alone(const invar_results *r, const inv_figure *f,
+                       const inv_figure_form *form, inv_svg *out)
+{
+	const inv_scatter *s = inv_results_scatter(r, f->index);
+	bool numbers = has_numbers(s);
+	panel p = {
+		.svg = out, .scatter = s, .left = numbers ? AXIS_GAP : 1, .top = numbers ? 12 : 1};
+	const invar_column *c = column_at(r, s, form->panel, &p.colour);
+
+	p.points = inv_results_points(r, s->id, c->id);
+	return inv_figure_begin(out, r, f, form, p.left + PANEL + (numbers ? GAP : 1),
+	                        p.top + PANEL + (numbers ? BOTTOM : 1)) &&
+	       draw_panel(&p, r);
 }
 
 /* Four stand as two by two. */
-static size_t panels_across(size_t panels)
-{
-	return panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
-}
-
-/* What surrounds panels: distances left of and below each, for numbers. */
-typedef struct spacing {
-	double before, below;
-} spacing;
-
-static spacing spacing_of(const inv_scatter *s)
-{
-	return has_numbers(s) ? (spacing){AXIS_GAP - INV_FIGURE_MARGIN, BOTTOM}
-	                      : (spacing){0, GAP};
-}
-
-static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_svg *svg,
-                        double top)
+static bool draw_scatter(const invar_results *r, const inv_figure *f,
+                         const inv_figure_form *form, inv_svg *out)
 {
 	const inv_scatter *s = inv_results_scatter(r, f->index);
-	size_t panels = count_panels(r, f), across = panels_across(panels);
-	const spacing gap = spacing_of(s);
+	/* Distances left of and below each panel, for numbers. */
+	double before = has_numbers(s) ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
+	double below = has_numbers(s) ? BOTTOM : GAP, width, top, rows;
+	size_t panels = 0, across;
 
+	if (inv_is_embedded(form))
+		return draw_alone(r, f, form, out);
+	while (panel_column(r, f, panels))
+		panels++;
+	across = panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
+	rows = (double)((panels + across - 1) / (across ? across : 1));
+	width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + before + GAP) - GAP;
+	width = width < 480 ? 480 : width;
+	top = inv_figure_top(form, width) + 6;
+	if (!inv_figure_begin(out, r, f, form, width, top + rows * (TITLE + PANEL + below) + 8))
+		return false;
 	for (size_t at = 0; at < panels; at++) {
-		panel p = {.svg = svg, .scatter = s};
+		panel p = {.svg = out, .scatter = s};
 		const invar_column *c = column_at(r, s, at, &p.colour);
 
 		p.points = inv_results_points(r, s->id, c->id);
 		p.title = c->title;
-		p.left = INV_FIGURE_MARGIN + gap.before +
-		         (double)(at % across) * (PANEL + gap.before + GAP);
-		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + gap.below);
+		p.left =
+			INV_FIGURE_MARGIN + before + (double)(at % across) * (PANEL + before + GAP);
+		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + below);
 		if (!draw_panel(&p, r))
 			return false;
 	}
 	return true;
 }
 
-/* One panel for a page, whose heading has its title. */
-static bool embed_panel(const invar_results *r, const inv_figure *f,
-                        const inv_figure_form *form, inv_svg *out)
-{
-	const inv_scatter *s = inv_results_scatter(r, f->index);
-	panel p = {.svg = out, .scatter = s, .left = has_numbers(s) ? AXIS_GAP : 1};
-	const invar_column *c = column_at(r, s, form->panel, &p.colour);
-	double beside = has_numbers(s) ? GAP : 1, below = has_numbers(s) ? BOTTOM : 1;
-
-	p.top = has_numbers(s) ? 12 : 1;
-	if (!inv_svg_begin(out, p.left + PANEL + beside, p.top + PANEL + below, form->theme))
-		return false;
-	p.points = inv_results_points(r, s->id, c->id);
-	return draw_panel(&p, r) && inv_svg_end(out);
-}
-
-static bool draw_all(const invar_results *r, const inv_figure *f,
-                     const inv_figure_form *form, const inv_legend_entry *entry,
-                     size_t entries, inv_svg *out)
-{
-	const inv_scatter *s = inv_results_scatter(r, f->index);
-	size_t panels = count_panels(r, f), across = panels_across(panels);
-	const spacing gap = spacing_of(s);
-	double width =
-		2 * INV_FIGURE_MARGIN + (double)across * (PANEL + gap.before + GAP) - GAP;
-	double rows = (double)((panels + across - 1) / (across ? across : 1)), top;
-
-	width = width < 480 ? 480 : width;
-	top = inv_figure_head_height() +
-	      inv_legend_height(entry, entries, width - 2 * INV_FIGURE_MARGIN) + 6;
-	if (!inv_svg_begin(out, width, top + rows * (TITLE + PANEL + gap.below) + 8,
-	                   form->theme))
-		return false;
-	inv_figure_top(out, r, s->title, form, entry, entries);
-	return draw_panels(r, f, out, top) && inv_svg_end(out);
-}
-
-static bool draw_scatter(const invar_results *r, const inv_figure *f,
-                         const inv_figure_form *form, inv_svg *out)
-{
-	inv_legend_entry *entry;
-	bool drawn;
-
-	if (inv_is_embedded(form))
-		return embed_panel(r, f, form, out);
-	if (!(entry = calloc(inv_figure_legend_size(r), sizeof *entry)))
-		return false;
-	drawn = draw_all(r, f, form, entry, list_points(r, f, entry), out);
-	free(entry);
-	return drawn;
-}
-
-const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter, count_panels,
+const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter, panel_column,
                                            list_points};

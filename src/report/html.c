@@ -1,108 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* html.c - text, numbers, sections and pictures of a page. */
+/* html.c - text, tables, pictures and JSON of a page. */
 #include "report/html.h"
 
-#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "measure/measurement.h"
 #include "report/svg.h"
 
-enum { MAX_DIGITS = 12 };
-
 /* ---- Text ---------------------------------------------------------------------------- */
 
-void inv_html_text(const inv_html *h, const char *text, size_t max)
+void inv_html_put(const inv_html *h, const char *format, ...)
 {
-	inv_xml_text(h->out, text, max);
+	va_list args;
+
+	va_start(args, format);
+	for (const char *at = format + strcspn(format, "%"); true;) {
+		size_t length = strcspn(at + (*at != '\0'), "%sdufg") + 2;
+		char one[16] = "", type;
+
+		fwrite(format, 1, (size_t)(at - format), h->out);
+		if (!*at)
+			break;
+		snprintf(one, sizeof one, "%.*s", (int)length, at);
+		type = at[length - 1];
+		if (type == '%')
+			putc('%', h->out);
+		else if (type == 's')
+			inv_xml_text(h->out, va_arg(args, const char *),
+			             one[1] == '.' ? strtoul(one + 2, NULL, 10) : SIZE_MAX);
+		else if (type == 'f' || type == 'g')
+			fprintf(h->out, one, va_arg(args, double));
+		else if (strstr(one, "ll"))
+			fprintf(h->out, one, va_arg(args, long long));
+		else if (strchr(one, 'z'))
+			fprintf(h->out, one, va_arg(args, size_t));
+		else
+			fprintf(h->out, one, va_arg(args, int));
+		format = at + length;
+		at = format + strcspn(format, "%");
+	}
+	va_end(args);
 }
 
-void inv_html_sentence(const inv_html *h, const char *text, size_t max)
+const char *inv_sentence(const char *text, char out[400])
 {
 	/* Not kNN. */
 	bool small = *text >= 'a' && *text <= 'z' && !(text[1] >= 'A' && text[1] <= 'Z');
 
+	snprintf(out, 400, "%s", text);
 	if (small)
-		putc(*text - 'a' + 'A', h->out);
-	inv_html_text(h, small ? text + 1 : text, max);
+		*out = (char)(*out - 'a' + 'A');
+	return out;
 }
 
-void inv_html_name(const inv_html *h, const char *name)
+void inv_html_table(const inv_html *h, inv_table *t, const char *class)
 {
-	fputs("<bdi>", h->out);
-	inv_html_text(h, name, INV_NAME);
-	fputs("</bdi>", h->out);
-}
-
-void inv_html_column(const inv_html *h, const invar_column *c)
-{
-	if (strcmp(c->id, "F") == 0)
-		fputs("F <small>encoder alone</small>", h->out);
-	else
-		inv_html_name(h, c->title);
-}
-
-/* ---- Numbers ------------------------------------------------------------------------- */
-
-void inv_html_number(char text[INV_NUMBER], const invar_metric *m, double value)
-{
-	int digits = m->digits < MAX_DIGITS ? (int)m->digits : MAX_DIGITS;
-	double size = fabs(value);
-
-	if (!isfinite(value))
-		snprintf(text, INV_NUMBER, "–");
-	else if (m->unit == INVAR_UNIT_COUNT)
-		snprintf(text, INV_NUMBER, "%.0f", value);
-	else if (m->unit == INVAR_UNIT_SHARE)
-		snprintf(text, INV_NUMBER, "%.*f", digits, 100 * value);
-	else if (size == 0 || (size >= pow(10, 1 - digits) && size < 1e6))
-		snprintf(text, INV_NUMBER, "%.*f", digits, value);
-	else
-		snprintf(text, INV_NUMBER, "%.*e", digits > 0 ? digits - 1 : 0, value);
-}
-
-void inv_html_measure(char text[INV_NUMBER], const invar_metric *m, double value)
-{
-	inv_html_number(text, m, value);
-	if (m->unit == INVAR_UNIT_SHARE && strlen(text) + 4 < INV_NUMBER)
-		strcat(text, "\u00a0%"); /* a space that does not break */
+	if (t)
+		inv_table_write_html(t, class, h->out);
+	inv_table_free(t);
 }
 
 /* ---- Results ------------------------------------------------------------------------- */
-
-const invar_results *inv_html_results(const inv_html *h)
-{
-	return h->page->document[h->document];
-}
-
-const invar_metric *inv_html_metric(const invar_results *r, const char *id)
-{
-	for (size_t i = 0; i < invar_results_metrics(r); i++)
-		if (strcmp(invar_results_metric(r, i)->id, id) == 0)
-			return invar_results_metric(r, i);
-	return NULL;
-}
-
-const invar_value *inv_html_value(const invar_results *r, const char *metric,
-                                  const char *column)
-{
-	const invar_value *v = invar_results_value(r, metric, column);
-
-	return v && !v->reason && isfinite(v->value) ? v : NULL;
-}
-
-/* Such a metric is a detail, and its row ends in the name. */
-const char *inv_html_member(const invar_metric *m)
-{
-	const char *first = strchr(m->id, '.'), *second = first ? strchr(first + 1, '.') : NULL;
-	size_t row = strlen(m->row), name = second ? strlen(second + 1) : 0;
-
-	if (!m->detail || m->unit != INVAR_UNIT_SHARE || !second || row < name ||
-	    strcmp(m->row + row - name, second + 1) != 0)
-		return NULL;
-	return second + 1;
-}
 
 const char *inv_html_measurement(const char *id)
 {
@@ -114,97 +74,37 @@ const char *inv_html_measurement(const char *id)
 	return id;
 }
 
-/* ---- Sections ------------------------------------------------------------------------ */
-
-void inv_html_begin(inv_html *h, const char *id, const char *title)
-{
-	char own[sizeof h->section->id];
-
-	if (h->document)
-		snprintf(own, sizeof own, "%.24s-%zu", id, h->document + 1);
-	else
-		snprintf(own, sizeof own, "%s", id);
-	if (h->sections < INV_HTML_SECTIONS) {
-		memcpy(h->section[h->sections].id, own, sizeof own);
-		h->section[h->sections++].title = title;
-	}
-	fprintf(h->out, "<section id=\"%s\">\n<h2>", own);
-	inv_html_text(h, title, INV_NAME);
-	fputs("</h2>\n", h->out);
-}
-
-void inv_html_end(const inv_html *h)
-{
-	fputs("</section>\n", h->out);
-}
-
-/* Once, as far as there is space. */
-static void append_gap(char *list, size_t size, const char *what)
-{
-	size_t length = strlen(list);
-
-	if (!strstr(list, what))
-		snprintf(list + length, size - length, ", %s", what);
-}
-
-void inv_html_leave_out(inv_html *h, const char *what, const char *why)
-{
-	size_t i = 0;
-
-	for (size_t k = 0; k < h->gaps; k++)
-		if (strcmp(h->gap[k].what, what) == 0 && strcmp(h->gap[k].why, why) == 0)
-			return;
-	while (i < h->gaps && strcmp(h->gap[i].why, why) != 0)
-		i++;
-	if (i < h->gaps) {
-		append_gap(h->gap[i].what, sizeof h->gap->what, what);
-		return;
-	}
-	if (h->gaps == INV_HTML_GAPS)
-		return;
-	snprintf(h->gap[h->gaps].what, sizeof h->gap->what, "%s", what);
-	snprintf(h->gap[h->gaps].why, sizeof h->gap->why, "%s", why);
-	h->gaps++;
-}
-
 /* ---- Pictures ------------------------------------------------------------------------ */
 
-static const char *type_of(const inv_page_picture *p)
-{
-	return p->size > 1 && *(const unsigned char *)p->bytes == 0xff ? "jpeg" : "png";
-}
+static const char *const verdicts[] = {"", " wrong", " right"}; /* by right + 1 */
 
 void inv_html_picture(const inv_html *h, const inv_page_picture *p, unsigned box)
 {
 	double side = p->width > p->height ? p->width : p->height, scale = box / side;
+	bool jpeg = p->size > 1 && *(const unsigned char *)p->bytes == 0xff;
 
-	if (!p->bytes)
-		return;
-	fprintf(h->out, "<img width=\"%.0f\" height=\"%.0f\" class=\"pic%s\" alt=\"",
-	        p->width * scale, p->height * scale,
-	        p->right == 1   ? " right"
-	        : p->right == 0 ? " wrong"
-	                        : "");
-	inv_html_text(h, p->caption ? p->caption : "", INV_NAME);
-	fprintf(h->out, "\" src=\"data:image/%s;base64,", type_of(p));
+	inv_html_put(h,
+	             "<img width=\"%.0f\" height=\"%.0f\" class=\"pic%s\" alt=\"%.60s\" "
+	             "src=\"data:image/%s;base64,",
+	             p->width * scale, p->height * scale, verdicts[p->right + 1],
+	             p->caption ? p->caption : "", jpeg ? "jpeg" : "png");
 	inv_base64(h->out, p->bytes, p->size);
 	fputs("\">", h->out);
 }
 
 void inv_html_captioned(const inv_html *h, const inv_page_picture *p, unsigned box)
 {
+	static const char *const signs[] = {"", "<b class=\"wrong\">✗</b> ",
+	                                    "<b class=\"right\">✓</b> "};
+	const char *caption = p->caption ? p->caption : "";
+
 	if (!p->bytes)
 		return;
 	fputs("<figure class=\"thumb\">", h->out);
 	inv_html_picture(h, p, box);
-	fputs("<figcaption title=\"", h->out);
-	inv_html_text(h, p->caption ? p->caption : "", 200);
-	fprintf(h->out, "\">%s",
-	        p->right == 1   ? "<b class=\"right\">✓</b> "
-	        : p->right == 0 ? "<b class=\"wrong\">✗</b> "
-	                        : "");
-	inv_html_name(h, p->caption ? p->caption : "");
-	fputs("</figcaption></figure>\n", h->out);
+	inv_html_put(h, "<figcaption title=\"%.200s\">", caption);
+	fputs(signs[p->right + 1], h->out);
+	inv_html_put(h, INV_HTML_NAME "</figcaption></figure>\n", caption);
 }
 
 static void clear_picture(inv_page_picture *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - what the parts of a page share: text, numbers, sections.
+ * html.h - what the sections of a page share: text, numbers, pictures.
  */
 #ifndef INV_HTML_H
 #define INV_HTML_H
@@ -8,62 +8,63 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/figure.h"
 #include "report/page.h"
+#include "report/table.h"
 
-enum {
-	INV_HTML_SECTIONS = 64,
-	INV_HTML_GAPS = 64,
-	INV_NAME = 60, /* characters of a name that are shown */
-	INV_NUMBER = 64
-};
+enum { INV_HTML_SECTIONS = 64 };
 
 typedef struct inv_html {
-	FILE *out; /* of the body, while it is written */
+	FILE *out; /* of the section, while it is written */
 	const inv_page *page;
-	json_t **json;   /* [document_count]: the documents, for details and options */
-	size_t document; /* that is being written */
-	unsigned serial; /* of embedded pictures */
+	const invar_results *r; /* the document that is being written; NULL: none */
+	size_t document;        /* its number */
+	unsigned serial;        /* of embedded pictures */
 	struct {
 		char id[40];
 		const char *title;
 	} section[INV_HTML_SECTIONS];
 	size_t sections;
-	struct {
-		char what[200], why[400];
-	} gap[INV_HTML_GAPS];
-	size_t gaps;
+	inv_page_gaps gaps;
 } inv_html;
 
-/* Escaped for text and for attributes in double quotes, at most `max` characters. */
-void inv_html_text(const inv_html *h, const char *text, size_t max);
-/* The same with a capital letter. */
-void inv_html_sentence(const inv_html *h, const char *text, size_t max);
-/* A name from outside, kept apart from the direction of the text around it. */
-void inv_html_name(const inv_html *h, const char *name);
-/* The title of a column; F is explained. */
-void inv_html_column(const inv_html *h, const invar_column *c);
+/*
+ * A section of a page is a heading and what it names: a paragraph, figures, a table, and
+ * what `put` writes with the calls below. The sections are listed in meson.build, in the
+ * order of the page.
+ */
+typedef struct inv_section {
+	const char *id, *title;
+	const char *text;         /* a paragraph below the title, as HTML; or NULL */
+	bool once;                /* about the runs, not about each document */
+	inv_figure_place figures; /* those that say that they belong here */
+	inv_table *(*table)(const invar_results *r);
+	void (*put)(inv_html *h);
+	const char *what, *why; /* if all of this is nothing, the page says so; or NULL */
+} inv_section;
 
-/* "80.6 %", "0.86", "12"; the number alone without a sign of its unit. */
-void inv_html_number(char text[INV_NUMBER], const invar_metric *m, double value);
-void inv_html_measure(char text[INV_NUMBER], const invar_metric *m, double value);
+/* Writes it and adds it to the list at the top of the page. */
+void inv_html_section(inv_html *h, const inv_section *s);
 
-/* The document that is being written, and a value of it; NULL: none, or only a reason. */
-const invar_results *inv_html_results(const inv_html *h);
-const invar_metric *inv_html_metric(const invar_results *r, const char *id);
-const invar_value *inv_html_value(const invar_results *r, const char *metric,
-                                  const char *column);
+/*
+ * fprintf for text from outside: %s is escaped, for text and for attributes in double
+ * quotes, and %.60s are at most 60 characters. Takes %s, %d, %u, %zu, %lld, %f, %g.
+ */
+void inv_html_put(const inv_html *h, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A name from outside, shortened and kept apart from the direction of the text around it.
+ */
+#define INV_HTML_NAME "<bdi>%.60s</bdi>"
+/* Text with a capital letter; returns out. */
+const char *inv_sentence(const char *text, char out[400]);
 
-/* The name of a metric of one class, "beach" of "class.knn.beach"; NULL if it is none. */
-const char *inv_html_member(const invar_metric *m);
+/* The figures of a document that belong to a section. */
+void inv_html_figures(inv_html *h, inv_figure_place place);
+/* Takes the table, which may be NULL; its class is in page.css. */
+void inv_html_table(const inv_html *h, inv_table *t, const char *class);
 
 /* The title of a measurement; its id if it is not known. */
 const char *inv_html_measurement(const char *id);
-
-/* <section> with a heading, listed at the top of the page; ends with inv_html_end. */
-void inv_html_begin(inv_html *h, const char *id, const char *title);
-void inv_html_end(const inv_html *h);
-/* One line per reason in the end. */
-void inv_html_leave_out(inv_html *h, const char *what, const char *why);
 
 void inv_html_picture(const inv_html *h, const inv_page_picture *p, unsigned box);
 /* A picture with its caption below. */
@@ -72,23 +73,13 @@ void inv_html_captioned(const inv_html *h, const inv_page_picture *p, unsigned b
 /* A JSON document that no text in it can end. */
 void inv_html_json(const inv_html *h, const char *id, const json_t *json);
 
-/* ---- The parts, each in its own file ------------------------------------------------- */
+/* ---- What is no section of its own --------------------------------------------------- */
 
 void inv_page_headline(inv_html *h);
+/* A section for each bank of an overview. */
 void inv_page_overview(inv_html *h);
-void inv_page_figures(inv_html *h);
-void inv_page_training(inv_html *h);
-void inv_page_table(inv_html *h);
-/* A table of these metrics alone, as far as they were measured; NULL past the last. */
-void inv_page_short_table(const inv_html *h, const char *const *metric);
-void inv_page_classes(inv_html *h);
-void inv_page_augmentation(inv_html *h);
-void inv_page_search(inv_html *h);
-/* The first few searches, without a section of their own. */
+/* The first few searches. */
 void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p);
-void inv_page_worst(inv_html *h);
-void inv_page_use(inv_html *h);
-void inv_page_configuration(inv_html *h);
 
 extern const char inv_page_style[], inv_page_script[];
 

@@ -2,6 +2,7 @@
 /* line_text.c - see line_text.h. */
 #include "report/line_text.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,4 +87,83 @@ void inv_print_line(FILE *out, const char *format, ...)
 	va_start(args, format);
 	inv_print_line_of(out, format, args);
 	va_end(args);
+}
+
+/* ---- XML and HTML -------------------------------------------------------------------- */
+
+/*
+ * Controls and hidden characters, except for joiners (U+200C, U+200D), which a browser
+ * needs for some scripts and pictures.
+ */
+static bool is_control(const char *text)
+{
+	size_t bytes;
+	uint32_t point = inv_hidden_character(text, &bytes);
+
+	return control_bytes(text) || (point && point != 0x200c && point != 0x200d);
+}
+
+static bool is_whole_character(const char *text, size_t *bytes)
+{
+	unsigned char c = (unsigned char)*text;
+	size_t length = c < 0x80                ? 1
+	                : c >= 0xc2 && c < 0xe0 ? 2
+	                : c >= 0xe0 && c < 0xf0 ? 3
+	                                        : 4;
+
+	*bytes = 1;
+	if ((c >= 0x80 && c < 0xc2) || c > 0xf4)
+		return false;
+	for (size_t i = 1; i < length; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return false;
+	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
+	    (c == 0xed && (unsigned char)text[1] >= 0xa0) ||
+	    (c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe) ||
+	    (c == 0xf0 && (unsigned char)text[1] < 0x90) ||
+	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
+		return false; /* overlong, a surrogate, no character, or beyond the last one */
+	*bytes = length;
+	return !is_control(text);
+}
+
+size_t inv_count_characters(const char *text)
+{
+	size_t bytes, length = 0;
+
+	for (; *text; text += bytes, length++)
+		is_whole_character(text, &bytes);
+	return length;
+}
+
+static void put_character(FILE *out, const char *text, size_t bytes)
+{
+	if (*text == '<')
+		fputs("&lt;", out);
+	else if (*text == '>')
+		fputs("&gt;", out);
+	else if (*text == '&')
+		fputs("&amp;", out);
+	else if (*text == '"')
+		fputs("&quot;", out);
+	else if (*text == '\'')
+		fputs("&#39;", out);
+	else
+		fwrite(text, 1, bytes, out);
+}
+
+void inv_xml_text(FILE *out, const char *text, size_t max)
+{
+	size_t bytes, length = inv_count_characters(text);
+
+	for (size_t i = 0; *text && i < max; text += bytes, i++) {
+		if (i + 1 == max && length > max) {
+			fputs("…", out);
+			return;
+		}
+		if (is_whole_character(text, &bytes))
+			put_character(out, text, bytes);
+		else
+			putc('?', out);
+	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * line_text.h - foreign text on one line of a terminal or in a cell.
+ * line_text.h - foreign text on one line of a terminal, in a cell, in a page.
  *
  * Anybody can write names and metadata. Control characters, which would command a terminal,
  * are shown as '?'; characters that have no shape of their own or change the direction of
@@ -25,5 +25,9 @@ void inv_print_line(FILE *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void inv_print_line_of(FILE *out, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
+
+/* Characters of `text` escaped for XML and HTML, at most `max` of them. */
+void inv_xml_text(FILE *out, const char *text, size_t max);
+size_t inv_count_characters(const char *text);
 
 #endif

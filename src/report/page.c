@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.c - puts the parts of a page together.
+ * page.c - puts the sections of a page together.
  *
  * The body is written first, since the list of sections stands above it. A policy in the
  * head forbids everything but the page's own style and script and pictures inside it: no
@@ -12,24 +12,111 @@
 #include <string.h>
 
 #include "report/html.h"
+#include "report/section_list.h"
 #include "report/svg.h"
+#include "run/results.h"
 #include "run/run.h"
 
+enum { SECTIONS = sizeof parts / sizeof *parts };
+
 /* JSON beyond MAX_JSON bytes leaves out the coordinates of points. */
-enum { MAX_JSON = 1000000, MAX_STRING = 1000, MAX_WHY = 300 };
+enum { MAX_JSON = 1000000, MAX_STRING = 1000 };
+
+/* ---- Sections ------------------------------------------------------------------------ */
+
+void inv_html_section(inv_html *h, const inv_section *s)
+{
+	char id[sizeof h->section->id], *text = NULL;
+	size_t size = 0;
+	FILE *page = h->out, *section = open_memstream(&text, &size);
+
+	if (!section)
+		return;
+	h->out = section;
+	if (s->figures)
+		inv_html_figures(h, s->figures);
+	if (s->table)
+		inv_html_table(h, s->table(h->r), "results");
+	if (s->put)
+		s->put(h);
+	fclose(section);
+	h->out = page;
+	if (!size && s->what)
+		inv_page_leave_out(&h->gaps, s->what, s->why);
+	if (size) {
+		snprintf(id, sizeof id, h->document ? "%.24s-%zu" : "%s", s->id, h->document + 1);
+		if (h->sections < INV_HTML_SECTIONS) {
+			memcpy(h->section[h->sections].id, id, sizeof id);
+			h->section[h->sections++].title = s->title;
+		}
+		inv_html_put(h, "<section id=\"%s\">\n<h2>%.60s</h2>\n", id, s->title);
+		if (s->text)
+			fprintf(h->out, "<p>%s</p>\n", s->text);
+		fwrite(text, 1, size, h->out);
+		fputs("</section>\n", h->out);
+	}
+	free(text);
+}
+
+static void put_sections(inv_html *h, bool once)
+{
+	for (size_t i = 0; i < SECTIONS; i++)
+		if (parts[i]->once == once)
+			inv_html_section(h, parts[i]);
+}
+
+/* ---- What is left out ---------------------------------------------------------------- */
+
+void inv_page_leave_out(inv_page_gaps *g, const char *what, const char *why)
+{
+	size_t i = 0;
+
+	while (i < g->count && strcmp(g->gap[i].why, why) != 0)
+		i++;
+	if (i == INV_PAGE_GAPS)
+		return;
+	if (i == g->count) {
+		snprintf(g->gap[i].what, sizeof g->gap[i].what, "%s", what);
+		snprintf(g->gap[i].why, sizeof g->gap[i].why, "%s", why);
+		g->count++;
+	} else if (!strstr(g->gap[i].what, what)) {
+		size_t length = strlen(g->gap[i].what);
+
+		snprintf(g->gap[i].what + length, sizeof g->gap[i].what - length, ", %s", what);
+	}
+}
+
+/* Measurements that could not be made, by their reasons. */
+static void gather_skipped(inv_html *h)
+{
+	const char *measurement, *column;
+	json_t *reasons, *reason;
+
+	json_object_foreach ((json_t *)(uintptr_t)inv_results_all_skipped(h->r), measurement,
+	                     reasons)
+		json_object_foreach (reasons, column, reason)
+			if (json_is_string(reason))
+				inv_page_leave_out(&h->gaps, inv_html_measurement(measurement),
+				                   json_string_value(reason));
+}
+
+static void put_gaps(inv_html *h)
+{
+	const inv_page_gaps *own = h->page->gaps;
+	char what[400];
+
+	for (size_t i = 0; own && i < own->count; i++)
+		inv_page_leave_out(&h->gaps, own->gap[i].what, own->gap[i].why);
+	if (!h->gaps.count)
+		return;
+	fputs("<ul>\n", h->out);
+	for (size_t i = 0; i < h->gaps.count; i++)
+		inv_html_put(h, "<li>%.120s: %.300s.</li>\n",
+		             inv_sentence(h->gaps.gap[i].what, what), h->gaps.gap[i].why);
+	fputs("</ul>\n", h->out);
+}
 
 /* ---- Documents as JSON --------------------------------------------------------------- */
-
-static json_t *parse_document(const invar_results *r)
-{
-	char *text = NULL;
-	json_t *json = NULL;
-
-	if (invar_results_json(r, &text) == INVAR_OK)
-		json = json_loads(text, 0, NULL);
-	invar_free(text);
-	return json;
-}
 
 /* Names are repeated in a page; programs that need them whole read metrics.json. */
 static void shorten_strings(json_t *json)
@@ -52,41 +139,27 @@ static void shorten_strings(json_t *json)
 	}
 }
 
-static bool parse_documents(inv_html *h)
-{
-	h->json = calloc(h->page->document_count + 1, sizeof *h->json);
-	for (size_t i = 0; h->json && i < h->page->document_count; i++) {
-		if (!(h->json[i] = parse_document(h->page->document[i])))
-			return false;
-		shorten_strings(h->json[i]);
-	}
-	return h->json;
-}
-
-static void free_documents(inv_html *h)
-{
-	for (size_t i = 0; h->json && i < h->page->document_count; i++)
-		json_decref(h->json[i]);
-	free(h->json);
-}
-
-static size_t size_of(const json_t *json)
-{
-	return json_dumpb(json, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(9));
-}
-
+/* Tables are small, so the JSON of an overview has all of them but points. */
 static void put_results(inv_html *h)
 {
-	json_t *all = json_array();
+	json_t *all = json_array(), *document, *copy;
+	bool large;
+	size_t i;
 
-	for (size_t i = 0; i < h->page->document_count; i++)
-		json_array_append(all, h->json[i]);
-	if (size_of(all) > MAX_JSON) {
-		for (size_t i = 0; i < h->page->document_count; i++)
-			json_object_del(h->json[i], "scatters");
-		inv_html_leave_out(h, "coordinates of points in the JSON",
-		                   "they would make the page larger than 3 MB");
+	for (i = 0; i < h->page->document_count; i++) {
+		document = inv_results_document(h->page->document[i]);
+		copy = json_deep_copy(document);
+		json_decref(document);
+		shorten_strings(copy);
+		json_array_append_new(all, copy);
 	}
+	large = json_dumpb(all, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(9)) > MAX_JSON;
+	json_array_foreach (all, i, document)
+		if (large || h->page->part)
+			json_object_del(document, "scatters");
+	if (large && !h->page->part)
+		inv_page_leave_out(&h->gaps, "coordinates of points in the JSON",
+		                   "they would make the page larger than 3 MB");
 	inv_html_json(h, "invar-results", all);
 	json_decref(all);
 }
@@ -112,102 +185,50 @@ static void put_atlas_json(const inv_html *h)
 	json_decref(rows);
 }
 
-/* ---- What is left out ---------------------------------------------------------------- */
-
-/* Measurements that could not be made, by their reasons. */
-static void gather_skipped(inv_html *h)
-{
-	const json_t *all = json_object_get(h->json[h->document], "skipped");
-	const char *measurement, *column;
-	json_t *reasons, *reason;
-
-	json_object_foreach ((json_t *)(uintptr_t)all, measurement, reasons)
-		json_object_foreach (reasons, column, reason)
-			if (json_is_string(reason))
-				inv_html_leave_out(h, inv_html_measurement(measurement),
-				                   json_string_value(reason));
-}
-
-static void put_gaps(inv_html *h)
-{
-	for (size_t i = 0; i < h->page->gap_count; i++)
-		inv_html_leave_out(h, h->page->gap[i].what, h->page->gap[i].why);
-	if (!h->gaps)
-		return;
-	h->document = 0;
-	inv_html_begin(h, "left-out", "Not on this page");
-	fputs("<ul>\n", h->out);
-	for (size_t i = 0; i < h->gaps; i++) {
-		fputs("<li>", h->out);
-		inv_html_sentence(h, h->gap[i].what, 2 * INV_NAME);
-		fputs(": ", h->out);
-		inv_html_text(h, h->gap[i].why, MAX_WHY);
-		fputs(".</li>\n", h->out);
-	}
-	fputs("</ul>\n", h->out);
-	inv_html_end(h);
-}
-
 /* ---- The body ------------------------------------------------------------------------ */
 
-static void put_document(inv_html *h, size_t i)
+static void put_other_bank(inv_html *h)
 {
-	h->document = i;
-	if (i) {
-		const char *bank = invar_results_about(inv_html_results(h), "bank");
+	const char *bank = invar_results_about(h->r, "bank");
 
-		inv_html_begin(h, "bank", "Another bank");
-		if (bank) {
-			fputs("<p>", h->out);
-			inv_html_name(h, bank);
-			fputs("</p>\n", h->out);
-		}
-		inv_page_headline(h);
-		inv_html_end(h);
-	}
-	inv_page_augmentation(h);
-	inv_page_search(h);
-	inv_page_figures(h);
-	inv_page_classes(h);
-	inv_page_worst(h);
-	inv_page_table(h);
-	gather_skipped(h);
+	if (bank)
+		inv_html_put(h, "<p>" INV_HTML_NAME "</p>\n", bank);
+	inv_page_headline(h);
 }
 
-/* Tables are small, so the JSON of an overview has all of them but points. */
-static void put_overview(inv_html *h)
+static void set_document(inv_html *h, size_t i)
 {
-	inv_page_overview(h);
-	for (size_t i = 0; i < h->page->document_count; i++)
-		json_object_del(h->json[i], "scatters");
-	put_results(h);
-	put_gaps(h);
+	h->document = i;
+	h->r = i < h->page->document_count ? h->page->document[i] : NULL;
 }
 
 static void put_body(inv_html *h)
 {
+	static const inv_section other = {
+		.id = "bank", .title = "Another bank", .put = put_other_bank};
+	static const inv_section left_out = {
+		.id = "left-out", .title = "Not on this page", .put = put_gaps};
+
 	if (h->page->part) {
-		put_overview(h);
-		return;
+		inv_page_overview(h);
+	} else {
+		for (size_t i = 0; i < h->page->document_count; i++) {
+			set_document(h, i);
+			if (i)
+				inv_html_section(h, &other);
+			put_sections(h, false);
+			gather_skipped(h);
+		}
+		set_document(h, 0);
+		put_sections(h, true);
 	}
-	for (size_t i = 0; i < h->page->document_count; i++)
-		put_document(h, i);
-	h->document = 0;
-	inv_page_training(h);
-	inv_page_use(h);
-	inv_page_configuration(h);
+	set_document(h, 0);
 	put_results(h);
 	put_atlas_json(h);
-	put_gaps(h);
+	inv_html_section(h, &left_out);
 }
 
 /* ---- The head ------------------------------------------------------------------------ */
-
-static void put_classes(const inv_html *h, bool dark)
-{
-	inv_svg_put_colours(h->out, dark);
-	inv_svg_put_backgrounds(h->out, dark);
-}
 
 static void put_style(const inv_html *h)
 {
@@ -215,9 +236,11 @@ static void put_style(const inv_html *h)
 
 	fputs("<style>\n", h->out);
 	fputs(inv_page_style, h->out);
-	put_classes(h, false);
+	inv_svg_put_colours(h->out, false);
+	inv_svg_put_backgrounds(h->out, false);
 	fputs("@media screen and (prefers-color-scheme:dark){\n", h->out);
-	put_classes(h, true);
+	inv_svg_put_colours(h->out, true);
+	inv_svg_put_backgrounds(h->out, true);
 	fputs("}\n", h->out);
 	if (p && p->atlas.bytes) {
 		fputs(".atlas{background-image:url(data:image/jpeg;base64,", h->out);
@@ -227,101 +250,79 @@ static void put_style(const inv_html *h)
 	fputs("</style>\n", h->out);
 }
 
-static void put_titles(const inv_html *h)
+static void put_title(const inv_html *h)
 {
-	if (h->page->title) {
-		inv_html_text(h, h->page->title, 2 * INV_NAME);
-		return;
-	}
-	for (size_t i = 0; i < h->page->run_count && i < 4; i++) {
+	if (h->page->title)
+		inv_html_put(h, "invar report: %.120s", h->page->title);
+	else
+		fputs("invar report: ", h->out);
+	for (size_t i = 0; !h->page->title && i < h->page->run_count && i < 4; i++) {
 		fputs(i ? ", " : "", h->out);
-		inv_html_text(h, h->page->run[i].title, INV_NAME);
+		inv_html_put(h, "%.60s", h->page->run[i].title);
 	}
-	if (h->page->run_count > 4)
+	if (!h->page->title && h->page->run_count > 4)
 		fputs(" …", h->out);
 }
 
-static void put_head(const inv_html *h)
+static void put_head(inv_html *h)
 {
+	const inv_page_gaps *gaps = h->page->gaps;
+
 	fputs(INV_REPORT_MARK
 	      "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
 	      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
 	      "data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
 	      "form-action 'none'\">\n<meta name=\"viewport\" "
 	      "content=\"width=device-width,initial-scale=1\">\n<meta name=\"generator\" "
-	      "content=\"invar " INVAR_VERSION "\">\n<title>invar report: ",
+	      "content=\"invar " INVAR_VERSION "\">\n<title>",
 	      h->out);
-	put_titles(h);
+	put_title(h);
 	fputs("</title>\n", h->out);
 	put_style(h);
-	fputs("</head>\n<body>\n<header>\n<h1>invar report: ", h->out);
-	put_titles(h);
+	fputs("</head>\n<body>\n<header>\n<h1>", h->out);
+	put_title(h);
 	fputs("</h1>\n", h->out);
-}
-
-/* The first gap says why. */
-static void put_nothing(inv_html *h)
-{
-	fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n", h->out);
-	if (!h->page->gap_count)
-		return;
-	fputs("<p class=\"note\">Why: ", h->out);
-	inv_html_text(h, h->page->gap[0].why, MAX_WHY);
-	fputs(".</p>\n", h->out);
-}
-
-static void put_top(inv_html *h)
-{
-	h->document = 0;
 	if (h->page->part)
-		fprintf(h->out,
-		        "<p class=\"headline\">%zu banks, each in a few lines and with a page of "
-		        "its own.</p>\n",
-		        h->page->document_count);
-	else if (h->page->document_count)
+		inv_html_put(h,
+		             "<p class=\"headline\">%zu banks, each in a few lines and with a page "
+		             "of its own.</p>\n",
+		             h->page->document_count);
+	else if (h->r)
 		inv_page_headline(h);
 	else
-		put_nothing(h);
+		fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n",
+		      h->out);
+	if (!h->page->part && !h->r && gaps && gaps->count) /* the first gap says why */
+		inv_html_put(h, "<p class=\"note\">Why: %.300s.</p>\n", gaps->gap[0].why);
 	fputs("<nav>", h->out);
-	for (size_t i = 0; i < h->sections; i++) {
-		fprintf(h->out, "<a href=\"#%s\">", h->section[i].id);
-		inv_html_text(h, h->section[i].title, INV_NAME);
-		fputs("</a>", h->out);
-	}
+	for (size_t i = 0; i < h->sections; i++)
+		inv_html_put(h, "<a href=\"#%s\">%.60s</a>", h->section[i].id, h->section[i].title);
 	fputs("</nav>\n</header>\n<main>\n", h->out);
-}
-
-/* The body, then the head around it; the text of the body is in *body. */
-static bool write_page(inv_html *h, FILE *out, char **body)
-{
-	size_t size;
-
-	if (!parse_documents(h) || !(h->out = open_memstream(body, &size)))
-		return false;
-	put_body(h);
-	if (fclose(h->out) != 0)
-		return false;
-	h->out = out;
-	put_head(h);
-	put_top(h);
-	fwrite(*body, 1, size, out);
-	fprintf(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", inv_page_script);
-	return true;
 }
 
 char *inv_page_text(const inv_page *p, size_t *size)
 {
 	inv_html *h = calloc(1, sizeof *h);
 	char *text = NULL, *body = NULL;
-	FILE *out = h ? open_memstream(&text, size) : NULL;
-	bool written = false;
+	size_t body_size = 0;
+	FILE *out = open_memstream(&text, size), *inner = open_memstream(&body, &body_size);
+	bool written = h && out && inner;
 
-	if (out) {
+	if (written) {
 		h->page = p;
-		written = write_page(h, out, &body);
-		written = !ferror(out) && fclose(out) == 0 && written;
-		free_documents(h);
+		h->out = inner;
+		put_body(h);
+		fflush(inner);
+		h->out = out;
+		put_head(h);
+		fwrite(body, 1, body_size, out);
+		fprintf(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", inv_page_script);
+		written = !ferror(inner) && !ferror(out);
 	}
+	if (inner)
+		fclose(inner);
+	if (out)
+		written = fclose(out) == 0 && written;
 	free(body);
 	free(h);
 	if (written)

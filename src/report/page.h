@@ -6,6 +6,8 @@
  * and run.json. Only the headline knows metrics by name. Pictures come from the caller,
  * since this folder reads neither banks nor images. Whatever is missing is left out, and a
  * line at the end says why. All text from outside is escaped and shortened (svg.h).
+ *
+ * A section is one file and one line in meson.build (html.h).
  */
 #ifndef INV_PAGE_H
 #define INV_PAGE_H
@@ -64,18 +66,26 @@ typedef struct inv_page_run {
 	int residual, unit; /* unit: of norm 1, invar_adapter_unit */
 } inv_page_run;
 
-/* What is not in the page, and why: "pictures", "no images were given". */
-typedef struct inv_page_gap {
-	const char *what, *why;
-} inv_page_gap;
+enum { INV_PAGE_GAPS = 64 };
 
-/* Everything is borrowed. */
+/* What is not in the page, and why: "pictures", "no images were given". */
+typedef struct inv_page_gaps {
+	struct {
+		char what[200], why[400];
+	} gap[INV_PAGE_GAPS];
+	size_t count;
+} inv_page_gaps;
+
+/* Of one reason, all that it explains; as far as there is space. */
+void inv_page_leave_out(inv_page_gaps *g, const char *what, const char *why);
+
 /* Of an overview: a document that has a page of its own. */
 typedef struct inv_page_part {
 	const char *title, *href; /* href: relative to the overview; NULL: it has no page */
 	const inv_page_pictures *pictures; /* of which a few searches are shown; or NULL */
 } inv_page_part;
 
+/* Everything is borrowed. */
 typedef struct inv_page {
 	const char *title;         /* NULL: the titles of the runs */
 	const inv_page_part *part; /* [document_count]: this is an overview; NULL: a page */
@@ -84,8 +94,7 @@ typedef struct inv_page {
 	const inv_page_run *run;
 	size_t run_count;
 	const inv_page_pictures *pictures; /* or NULL */
-	const inv_page_gap *gap;
-	size_t gap_count;
+	const inv_page_gaps *gaps;         /* or NULL */
 } inv_page;
 
 /* The page as text; gives, free() it. NULL if there is no memory. */

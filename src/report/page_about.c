@@ -6,125 +6,107 @@
 #include <string.h>
 
 #include "report/html.h"
+#include "run/results.h"
 #include "run/run.h"
 
 /* ---- Use ----------------------------------------------------------------------------- */
 
-/* A path as a string of Python and of C. */
-static void put_literal(const inv_html *h, const char *path, const char *file)
+enum { LITERAL = 1200 };
+
+/* A path as a string of Python and of C; returns text. */
+static const char *spell_literal(const char *path, char text[LITERAL])
 {
-	char text[1200];
 	size_t fill = 0;
 
-	for (const char *c = path; *c && fill < 1000; c++) {
+	for (const char *c = path; *c && fill < LITERAL - 8; c++) {
 		unsigned char byte = (unsigned char)*c;
 
 		if (byte == '"' || byte == '\\')
-			fill += (size_t)snprintf(text + fill, sizeof text - fill, "\\%c", byte);
+			fill += (size_t)sprintf(text + fill, "\\%c", byte);
 		else if (byte < 0x20 || byte == 0x7f)
-			fill += (size_t)snprintf(text + fill, sizeof text - fill, "\\x%02x", byte);
+			fill += (size_t)sprintf(text + fill, "\\x%02x", byte);
 		else
 			text[fill++] = *c;
 	}
-	snprintf(text + fill, sizeof text - fill, "%s%s", *file ? "/" : "", file);
-	fputs("\"", h->out);
-	inv_html_text(h, text, 1200);
-	fputs("\"", h->out);
+	text[fill] = '\0';
+	return text;
 }
 
-static void put_python(const inv_html *h, const inv_page_run *run)
+static void put_code(const inv_html *h, const inv_page_run *run)
 {
-	fprintf(h->out,
-	        "<h4>PyTorch</h4>\n<pre><code>import torch\nfrom safetensors.torch import "
-	        "load_file\n\nE = torch.nn.Sequential(torch.nn.Linear(%u, %u), "
-	        "torch.nn.ReLU(), torch.nn.Linear(%u, %u))\nE.load_state_dict(load_file(",
-	        run->d, run->hidden, run->hidden, run->w);
-	put_literal(h, run->path, INV_RUN_ADAPTER);
-	fprintf(h->out,
-	        "))\nwith torch.no_grad():\n%s    codes = %s%sE(%s)%s  # [n, %u] in, [n, %u] "
-	        "out%s</code></pre>\n",
-	        run->unit ? "    unit = torch.nn.functional.normalize\n"
-	                    "    z = unit(features, dim=-1)\n"
-	                  : "",
-	        run->unit ? "unit(" : "",
-	        !run->residual ? ""
-	        : run->unit    ? "z + "
-	                       : "features + ",
-	        run->unit ? "z" : "features", run->unit ? ", dim=-1)" : "", run->d, run->w,
-	        run->residual ? "; this adapter is residual" : "");
+	const char *z = run->unit ? "z" : "features";
+	char path[LITERAL];
+
+	spell_literal(run->path, path);
+	inv_html_put(
+		h,
+		"<h4>PyTorch</h4>\n<pre><code>import torch\nfrom safetensors.torch import "
+		"load_file\n\nE = torch.nn.Sequential(torch.nn.Linear(%u, %u), "
+		"torch.nn.ReLU(), torch.nn.Linear(%u, %u))\n"
+		"E.load_state_dict(load_file(\"%s/" INV_RUN_ADAPTER "\"))\n"
+		"with torch.no_grad():\n%s    codes = %s%s%sE(%s)%s  # [n, %u] in, [n, %u] "
+		"out%s</code></pre>\n",
+		run->d, run->hidden, run->hidden, run->w, path,
+		run->unit ? "    unit = torch.nn.functional.normalize\n"
+					"    z = unit(features, dim=-1)\n"
+				  : "",
+		run->unit ? "unit(" : "", run->residual ? z : "", run->residual ? " + " : "", z,
+		run->unit ? ", dim=-1)" : "", run->d, run->w,
+		run->residual ? "; this adapter is residual" : "");
+	inv_html_put(h,
+	             "<h4>ONNX Runtime</h4>\n<pre><code># invar export RUN -o adapter.onnx\n"
+	             "import onnxruntime\n\n"
+	             "E = onnxruntime.InferenceSession(&quot;adapter.onnx&quot;)\n"
+	             "codes = E.run([&quot;codes&quot;], {&quot;features&quot;: features})[0]"
+	             "  # float32, [n, %u] in, [n, %u] out</code></pre>\n",
+	             run->d, run->w);
+	inv_html_put(
+		h,
+		"<h4>C</h4>\n<pre><code>#include &lt;invar.h&gt; /* cc program.c -linvar "
+		"*/\n\ninvar_context *ctx;\ninvar_adapter *E;\nfloat *features, *codes;\n\n"
+		"if (invar_context_new(0, NULL, &amp;ctx) == INVAR_OK &amp;&amp;\n"
+		"    invar_adapter_open(ctx, \"%s\", &amp;E) == INVAR_OK)\n"
+		"\tinvar_adapter_apply(E, features, n, codes); /* [n, %u] in, [n, %u] out "
+		"*/</code></pre>\n",
+		path, run->d, run->w);
 }
 
-static void put_onnx(const inv_html *h, const inv_page_run *run)
+static void put_use(inv_html *h)
 {
-	fputs("<h4>ONNX Runtime</h4>\n<pre><code># invar export RUN -o adapter.onnx\nimport "
-	      "onnxruntime\n\nE = onnxruntime.InferenceSession(&quot;adapter.onnx&quot;)\n"
-	      "codes = E.run([&quot;codes&quot;], {&quot;features&quot;: features})[0]",
-	      h->out);
-	fprintf(h->out, "  # float32, [n, %u] in, [n, %u] out</code></pre>\n", run->d, run->w);
-}
-
-static void put_c(const inv_html *h, const inv_page_run *run)
-{
-	fputs("<h4>C</h4>\n<pre><code>#include &lt;invar.h&gt; /* cc program.c -linvar "
-	      "*/\n\ninvar_context *ctx;\ninvar_adapter *E;\nfloat *features, *codes;\n\nif "
-	      "(invar_context_new(0, NULL, &amp;ctx) == INVAR_OK &amp;&amp;\n    "
-	      "invar_adapter_open(ctx, ",
-	      h->out);
-	put_literal(h, run->path, "");
-	fprintf(h->out,
-	        ", &amp;E) == INVAR_OK)\n\tinvar_adapter_apply(E, features, n, codes); /* [n, "
-	        "%u] in, [n, %u] out */</code></pre>\n",
-	        run->d, run->w);
-}
-
-static void put_shell(const inv_html *h)
-{
-	fputs("<h4>On the command line</h4>\n<pre><code>invar apply RUN features.npy -o "
-	      "codes.npy</code></pre>\n",
-	      h->out);
-}
-
-void inv_page_use(inv_html *h)
-{
-	inv_html_begin(h, "use", "How to use the adapter");
-	fputs("<p>The adapter takes the features of the encoder, as they are, and gives codes. "
-	      "It is a safetensors file with the names that <code>torch.nn.Sequential</code> "
-	      "gives.</p>\n",
-	      h->out);
 	for (size_t i = 0; i < h->page->run_count && i < 8; i++) {
 		const inv_page_run *run = &h->page->run[i];
 
 		if (!run->d)
 			continue;
-		if (h->page->run_count > 1) {
-			fputs("<h3>", h->out);
-			inv_html_name(h, run->title);
-			fputs("</h3>\n", h->out);
-		}
-		put_python(h, run);
-		put_onnx(h, run);
-		put_c(h, run);
+		if (h->page->run_count > 1)
+			inv_html_put(h, "<h3>" INV_HTML_NAME "</h3>\n", run->title);
+		put_code(h, run);
 	}
-	put_shell(h);
-	inv_html_end(h);
+	fputs("<h4>On the command line</h4>\n<pre><code>invar apply RUN features.npy -o "
+	      "codes.npy</code></pre>\n",
+	      h->out);
 }
 
 /* ---- JSON as tables ------------------------------------------------------------------ */
 
-static void put_scalar(const inv_html *h, const json_t *value)
+enum { SPELLED = 800 };
+
+/* Returns text. */
+static const char *spell_scalar(const json_t *value, char text[SPELLED])
 {
-	if (json_is_string(value))
-		inv_html_text(h, json_string_value(value), 200);
-	else if (json_is_integer(value))
-		fprintf(h->out, "%lld", (long long)json_integer_value(value));
+	if (json_is_integer(value))
+		snprintf(text, SPELLED, "%lld", (long long)json_integer_value(value));
 	else if (json_is_real(value))
-		fprintf(h->out, "%.6g", json_real_value(value));
+		snprintf(text, SPELLED, "%.6g", json_real_value(value));
 	else
-		fputs(json_is_true(value)    ? "yes"
-		      : json_is_false(value) ? "no"
-		      : json_is_null(value)  ? "–"
-		                             : "…",
-		      h->out);
+		snprintf(text, SPELLED, "%s",
+		         json_is_string(value)  ? json_string_value(value)
+		         : json_is_true(value)  ? "yes"
+		         : json_is_false(value) ? "no"
+		         : json_is_null(value)  ? "–"
+		         : value                ? "…"
+		                                : "");
+	return text;
 }
 
 static bool is_scalar(const json_t *value)
@@ -132,175 +114,161 @@ static bool is_scalar(const json_t *value)
 	return value && !json_is_object(value) && !json_is_array(value);
 }
 
-static bool differs(const json_t *a, const json_t *b)
-{
-	return a != b &&
-	       (!a || !b || !json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b));
-}
-
-static const json_t *part(const inv_html *h, size_t run, const char *of)
+/* The value of a setting of a run; "" is run.json itself. */
+static json_t *setting(const inv_html *h, size_t run, const char *of, const char *key)
 {
 	const json_t *json = h->page->run[run].json;
 
-	return *of ? json_object_get(json, of) : json;
+	return json_object_get(*of ? json_object_get(json, of) : json, key);
 }
 
-static void put_setting(const inv_html *h, const char *of, const char *key)
+static void add_setting(const inv_html *h, inv_table *t, const char *of, const char *key)
 {
-	const json_t *first = json_object_get(part(h, 0, of), key);
-	bool other = false;
+	json_t *first = setting(h, 0, of, key);
+	bool differs = false;
+	char text[SPELLED];
 
-	for (size_t i = 1; i < h->page->run_count; i++)
-		other = other || differs(first, json_object_get(part(h, i, of), key));
-	fprintf(h->out, "<tr%s><th scope=\"row\">", other ? " class=\"differs\"" : "");
-	inv_html_text(h, key, INV_NAME);
-	fputs("</th>", h->out);
-	for (size_t i = 0; i < h->page->run_count; i++) {
-		const json_t *value = json_object_get(part(h, i, of), key);
+	for (size_t i = 1; i < h->page->run_count; i++) {
+		json_t *other = setting(h, i, of, key);
 
-		fputs("<td>", h->out);
-		if (value)
-			put_scalar(h, value);
-		fputs("</td>", h->out);
+		differs =
+			differs || (first != other && !(first && other && json_equal(first, other)));
 	}
-	fputs("</tr>\n", h->out);
+	inv_table_cell(t, "%s", key);
+	inv_table_look(t, differs ? INV_LOOK_DIFFERS : 0, NULL);
+	for (size_t i = 0; i < h->page->run_count; i++)
+		inv_table_cell(t, "%s", spell_scalar(setting(h, i, of, key), text));
 }
 
 /* The settings of one object of run.json, for all runs side by side. */
 static void put_settings(const inv_html *h, const char *of, const char *title)
 {
 	json_t *keys = json_object(), *value;
+	inv_table *t = inv_table_new(1 + h->page->run_count);
 	const char *key;
 
-	for (size_t i = 0; i < h->page->run_count; i++)
-		json_object_foreach ((json_t *)(uintptr_t)part(h, i, of), key, value)
+	for (size_t i = 0; i < h->page->run_count; i++) {
+		const json_t *json = h->page->run[i].json;
+
+		json_object_foreach (*of ? json_object_get(json, of) : (json_t *)(uintptr_t)json,
+		                     key, value)
 			if (is_scalar(value))
 				json_object_set_new(keys, key, json_true());
-	if (json_object_size(keys)) {
-		fprintf(h->out,
-		        "<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead><tr>"
-		        "<th scope=\"col\">%s</th>",
-		        title);
-		for (size_t i = 0; i < h->page->run_count; i++) {
-			fputs("<th scope=\"col\">", h->out);
-			inv_html_name(h, h->page->run[i].title);
-			fputs("</th>", h->out);
-		}
-		fputs("</tr></thead><tbody>\n", h->out);
-		json_object_foreach (keys, key, value)
-			put_setting(h, of, key);
-		fputs("</tbody></table></div>\n", h->out);
 	}
+	if (t && json_object_size(keys)) {
+		inv_table_cell(t, "%s", title);
+		for (size_t i = 0; i < h->page->run_count; i++) {
+			inv_table_cell(t, "%s", h->page->run[i].title);
+			inv_table_look(t, INV_LOOK_NAME, NULL);
+		}
+		json_object_foreach (keys, key, value)
+			add_setting(h, t, of, key);
+		inv_table_write_html(t, "settings", h->out);
+	}
+	inv_table_free(t);
 	json_decref(keys);
 }
 
-/* ---- Inputs -------------------------------------------------------------------------- */
-
-static void put_input(const inv_html *h, const char *run, const json_t *input)
-{
-	fputs("<tr><td>", h->out);
-	inv_html_name(h, run);
-	fputs("</td><td>", h->out);
-	put_scalar(h, json_object_get(input, "file"));
-	fputs("</td><td>", h->out);
-	put_scalar(h, json_object_get(input, "bytes"));
-	fputs("</td><td class=\"hash\">", h->out);
-	put_scalar(h, json_object_get(input, "sha256"));
-	fputs("</td></tr>\n", h->out);
-}
-
+/* The files that the runs were trained on. */
 static void put_inputs(const inv_html *h)
 {
+	static const char *const keys[] = {"file", "bytes", "sha256"};
+	inv_table *t = inv_table_new(4);
 	bool any = false;
+	char text[SPELLED];
 
+	if (!t)
+		return;
+	inv_table_cell(t, "trained on");
+	inv_table_cell(t, "file");
+	inv_table_cell(t, "bytes");
+	inv_table_cell(t, "SHA-256");
 	for (size_t i = 0; i < h->page->run_count; i++) {
 		const json_t *input;
 		size_t k;
 
 		json_array_foreach (json_object_get(h->page->run[i].json, "inputs"), k, input) {
-			if (!any)
-				fputs(
-					"<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead>"
-					"<tr><th>trained "
-					"on</th><th>file</th><th>bytes</th><th>SHA-256</th></tr>"
-					"</thead><tbody>\n",
-					h->out);
 			any = true;
-			put_input(h, h->page->run[i].title, input);
+			inv_table_cell(t, "%s", h->page->run[i].title);
+			inv_table_look(t, INV_LOOK_NAME, NULL);
+			for (size_t c = 0; c < 3; c++)
+				inv_table_cell(t, "%s",
+				               spell_scalar(json_object_get(input, keys[c]), text));
+			inv_table_look(t, INV_LOOK_HASH, NULL);
 		}
 	}
 	if (any)
-		fputs("</tbody></table></div>\n", h->out);
+		inv_table_write_html(t, "settings", h->out);
+	inv_table_free(t);
 }
 
-/* ---- Measurements -------------------------------------------------------------------- */
-
-static void put_measured_with(const inv_html *h, const char *measurement,
-                              const json_t *options)
+/* "k 20, index old" */
+static void add_options(inv_table *t, const char *measurement, json_t *options)
 {
+	char text[SPELLED] = "", one[SPELLED];
 	const char *key;
 	json_t *value;
-	bool any = false;
 
-	fputs("<tr><th scope=\"row\">", h->out);
-	inv_html_text(h, inv_html_measurement(measurement), INV_NAME);
-	fputs("</th><td>", h->out);
-	json_object_foreach ((json_t *)(uintptr_t)options, key, value) {
-		if (!is_scalar(value) || json_is_null(value))
-			continue;
-		fputs(any ? ", " : "", h->out);
-		inv_html_text(h, key, INV_NAME);
-		fputs("&nbsp;", h->out);
-		put_scalar(h, value);
-		any = true;
-	}
-	fputs("</td></tr>\n", h->out);
+	json_object_foreach (options, key, value)
+		if (is_scalar(value) && !json_is_null(value)) {
+			size_t length = strlen(text);
+
+			snprintf(text + length, sizeof text - length, "%s%.60s\u00a0%s",
+			         length ? ", " : "", key, spell_scalar(value, one));
+		}
+	inv_table_cell(t, "%s", inv_html_measurement(measurement));
+	inv_table_cell(t, "%s", text);
 }
 
-static void put_measurements(const inv_html *h, size_t document)
+static void put_measurements(const inv_html *h, const invar_results *r)
 {
-	json_t *all = json_object_get(h->json[document], "options"), *options;
-	const json_t *bank = json_object_get(h->json[document], "bank");
-	const json_t *print = json_object_get(h->json[document], "fingerprint");
-	const char *measurement;
+	const json_t *all = inv_results_all_options(r);
+	const char *bank = invar_results_about(r, "bank"), *measurement;
+	const char *print = invar_results_about(r, "fingerprint");
+	inv_table *t = json_object_size(all) ? inv_table_new(2) : NULL;
+	json_t *options;
 
-	if (!json_object_size(all))
+	if (!t)
 		return;
-	fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead><tr><th>"
-	      "measured on ",
-	      h->out);
-	if (bank)
-		put_scalar(h, bank);
-	fputs("</th><th>with</th></tr></thead><tbody>\n", h->out);
-	json_object_foreach (all, measurement, options)
-		put_measured_with(h, measurement, options);
+	inv_table_cell(t, "measured on %s", bank ? bank : "");
+	inv_table_cell(t, "with");
+	json_object_foreach ((json_t *)(uintptr_t)all, measurement, options)
+		add_options(t, measurement, options);
 	if (print) {
-		fputs("<tr><th scope=\"row\">fingerprint</th><td class=\"hash\">", h->out);
-		put_scalar(h, print);
-		fputs("</td></tr>\n", h->out);
+		inv_table_cell(t, "fingerprint");
+		inv_table_cell(t, "%s", print);
+		inv_table_look(t, INV_LOOK_HASH, NULL);
 	}
-	fputs("</tbody></table></div>\n", h->out);
+	inv_html_table(h, t, "settings");
 }
 
-void inv_page_configuration(inv_html *h)
+static void put_configuration(inv_html *h)
 {
-	static const struct {
-		const char *key, *title;
-	} parts[] = {{"options", "option"},
-	             {"", "run"},
-	             {"versions", "version of"},
-	             {"machine", "machine"},
-	             {"frame", "scale"}};
-
-	inv_html_begin(h, "configuration", "Configuration and provenance");
 	if (h->page->run_count > 1)
 		fputs("<p>Settings that differ between runs are <b>bold</b>.</p>\n", h->out);
 	fputs("<div class=\"tables\">\n", h->out);
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		put_settings(h, parts[i].key, parts[i].title);
+	put_settings(h, "options", "option");
+	put_settings(h, "", "run");
+	put_settings(h, "versions", "version of");
+	put_settings(h, "machine", "machine");
+	put_settings(h, "frame", "scale");
 	fputs("</div>\n", h->out);
 	put_inputs(h);
 	for (size_t i = 0; i < h->page->document_count; i++)
-		put_measurements(h, i);
-	inv_html_end(h);
+		put_measurements(h, h->page->document[i]);
 }
+
+const inv_section inv_section_use = {
+	.id = "use",
+	.title = "How to use the adapter",
+	.text =
+		"The adapter takes the features of the encoder, as they are, and gives codes. It "
+		"is a safetensors file with the names that <code>torch.nn.Sequential</code> "
+		"gives.",
+	.once = true,
+	.put = put_use};
+
+const inv_section inv_section_configuration = {.id = "configuration",
+                                               .title = "Configuration and provenance",
+                                               .once = true,
+                                               .put = put_configuration};

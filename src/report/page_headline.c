@@ -8,6 +8,7 @@
  * difference that lies within both intervals is called none.
  */
 #include "report/html.h"
+#include "report/results_table.h"
 #include "run/results.h"
 
 #include <math.h>
@@ -55,6 +56,15 @@ typedef struct story {
 	size_t adapters;                   /* that were measured */
 } story;
 
+/* NULL: none, or only a reason. */
+static const invar_value *value_of(const invar_results *r, const char *metric,
+                                   const char *column)
+{
+	const invar_value *v = invar_results_value(r, metric, column);
+
+	return v && !v->reason && isfinite(v->value) ? v : NULL;
+}
+
 /* Queries of four views cost four times as much, so they are not compared with others. */
 static bool is_adapter(const invar_column *c)
 {
@@ -65,7 +75,7 @@ static bool is_adapter(const invar_column *c)
 static double score(const story *s, const goal *g, const invar_column *c,
                     const invar_value *augmented)
 {
-	const invar_value *clean = inv_html_value(s->r, g->clean, c->id);
+	const invar_value *clean = value_of(s->r, g->clean, c->id);
 
 	return augmented->value + (clean ? clean->value : 0);
 }
@@ -75,12 +85,11 @@ static bool find_best(story *s, const goal *g)
 	s->goal = g;
 	s->best = NULL;
 	s->adapters = 0;
-	if (!(s->before = inv_html_value(s->r, g->augmented, "F")))
+	if (!(s->before = value_of(s->r, g->augmented, "F")))
 		return false;
 	for (size_t i = 0; i < invar_results_columns(s->r); i++) {
 		const invar_column *c = invar_results_column(s->r, i);
-		const invar_value *v =
-			is_adapter(c) ? inv_html_value(s->r, g->augmented, c->id) : NULL;
+		const invar_value *v = is_adapter(c) ? value_of(s->r, g->augmented, c->id) : NULL;
 
 		s->adapters += v != NULL;
 		if (v && (!s->best || score(s, g, c, v) > score(s, g, s->best, s->after))) {
@@ -113,114 +122,91 @@ static double shown(double share)
 	return floor(1000 * share + 0.5) / 10;
 }
 
-static void put_percent(const inv_html *h, double value)
-{
-	fprintf(h->out, "<b>%.1f&nbsp;%%</b>", 100 * value);
-}
+#define PERCENT "<b>%.1f&nbsp;%%</b>"
 
 static void put_subject(const inv_html *h, const story *s)
 {
 	const char *encoder = invar_results_about(s->r, "encoder");
 
-	fputs("With the adapter ", h->out);
-	inv_html_name(h, s->best->title);
+	inv_html_put(h, "With the adapter " INV_HTML_NAME, s->best->title);
 	if (s->adapters > 1)
-		fprintf(h->out, " (the best of %zu here)", s->adapters);
-	fputs(" behind ", h->out);
+		inv_html_put(h, " (the best of %zu here)", s->adapters);
 	if (encoder)
-		inv_html_name(h, encoder);
+		inv_html_put(h, " behind " INV_HTML_NAME ", %s ", encoder, s->goal->who);
 	else
-		fputs("the encoder", h->out);
-	fprintf(h->out, ", %s ", s->goal->who);
+		inv_html_put(h, " behind the encoder, %s ", s->goal->who);
 }
 
 static void put_change(const inv_html *h, const story *s)
 {
+	double before = 100 * s->before->value, after = 100 * s->after->value;
 	int sign = compare(s->before, s->after);
 
 	fputs(s->goal->verb, h->out);
-	if (shown(s->before->value) == shown(s->after->value)) {
-		fputs(" ", h->out);
-		put_percent(h, s->after->value);
-		fputs(" of augmented images, as without it", h->out);
-	} else if (sign > 0) {
-		fputs(" ", h->out);
-		put_percent(h, s->after->value);
-		fputs(" of augmented images instead of ", h->out);
-		put_percent(h, s->before->value);
-	} else {
-		fputs(sign ? " fewer augmented images than without it, "
-		           : " augmented images no better and no worse than without it, ",
-		      h->out);
-		put_percent(h, s->after->value);
-		fputs(sign ? ", down from " : " and ", h->out);
-		put_percent(h, s->before->value);
-		if (!sign)
-			fputs(", a difference within the 95&nbsp;% intervals", h->out);
-	}
+	if (shown(s->before->value) == shown(s->after->value))
+		inv_html_put(h, " " PERCENT " of augmented images, as without it", after);
+	else if (sign > 0)
+		inv_html_put(h, " " PERCENT " of augmented images instead of " PERCENT, after,
+		             before);
+	else if (sign < 0)
+		inv_html_put(
+			h, " fewer augmented images than without it, " PERCENT ", down from " PERCENT,
+			after, before);
+	else
+		inv_html_put(h,
+		             " augmented images no better and no worse than without it, " PERCENT
+		             " and " PERCENT ", a difference within the 95&nbsp;%% intervals",
+		             after, before);
 }
 
 /* Clean images, where a cost would show. */
 static void put_cost(const inv_html *h, const story *s)
 {
-	const invar_value *before = inv_html_value(s->r, s->goal->clean, "F");
-	const invar_value *after = inv_html_value(s->r, s->goal->clean, s->best->id);
-	double points;
+	const invar_value *before = value_of(s->r, s->goal->clean, "F");
+	const invar_value *after = value_of(s->r, s->goal->clean, s->best->id);
+	const invar_value *structure = value_of(s->r, "structure.R2", s->best->id);
+	double points = before && after ? shown(after->value) - shown(before->value) : 0;
 
-	if (!before || !after)
-		return;
-	points = shown(after->value) - shown(before->value);
-	if (fabs(points) < 0.05)
-		fputs("; on clean images nothing changes (", h->out);
-	else if (!compare(before, after))
-		fputs("; on clean images it stays within the 95&nbsp;% intervals (", h->out);
-	else if (points < 0)
-		fprintf(h->out, "; this costs %.1f points on clean images (", -points);
-	else
-		fprintf(h->out, "; on clean images it gains %.1f points (", points);
-	put_percent(h, after->value);
-	if (fabs(points) >= 0.05) {
-		fputs(", before ", h->out);
-		put_percent(h, before->value);
+	if (before && after) {
+		if (fabs(points) < 0.05)
+			fputs("; on clean images nothing changes (", h->out);
+		else if (!compare(before, after))
+			fputs("; on clean images it stays within the 95&nbsp;% intervals (", h->out);
+		else
+			inv_html_put(h,
+			             points < 0 ? "; this costs %.1f points on clean images ("
+			                        : "; on clean images it gains %.1f points (",
+			             fabs(points));
+		inv_html_put(h, PERCENT, 100 * after->value);
+		if (fabs(points) >= 0.05)
+			inv_html_put(h, ", before " PERCENT, 100 * before->value);
+		fputs(")", h->out);
 	}
-	fputs(")", h->out);
+	if (structure)
+		inv_html_put(h,
+		             ", and distances between clean images are kept with R²&nbsp;=&nbsp;"
+		             "<b>%.2f</b>",
+		             structure->value);
 }
 
-static void put_structure(const inv_html *h, const story *s)
-{
-	const invar_value *v = inv_html_value(s->r, "structure.R2", s->best->id);
-
-	if (v)
-		fprintf(h->out,
-		        ", and distances between clean images are kept with R²&nbsp;=&nbsp;"
-		        "<b>%.2f</b>",
-		        v->value);
-}
-
-/* ---- Without labels and copies of the index ----------------------------------------- */
-
+/* Without labels and copies of the index. */
 static bool put_displacement(const inv_html *h, const invar_results *r)
 {
 	for (size_t i = 0; i < invar_results_columns(r); i++) {
 		const invar_column *c = invar_results_column(r, i);
-		const invar_value *v =
-			is_adapter(c) ? inv_html_value(r, "invariance.gone", c->id) : NULL;
+		const invar_value *v = is_adapter(c) ? value_of(r, "invariance.gone", c->id) : NULL;
 
 		if (!v)
 			continue;
-		fputs("The adapter ", h->out);
-		inv_html_name(h, c->title);
-		if (v->value >= 0)
-			fprintf(
-				h->out,
-				" removes <b>%.1f&nbsp;%%</b> of the squared distance between augmented "
-				"features and clean ones.",
-				100 * v->value);
-		else
-			fprintf(h->out,
-			        " moves augmented features farther away from clean ones: their squared "
-			        "distance grows by <b>%.1f&nbsp;%%</b>.",
-			        -100 * v->value);
+		inv_html_put(h,
+		             v->value >= 0
+		                 ? "The adapter " INV_HTML_NAME " removes " PERCENT
+		                   " of the squared distance between augmented features and clean "
+		                   "ones."
+		                 : "The adapter " INV_HTML_NAME
+		                   " moves augmented features farther away from clean ones: their "
+		                   "squared distance grows by " PERCENT ".",
+		             c->title, 100 * fabs(v->value));
 		return true;
 	}
 	return false;
@@ -238,42 +224,45 @@ static void put_difference(const inv_html *h, const invar_metric *m,
                            const invar_value *before, const invar_value *after)
 {
 	double change = as_shown(m, after->value) - as_shown(m, before->value);
-	const char *sign = change > 0 ? "+" : change < 0 ? "−" : "±";
 	int verdict = compare(before, after) * m->better;
-	char text[INV_NUMBER];
+	char text[INV_SPELLED_NUMBER];
 
-	inv_html_number(text, m, fabs(change));
-	fprintf(h->out, "<div class=\"%s\">%s%s %s</div>",
-	        verdict > 0   ? "good"
-	        : verdict < 0 ? "bad"
-	                      : "same",
-	        sign, text,
-	        verdict > 0     ? "better"
-	        : verdict < 0   ? "worse"
-	        : change == 0.0 ? "no change"
-	                        : "within the intervals");
+	inv_html_put(h, "<div class=\"%s\">%s%s %s</div>",
+	             verdict > 0   ? "good"
+	             : verdict < 0 ? "bad"
+	                           : "same",
+	             change > 0   ? "+"
+	             : change < 0 ? "−"
+	                          : "±",
+	             inv_spell_number(text, m, fabs(change)),
+	             verdict > 0     ? "better"
+	             : verdict < 0   ? "worse"
+	             : change == 0.0 ? "no change"
+	                             : "within the intervals");
 }
 
 /* `of` follows the title. */
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
                      const char *of, bool alone)
 {
-	const invar_metric *m = inv_html_metric(s->r, id);
-	const invar_value *before = alone ? NULL : inv_html_value(s->r, id, "F");
-	const invar_value *after = m ? inv_html_value(s->r, id, s->best->id) : NULL;
-	char text[INV_NUMBER];
+	const invar_value *before = alone ? NULL : value_of(s->r, id, "F");
+	const invar_value *after = value_of(s->r, id, s->best->id);
+	const invar_metric *m = NULL;
+	char text[INV_SPELLED_NUMBER];
 
+	for (size_t i = 0; after && !m; i++)
+		if (strcmp(invar_results_metric(s->r, i)->id, id) == 0)
+			m = invar_results_metric(s->r, i);
 	if (!after)
 		return;
-	fprintf(h->out,
-	        "<div class=\"card\"><div class=\"label\">%s%s</div><div class=\"big\">", title,
-	        of);
-	if (before) {
-		inv_html_number(text, m, before->value);
-		fprintf(h->out, "<span class=\"was\">%s →</span> ", text);
-	}
-	inv_html_measure(text, m, after->value);
-	fprintf(h->out, "%s</div>", text);
+	inv_html_put(h,
+	             "<div class=\"card\"><div class=\"label\">%s%s</div><div class=\"big\">",
+	             title, of);
+	if (before)
+		inv_html_put(h, "<span class=\"was\">%s →</span> ",
+		             inv_spell_number(text, m, before->value));
+	inv_html_put(h, "%s%s</div>", inv_spell_number(text, m, after->value),
+	             m->unit == INVAR_UNIT_SHARE ? "\u00a0%" : ""); /* it does not break */
 	if (before && m->better)
 		put_difference(h, m, before, after);
 	fputs("</div>\n", h->out);
@@ -292,30 +281,25 @@ static void put_cards(const inv_html *h, const story *s)
 
 /* ---- What it was measured on --------------------------------------------------------- */
 
-static void put_fact(const inv_html *h, const char *name, const char *value)
-{
-	if (!value)
-		return;
-	fprintf(h->out, "<div><dt>%s</dt><dd>", name);
-	inv_html_name(h, value);
-	fputs("</dd></div>\n", h->out);
-}
-
-static void put_count(const inv_html *h, const char *name, double value)
-{
-	if (isfinite(value))
-		fprintf(h->out, "<div><dt>%s</dt><dd>%.0f</dd></div>\n", name, value);
-}
-
 static void put_facts(const inv_html *h, const invar_results *r)
 {
+	static const struct {
+		const char *name, *key;
+	} facts[] = {{"encoder F", "encoder"},           {"augmentation", "augment"},
+	             {"measured on the split", "split"}, {"images", "points"},
+	             {"copies of each", "copies"},       {"width of features", "dim"}};
+
 	fputs("<dl class=\"facts\">\n", h->out);
-	put_fact(h, "encoder F", invar_results_about(r, "encoder"));
-	put_fact(h, "augmentation", invar_results_about(r, "augment"));
-	put_fact(h, "measured on the split", invar_results_about(r, "split"));
-	put_count(h, "images", inv_results_about_number(r, "points"));
-	put_count(h, "copies of each", inv_results_about_number(r, "copies"));
-	put_count(h, "width of features", inv_results_about_number(r, "dim"));
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+		const char *text = invar_results_about(r, facts[i].key);
+		double number = inv_results_about_number(r, facts[i].key);
+
+		if (text)
+			inv_html_put(h, "<div><dt>%s</dt><dd>" INV_HTML_NAME "</dd></div>\n",
+			             facts[i].name, text);
+		else if (isfinite(number))
+			inv_html_put(h, "<div><dt>%s</dt><dd>%.0f</dd></div>\n", facts[i].name, number);
+	}
 	fputs("</dl>\n", h->out);
 }
 
@@ -337,15 +321,13 @@ const invar_column *inv_page_best(const invar_results *r)
 
 void inv_page_headline(inv_html *h)
 {
-	story s = {.r = inv_html_results(h)};
-	bool found = find_story(&s);
+	story s = {.r = h->r};
 
 	fputs("<p class=\"headline\">", h->out);
-	if (found) {
+	if (find_story(&s)) {
 		put_subject(h, &s);
 		put_change(h, &s);
 		put_cost(h, &s);
-		put_structure(h, &s);
 		fputs(".</p>\n", h->out);
 		put_cards(h, &s);
 	} else {

@@ -7,6 +7,7 @@
  * number of banks.
  */
 #include "report/html.h"
+#include "report/results_table.h"
 
 /* Each only if it was measured. */
 static const char *const first_numbers[] = {"lc.clean",
@@ -21,25 +22,27 @@ static const char *const first_numbers[] = {"lc.clean",
                                             "invariance.gone",
                                             NULL};
 
+static void put_bank(inv_html *h)
+{
+	const inv_page_part *part = &h->page->part[h->document];
+
+	inv_page_headline(h);
+	if (part->pictures)
+		inv_page_few_searches(h, part->pictures);
+	inv_html_table(h, inv_results_lines_of(h->r, first_numbers), "results");
+	if (part->href)
+		inv_html_put(h,
+		             "<p><a class=\"more\" href=\"%s\">Figures, pictures, all numbers and "
+		             "how to use these adapters</a></p>\n",
+		             part->href);
+}
+
 void inv_page_overview(inv_html *h)
 {
-	for (size_t i = 0; i < h->page->document_count; i++) {
-		const inv_page_part *part = &h->page->part[i];
-
-		h->document = i;
-		inv_html_begin(h, "bank", part->title);
-		inv_page_headline(h);
-		if (part->pictures)
-			inv_page_few_searches(h, part->pictures);
-		inv_page_short_table(h, first_numbers);
-		if (part->href) {
-			fputs("<p><a class=\"more\" href=\"", h->out);
-			inv_html_text(h, part->href, 4000);
-			fputs(
-				"\">Figures, pictures, all numbers and how to use these adapters</a></p>\n",
-				h->out);
-		}
-		inv_html_end(h);
+	for (h->document = 0; h->document < h->page->document_count; h->document++) {
+		h->r = h->page->document[h->document];
+		inv_html_section(h, &(inv_section){.id = "bank",
+		                                   .title = h->page->part[h->document].title,
+		                                   .put = put_bank});
 	}
-	h->document = 0;
 }

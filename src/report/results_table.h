@@ -18,4 +18,27 @@ inv_table *inv_results_table(const invar_results *r);
 /* The same without intervals. */
 inv_table *inv_results_table_short(const invar_results *r);
 
+/*
+ * For headings: how the bank was made, "resnet18, rotation: ", as far as it is known; and
+ * what was measured, "20 points of the split test, 5 copies, width 384; clean | augmented".
+ * Both return out.
+ */
+enum { INV_HEADING = 2048 };
+const char *inv_results_origin(const invar_results *r, char out[INV_HEADING]);
+const char *inv_results_measured(const invar_results *r, char out[INV_HEADING]);
+
+/*
+ * For HTML: a line per metric, those of a row as a group; the best of several columns is
+ * marked, intervals are small. NULL also if nothing was measured.
+ */
+inv_table *inv_results_lines(const invar_results *r);
+/* Lines of these metrics alone, as far as they were measured; NULL past the last. */
+inv_table *inv_results_lines_of(const invar_results *r, const char *const *metric);
+
+enum { INV_SPELLED_NUMBER = 64 };
+
+/* A number of a metric, a share in percent without its sign; a dash for NaN. Gives text. */
+const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *m,
+                             double value);
+
 #endif

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "formats/png_file.h"
 #include "report/svg.h"
 
@@ -43,26 +44,6 @@ typedef struct layout {
 
 /* ---- Layout --------------------------------------------------------------------- */
 
-static uint32_t largest_side(const inv_sheet *s)
-{
-	uint32_t side = 1;
-
-	for (size_t i = 0; i < s->count; i++) {
-		side = s->cells[i].width > side ? s->cells[i].width : side;
-		side = s->cells[i].height > side ? s->cells[i].height : side;
-	}
-	return side;
-}
-
-static void scale_pictures(layout *l)
-{
-	uint32_t side = largest_side(l->sheet);
-
-	l->scale = side <= BOX ? floor((double)BOX / side) : 0;
-	l->box = side <= BOX ? l->scale * side : BOX;
-	l->cell = l->box > NARROW ? l->box : NARROW;
-}
-
 /* SVG pixels per pixel of this image. */
 static double picture_scale(const layout *l, const inv_sheet_cell *c)
 {
@@ -71,27 +52,32 @@ static double picture_scale(const layout *l, const inv_sheet_cell *c)
 	return l->scale > 0 ? l->scale : side > BOX ? (double)BOX / side : 1;
 }
 
-static size_t square_columns(const layout *l)
-{
-	double n = (double)l->sheet->count;
-	double columns = ceil(sqrt(n * (l->row + GAP) / (l->cell + GAP)));
-
-	return columns < 1 ? 1 : columns > n && n >= 1 ? (size_t)n : (size_t)columns;
-}
-
 static layout lay_out(const inv_sheet *s)
 {
 	layout l = {.sheet = s};
+	uint32_t side = 1;
 	size_t rows;
 
-	scale_pictures(&l);
 	for (size_t i = 0; i < s->count; i++) {
-		l.captions |= s->cells[i].caption != NULL;
-		l.details |= s->cells[i].detail != NULL;
+		const inv_sheet_cell *c = &s->cells[i];
+
+		side = c->width > side ? c->width : side;
+		side = c->height > side ? c->height : side;
+		l.captions |= c->caption != NULL;
+		l.details |= c->detail != NULL;
 	}
+	l.scale = side <= BOX ? floor((double)BOX / side) : 0;
+	l.box = side <= BOX ? l.scale * side : BOX;
+	l.cell = l.box > NARROW ? l.box : NARROW;
 	l.row = l.box + (l.captions || l.details ? 4 : 0) + (l.captions ? CAPTION_LINE : 0) +
 	        (l.details ? DETAIL_LINE : 0);
-	l.columns = s->columns ? s->columns : square_columns(&l);
+	l.columns = s->columns;
+	if (!l.columns) { /* about square */
+		double wanted = ceil(sqrt((double)s->count * (l.row + GAP) / (l.cell + GAP)));
+
+		l.columns = wanted > (double)s->count ? s->count : (size_t)wanted;
+		l.columns = l.columns ? l.columns : 1;
+	}
 	rows = (s->count + l.columns - 1) / l.columns;
 	l.head = (s->title ? TITLE_LINE : 0) + (s->subtitle ? SUBTITLE_LINE : 0);
 	l.head += l.head > 0 ? HEAD_GAP : 0;
@@ -167,29 +153,17 @@ uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *heig
 	return shrink(&whole, k, *width, *height);
 }
 
-static invar_status put_png(FILE *out, const inv_sheet_cell *c, double scale)
-{
-	inv_sheet_cell shown = resample(c, scale);
-	void *png = NULL;
-	size_t size = 0;
-	invar_status st;
-
-	if (!shown.rgb)
-		return INVAR_E_NOMEM;
-	st = inv_png_encode(shown.rgb, shown.width, shown.height, &png, &size);
-	if (st == INVAR_OK)
-		inv_base64(out, png, size);
-	invar_free(png);
-	free((void *)(uintptr_t)shown.rgb);
-	return st;
-}
-
 static invar_status put_picture(const inv_svg *svg, const layout *l,
                                 const inv_sheet_cell *c, double x, double y)
 {
-	double scale = picture_scale(l, c);
-	double width = c->width * scale, height = c->height * scale;
-	invar_status st;
+	double scale = picture_scale(l, c), width = c->width * scale,
+		   height = c->height * scale;
+	inv_sheet_cell shown = resample(c, scale);
+	void *png = NULL;
+	size_t size = 0;
+	invar_status st =
+		shown.rgb ? inv_png_encode(shown.rgb, shown.width, shown.height, &png, &size)
+				  : inv_no_memory();
 
 	x += floor((l->cell - width) / 2);
 	y += floor((l->box - height) / 2);
@@ -197,12 +171,14 @@ static invar_status put_picture(const inv_svg *svg, const layout *l,
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
 	        x, y, width, height);
-	st = put_png(svg->out, c, scale);
-	fputs("\"/>\n", svg->out);
+	if (st == INVAR_OK)
+		inv_base64(svg->out, png, size);
 	fprintf(svg->out,
-	        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+	        "\"/>\n<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "class=\"iv-line-stroke\"/>\n",
 	        x - 0.5, y - 0.5, width + 1, height + 1);
+	invar_free(png);
+	free((void *)(uintptr_t)shown.rgb);
 	return st;
 }
 
@@ -212,10 +188,9 @@ static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
 	double x = MARGIN + (double)(i % l->columns) * (l->cell + GAP);
 	double y = MARGIN + l->head + (double)(i / l->columns) * (l->row + GAP);
 	double middle = x + l->cell / 2, line = y + l->box + 4;
-	invar_status st = INVAR_OK;
 
 	if (c->rgb && c->width && c->height)
-		st = put_picture(svg, l, c, x, y);
+		INV_TRY(put_picture(svg, l, c, x, y));
 	if (c->caption)
 		inv_svg_text(svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
 		             l->cell + GAP / 2, c->caption);
@@ -223,36 +198,27 @@ static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
 	if (c->detail)
 		inv_svg_text(svg, middle, line + DETAIL_LINE - 4, 9, INV_MIDDLE, "quiet",
 		             l->cell + GAP / 2, c->detail);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- The sheet -------------------------------------------------------------------------
  */
 
-static void put_head(const inv_svg *svg, const layout *l)
-{
-	double inner = l->width - 2 * MARGIN;
-	double y = MARGIN + TITLE_LINE - 9;
-
-	if (l->sheet->title)
-		inv_svg_text(svg, MARGIN, y, 18, INV_START, "ink", inner, l->sheet->title);
-	y = MARGIN + (l->sheet->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
-	if (l->sheet->subtitle)
-		inv_svg_text(svg, MARGIN, y, 11, INV_START, "quiet", inner, l->sheet->subtitle);
-}
-
 static invar_status write_svg(const layout *l, inv_svg *svg)
 {
-	invar_status st = INVAR_OK;
+	const inv_sheet *s = l->sheet;
+	double inner = l->width - 2 * MARGIN, y = MARGIN + TITLE_LINE - 9;
 
 	if (!inv_svg_begin(svg, l->width, l->height, INV_SVG_LIGHT))
-		return INVAR_E_NOMEM;
-	put_head(svg, l);
-	for (size_t i = 0; i < l->sheet->count && st == INVAR_OK; i++)
-		st = put_cell(svg, l, i);
-	if (!inv_svg_end(svg))
-		return INVAR_E_NOMEM;
-	return st;
+		return inv_no_memory();
+	if (s->title)
+		inv_svg_text(svg, MARGIN, y, 18, INV_START, "ink", inner, s->title);
+	y = MARGIN + (s->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
+	if (s->subtitle)
+		inv_svg_text(svg, MARGIN, y, 11, INV_START, "quiet", inner, s->subtitle);
+	for (size_t i = 0; i < s->count; i++)
+		INV_TRY(put_cell(svg, l, i));
+	return inv_svg_end(svg) ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet)
@@ -261,8 +227,6 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	inv_svg svg = {0};
 	invar_status st = write_svg(&l, &svg);
 
-	if (st == INVAR_E_NOMEM)
-		inv_fail(st, "%s: not enough memory for the sheet", path);
 	if (st == INVAR_OK)
 		st = inv_svg_save(ctx, &svg, path);
 	inv_svg_free(&svg);

@@ -125,91 +125,12 @@ void inv_svg_free(inv_svg *s)
 
 /* ---- Text ---------------------------------------------------------------------------- */
 
-/*
- * Second controls, U+0080 to U+009F, and hidden characters, except for joiners (U+200C,
- * U+200D), which a browser needs for some scripts and pictures.
- */
-static bool is_control(const char *text)
-{
-	const unsigned char *c = (const unsigned char *)text;
-	size_t bytes;
-	uint32_t hidden = inv_hidden_character(text, &bytes);
-
-	return (c[0] == 0xc2 && c[1] < 0xa0) ||
-	       (hidden && hidden != 0x200c && hidden != 0x200d);
-}
-
-static bool is_whole_character(const char *text, size_t *bytes)
-{
-	unsigned char c = (unsigned char)*text;
-	size_t length = c < 0x80                ? 1
-	                : c >= 0xc2 && c < 0xe0 ? 2
-	                : c >= 0xe0 && c < 0xf0 ? 3
-	                                        : 4;
-
-	*bytes = 1;
-	if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || c < 0x20 || c == 0x7f)
-		return false;
-	for (size_t i = 1; i < length; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80)
-			return false;
-	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
-	    (c == 0xed && (unsigned char)text[1] >= 0xa0) ||
-	    (c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe) ||
-	    (c == 0xf0 && (unsigned char)text[1] < 0x90) ||
-	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
-		return false; /* overlong, a surrogate, no character, or beyond the last one */
-	*bytes = length;
-	return !is_control(text);
-}
-
-static size_t count_characters(const char *text)
-{
-	size_t bytes, length = 0;
-
-	for (; *text; text += bytes, length++)
-		is_whole_character(text, &bytes);
-	return length;
-}
-
-static void put_character(FILE *out, const char *text, size_t bytes)
-{
-	if (*text == '<')
-		fputs("&lt;", out);
-	else if (*text == '>')
-		fputs("&gt;", out);
-	else if (*text == '&')
-		fputs("&amp;", out);
-	else if (*text == '"')
-		fputs("&quot;", out);
-	else if (*text == '\'')
-		fputs("&#39;", out);
-	else
-		fwrite(text, 1, bytes, out);
-}
-
-void inv_xml_text(FILE *out, const char *text, size_t max)
-{
-	size_t bytes, length = count_characters(text);
-
-	for (size_t i = 0; *text && i < max; text += bytes, i++) {
-		if (i + 1 == max && length > max) {
-			fputs("…", out);
-			return;
-		}
-		if (is_whole_character(text, &bytes))
-			put_character(out, text, bytes);
-		else
-			putc('?', out);
-	}
-}
-
 /* The mean width of a letter of DejaVu Sans is a little below this share of its size. */
 static const double letter_width = 0.58;
 
 double inv_svg_text_width(const char *text, double size)
 {
-	return letter_width * size * (double)count_characters(text);
+	return letter_width * size * (double)inv_count_characters(text);
 }
 
 static void put_within(FILE *out, double room, double size, const char *text)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "invar.h"
+#include "report/line_text.h"
 
 #define INV_FONT "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""
 
@@ -54,8 +55,6 @@ void inv_svg_upward_text(const inv_svg *s, double x, double y, double size, doub
                          const char *text);
 /* Estimated: letters differ in width, and fonts do. */
 double inv_svg_text_width(const char *text, double size);
-/* Characters of `text` escaped for XML, at most `max` of them. */
-void inv_xml_text(FILE *out, const char *text, size_t max);
 void inv_base64(FILE *out, const void *bytes, size_t size);
 
 bool inv_is_svg_name(const char *path);

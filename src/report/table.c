@@ -18,10 +18,16 @@
 
 #include "report/line_text.h"
 
+typedef struct cell {
+	char *text, *small, *markup; /* the last two may be NULL */
+	const char *class;           /* of the markup */
+	unsigned look;
+} cell;
+
 struct inv_table {
 	size_t columns;
 	size_t count, capacity; /* cells */
-	char **cell;
+	cell *cell;
 	char **note;
 	size_t notes;
 	unsigned long long left; /* a bit a column */
@@ -55,28 +61,16 @@ void inv_table_free(inv_table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->count; i++)
-		free(t->cell[i]);
+	for (size_t i = 0; i < t->count; i++) {
+		free(t->cell[i].text);
+		free(t->cell[i].small);
+		free(t->cell[i].markup);
+	}
 	for (size_t i = 0; i < t->notes; i++)
 		free(t->note[i]);
 	free(t->cell);
 	free(t->note);
 	free(t);
-}
-
-static bool make_room(inv_table *t)
-{
-	size_t capacity = t->capacity ? 2 * t->capacity : 64;
-	char **cell;
-
-	if (t->count < t->capacity)
-		return true;
-	cell = realloc(t->cell, capacity * sizeof *cell);
-	if (!cell)
-		return false;
-	t->cell = cell;
-	t->capacity = capacity;
-	return true;
 }
 
 /* A cell of many characters would widen its whole column. */
@@ -110,12 +104,40 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 		if (line)
 			shorten(line);
 	}
-	if (!line || !make_room(t)) {
+	if (line && t->count == t->capacity) {
+		size_t capacity = t->capacity ? 2 * t->capacity : 64;
+		cell *grown = realloc(t->cell, capacity * sizeof *grown);
+
+		if (grown) {
+			t->cell = grown;
+			t->capacity = capacity;
+		}
+	}
+	t->failed = !line || t->count == t->capacity;
+	if (t->failed)
 		free(line);
+	else
+		t->cell[t->count++] = (cell){.text = line};
+}
+
+void inv_table_look(inv_table *t, unsigned look, const char *small)
+{
+	if (t->failed)
+		return;
+	t->cell[t->count - 1].look |= look;
+	if (small)
+		t->failed = !(t->cell[t->count - 1].small = strdup(small));
+}
+
+void inv_table_markup(inv_table *t, const char *class, char *html)
+{
+	if (t->failed || !html) {
+		free(html);
 		t->failed = true;
 		return;
 	}
-	t->cell[t->count++] = line;
+	t->cell[t->count - 1].markup = html;
+	t->cell[t->count - 1].class = class;
 }
 
 void inv_table_note(inv_table *t, const char *text)
@@ -180,13 +202,13 @@ static size_t text_width(const char *text)
 }
 
 /* Setting a locale takes far longer than measuring a cell, so all are measured in one. */
-static void measure_all(char *const *texts, size_t count, size_t *width)
+static void measure_all(const cell *cells, size_t count, size_t *width)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
 
 	for (size_t i = 0; i < count; i++)
-		width[i] = utf8 ? text_width(texts[i]) : count_code_points(texts[i]);
+		width[i] = utf8 ? text_width(cells[i].text) : count_code_points(cells[i].text);
 	if (utf8) {
 		uselocale(before);
 		freelocale(utf8);
@@ -195,7 +217,7 @@ static void measure_all(char *const *texts, size_t count, size_t *width)
 
 size_t inv_text_width(const char *text)
 {
-	char *one = (char *)(uintptr_t)text;
+	const cell one = {.text = (char *)(uintptr_t)text};
 	size_t width;
 
 	measure_all(&one, 1, &width);
@@ -209,34 +231,13 @@ static size_t row_count(const inv_table *t)
 
 static const char *cell_at(const inv_table *t, size_t row, size_t column)
 {
-	return t->cell[row * t->columns + column];
-}
-
-static size_t column_width(const inv_table *t, const size_t *width, size_t column)
-{
-	size_t widest = 0;
-
-	for (size_t row = 0; row < row_count(t); row++) {
-		size_t here = width[row * t->columns + column];
-
-		widest = here > widest ? here : widest;
-	}
-	return widest;
+	return t->cell[row * t->columns + column].text;
 }
 
 static void put_spaces(size_t count, FILE *out)
 {
 	while (count--)
 		putc(' ', out);
-}
-
-static void put_padded(const char *text, size_t space, bool left, bool last, FILE *out)
-{
-	if (!left)
-		put_spaces(space, out);
-	fputs(text, out);
-	if (left && !last)
-		put_spaces(space, out);
 }
 
 /* width has one for each cell, then one for each column. */
@@ -246,9 +247,11 @@ static void write_text(const inv_table *t, const size_t *width, FILE *out)
 
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
-			put_spaces(k ? GAP : 0, out);
-			put_padded(cell_at(t, row, k), column[k] - width[row * t->columns + k],
-			           is_left(t, k), k + 1 == t->columns, out);
+			size_t space = column[k] - width[row * t->columns + k];
+
+			put_spaces((k ? GAP : 0) + (is_left(t, k) ? 0 : space), out);
+			fputs(cell_at(t, row, k), out);
+			put_spaces(is_left(t, k) && k + 1 < t->columns ? space : 0, out);
 		}
 		putc('\n', out);
 	}
@@ -320,22 +323,21 @@ void inv_csv_text(const char *text, FILE *out)
 	fputs(quoted ? "\"" : "", out);
 }
 
-static void put_csv(const char *text, bool last, FILE *out)
-{
-	inv_csv_text(text, out);
-	fputs(last ? "\r\n" : ",", out);
-}
-
 /* RFC 4180, with a quote doubled inside quotes. */
 static void write_csv(const inv_table *t, const size_t *width, FILE *out)
 {
 	(void)width;
 	for (size_t row = 0; row < row_count(t); row++)
-		for (size_t k = 0; k < t->columns; k++)
-			put_csv(cell_at(t, row, k), k + 1 == t->columns, out);
-	for (size_t i = 0; i < t->notes; i++)
-		for (size_t k = 0; k < t->columns; k++)
-			put_csv(k ? "" : t->note[i], k + 1 == t->columns, out);
+		for (size_t k = 0; k < t->columns; k++) {
+			inv_csv_text(cell_at(t, row, k), out);
+			fputs(k + 1 == t->columns ? "\r\n" : ",", out);
+		}
+	for (size_t i = 0; i < t->notes; i++) {
+		inv_csv_text(t->note[i], out);
+		for (size_t k = 1; k < t->columns; k++)
+			putc(',', out);
+		fputs("\r\n", out);
+	}
 }
 
 static void put_latex(const char *text, FILE *out)
@@ -371,6 +373,69 @@ static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 	}
 }
 
+/* ---- HTML ---------------------------------------------------------------------------- */
+
+static void put_html_cell(const inv_table *t, const cell *c, size_t column, bool head,
+                          FILE *out)
+{
+	const char *tag = head || !column ? "th" : "td";
+	bool name = c->look & INV_LOOK_NAME, best = c->look & INV_LOOK_BEST;
+
+	fprintf(out, "<%s", tag);
+	if (c->look & INV_LOOK_HEADS)
+		fprintf(out, " scope=\"rowgroup\" colspan=\"%zu\"", t->columns);
+	else if (*tag == 't' && tag[1] == 'h' && (*c->text || c->markup))
+		fprintf(out, " scope=\"%s\"", head ? "col" : "row");
+	if (c->class)
+		fprintf(out, " class=\"%s\"", c->class);
+	fputs(best                      ? " class=\"best\" title=\"best\"><b>"
+	      : c->look & INV_LOOK_HASH ? " class=\"hash\">"
+	                                : ">",
+	      out);
+	if (c->markup)
+		fputs(c->markup, out);
+	if (name)
+		fputs("<bdi>", out);
+	inv_xml_text(out, c->text, name ? 60 : tag[1] == 'h' ? 120 : 200);
+	fputs(name ? "</bdi>" : best ? "</b>" : "", out);
+	if (c->small) {
+		fputs(" <small>", out);
+		inv_xml_text(out, c->small, 200);
+		fputs("</small>", out);
+	}
+	fprintf(out, "</%s>", tag);
+}
+
+/* A wide table scrolls; tabindex lets keys do it. */
+void inv_table_write_html(const inv_table *t, const char *class, FILE *out)
+{
+	if (t->failed)
+		return;
+	fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"%s\">\n<thead>",
+	        class);
+	for (size_t row = 0; row < row_count(t); row++) {
+		const cell *first = &t->cell[row * t->columns];
+
+		if (row > 1 && first->look & (INV_LOOK_BEGINS | INV_LOOK_HEADS))
+			fputs("</tbody>\n<tbody>", out);
+		fputs(first->look & INV_LOOK_HEADS     ? "<tr class=\"group\">"
+		      : first->look & INV_LOOK_DIFFERS ? "<tr class=\"differs\">"
+		                                       : "<tr>",
+		      out);
+		for (size_t k = 0; k < (first->look & INV_LOOK_HEADS ? 1 : t->columns); k++)
+			put_html_cell(t, first + k, k, row == 0, out);
+		fputs(row ? "</tr>\n" : "</tr></thead>\n<tbody>", out);
+	}
+	fputs("</tbody></table></div>\n", out);
+	for (size_t i = 0; i < t->notes; i++) {
+		fputs("<p class=\"note\">", out);
+		inv_xml_text(out, t->note[i], 400);
+		fputs("</p>\n", out);
+	}
+}
+
+/* ---- Formats ------------------------------------------------------------------------- */
+
 static const struct {
 	const char *name;
 	void (*write)(const inv_table *t, const size_t *width, FILE *out);
@@ -388,8 +453,11 @@ bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 	if (t->failed || !(width = calloc(t->count + t->columns, sizeof *width)))
 		return false;
 	measure_all(t->cell, t->count, width);
-	for (size_t k = 0; k < t->columns; k++)
-		width[t->count + k] = column_width(t, width, k);
+	for (size_t i = 0; i < t->count; i++) {
+		size_t *widest = &width[t->count + i % t->columns];
+
+		*widest = width[i] > *widest ? width[i] : *widest;
+	}
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (strcmp(formats[i].name, format) == 0)
 			formats[i].write(t, width, out);

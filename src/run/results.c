@@ -1,228 +1,214 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.c - the results document: building it, asking it, JSON out and in. */
+/* results.c - results in memory: building and asking. results_json.c writes and reads. */
 #include "run/results.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/results_plots.h"
+#include "run/results_object.h"
 
-/*
- * The document itself is kept as JSON, so that what is written is what was put; columns
- * and metrics are also kept as structs, for callers that read by pointer.
- */
-struct invar_results {
-	json_t *about;             /* { key: value } */
-	json_t *values;            /* { metric: { column: { value, low, high, count } } } */
-	json_t *skipped;           /* { measurement: { column or "": reason } } */
-	json_t *details;           /* { measurement: { column: … } } */
-	json_t *options;           /* { measurement: { name: value } } */
-	json_t *columns, *metrics; /* arrays, in the order of the table */
-	json_t *measurements;      /* [{ id, title }], in the same order */
-	json_t *notes;             /* [sentence] */
-	inv_plots series, scatters;
-	invar_column *column;
-	invar_metric *metric;
-	invar_value **found; /* values handed out, kept until the document is freed */
-	size_t column_count, metric_count;
-};
+/* ---- Memory -------------------------------------------------------------------------- */
 
-static invar_status no_memory(void)
+typedef struct inv_owned {
+	struct inv_owned *next;
+	max_align_t memory[];
+} inv_owned;
+
+invar_status inv_results_keep(invar_results *r, size_t count, size_t bytes, void *out)
 {
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
+	inv_owned *one = inv_calloc(1, sizeof *one + count * bytes);
+	void *memory;
+
+	if (!one)
+		return inv_no_memory();
+	one->next = r->owned;
+	r->owned = one;
+	memory = one->memory;
+	memcpy(out, &memory, sizeof memory);
+	return INVAR_OK;
 }
 
-/* ---- Building --------------------------------------------------------------------- */
+/* A copy, in which bytes that are not UTF-8 are '?'; NULL for NULL. */
+static invar_status keep_text(invar_results *r, const char *text, const char **out)
+{
+	json_t *utf8 = text ? inv_json_path(text) : NULL;
+	char *copy = NULL;
+	invar_status st = INVAR_OK;
+
+	if (text)
+		st = utf8 ? inv_results_keep(r, json_string_length(utf8) + 1, 1, &copy)
+		          : inv_no_memory();
+	if (st == INVAR_OK && text)
+		strcpy(copy, json_string_value(utf8));
+	json_decref(utf8);
+	*out = copy;
+	return st;
+}
+
+/* Makes space for entry `count` of an array: its size doubles at powers of two. */
+static invar_status grow(invar_results *r, void *array, size_t count, size_t bytes)
+{
+	void *old, *grown = NULL;
+
+	if (count & (count - 1))
+		return INVAR_OK;
+	INV_TRY(inv_results_keep(r, count ? 2 * count : 1, bytes, &grown));
+	memcpy(&old, array, sizeof old);
+	if (count)
+		memcpy(grown, old, count * bytes);
+	memcpy(array, &grown, sizeof grown);
+	return INVAR_OK;
+}
 
 invar_status inv_results_new(invar_results **out)
 {
 	invar_results *r = *out = inv_calloc(1, sizeof *r);
 
 	if (!r)
-		return no_memory();
+		return inv_no_memory();
 	r->about = json_object();
-	r->values = json_object();
 	r->skipped = json_object();
 	r->details = json_object();
 	r->options = json_object();
-	r->columns = json_array();
-	r->metrics = json_array();
-	r->measurements = json_array();
-	r->notes = json_array();
-	if (r->about && r->values && r->skipped && r->details && r->options && r->columns &&
-	    r->metrics && r->measurements && r->notes)
+	if (r->about && r->skipped && r->details && r->options)
 		return INVAR_OK;
 	invar_results_free(r);
 	*out = NULL;
-	return no_memory();
+	return inv_no_memory();
 }
 
 void invar_results_free(invar_results *r)
 {
+	inv_owned *next;
+
 	if (!r)
 		return;
+	for (inv_owned *one = r->owned; one; one = next) {
+		next = one->next;
+		inv_free(one);
+	}
 	json_decref(r->about);
-	json_decref(r->values);
 	json_decref(r->skipped);
 	json_decref(r->details);
 	json_decref(r->options);
-	json_decref(r->columns);
-	json_decref(r->metrics);
-	json_decref(r->measurements);
-	json_decref(r->notes);
-	inv_plots_clear(&r->series);
-	inv_plots_clear(&r->scatters);
-	for (size_t i = 0; r->found && i < r->metric_count * r->column_count; i++)
-		inv_free(r->found[i]);
-	inv_free(r->found);
-	inv_free(r->column);
-	inv_free(r->metric);
 	inv_free(r);
 }
 
-invar_status inv_results_describe(invar_results *r, const char *key, json_t *value)
-{
-	return json_object_set_new(r->about, key, value) == 0 ? INVAR_OK : no_memory();
-}
+/* ---- Building ------------------------------------------------------------------------ */
 
-static const char *text(const json_t *of, const char *key)
-{
-	return json_string_value(json_object_get(of, key));
-}
+const char *const inv_unit_names[3] = {"number", "share", "count"};
+const char *const inv_direction_names[3] = {"lower", "neither", "higher"};
 
-static bool has_id(const json_t *list, const char *id)
+bool inv_results_has_column(const invar_results *r, const char *id)
 {
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach (list, i, entry)
-		if (strcmp(text(entry, "id"), id) == 0)
+	for (size_t i = 0; i < r->column_count; i++)
+		if (strcmp(r->column[i].id, id) == 0)
 			return true;
 	return false;
 }
 
-/* An array that is one longer, with the old entries; the old one is freed. */
-static void *longer(void *old, size_t count, size_t bytes)
+static inv_results_row *find_row(const invar_results *r, const char *id)
 {
-	char *grown = inv_calloc(count + 1, bytes);
-
-	if (grown && count)
-		memcpy(grown, old, count * bytes);
-	if (grown)
-		inv_free(old);
-	return grown;
+	for (size_t i = 0; i < r->row_count; i++)
+		if (strcmp(r->row[i].metric.id, id) == 0)
+			return &r->row[i];
+	return NULL;
 }
 
-/* The structs borrow their texts from the entry, which the array keeps. */
-static invar_status append(json_t *list, json_t *entry, void **array, size_t *count,
-                           size_t bytes)
+invar_status inv_results_describe(invar_results *r, const char *key, json_t *value)
 {
-	void *grown;
-
-	if (!entry || json_array_append_new(list, entry) != 0 ||
-	    !(grown = longer(*array, *count, bytes)))
-		return no_memory();
-	*array = grown;
-	++*count;
-	return INVAR_OK;
-}
-
-static void drop_found(invar_results *r)
-{
-	for (size_t i = 0; r->found && i < r->metric_count * r->column_count; i++)
-		inv_free(r->found[i]);
-	inv_free(r->found);
-	r->found = NULL;
+	return json_object_set_new(r->about, key, value) == 0 ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_results_add_column(invar_results *r, const char *id, const char *title,
                                     const char *path)
 {
-	json_t *entry;
-	invar_status st;
+	invar_column c;
 
-	if (has_id(r->columns, id))
+	if (inv_results_has_column(r, id))
 		return inv_fail(INVAR_E_USE, "there are two columns '%s'", id);
-	drop_found(r);
-	entry = json_pack("{s:s, s:o, s:o*}", "id", id, "title", inv_json_path(title),
-	                  "adapter", path ? inv_json_path(path) : NULL);
-	st =
-		append(r->columns, entry, (void **)&r->column, &r->column_count, sizeof *r->column);
-	if (st == INVAR_OK)
-		r->column[r->column_count - 1] =
-			(invar_column){text(entry, "id"), text(entry, "title"), text(entry, "adapter")};
-	return st;
+	INV_TRY(keep_text(r, id, &c.id));
+	INV_TRY(keep_text(r, title, &c.title));
+	INV_TRY(keep_text(r, path, &c.path));
+	INV_TRY(grow(r, &r->column, r->column_count, sizeof c));
+	r->column[r->column_count++] = c;
+	return INVAR_OK;
 }
 
 invar_status inv_results_add_measurement(invar_results *r, const char *id,
                                          const char *title)
 {
-	json_t *entry;
+	inv_requested m;
 
-	if (has_id(r->measurements, id))
-		return INVAR_OK;
-	entry = json_pack("{s:s, s:s}", "id", id, "title", title);
-	return json_array_append_new(r->measurements, entry) == 0 ? INVAR_OK : no_memory();
+	for (size_t i = 0; i < r->measurement_count; i++)
+		if (strcmp(r->measurement[i].id, id) == 0)
+			return INVAR_OK;
+	INV_TRY(keep_text(r, id, &m.id));
+	INV_TRY(keep_text(r, title, &m.title));
+	INV_TRY(grow(r, &r->measurement, r->measurement_count, sizeof m));
+	r->measurement[r->measurement_count++] = m;
+	return INVAR_OK;
 }
 
 invar_status inv_results_note(invar_results *r, const char *sentence)
 {
-	return json_array_append_new(r->notes, inv_json_path(sentence)) == 0 ? INVAR_OK
-	                                                                     : no_memory();
-}
+	const char *note;
 
-static const char *const units[] = {"number", "share", "count"};
-static const char *const directions[] = {"lower", "neither", "higher"};
-
-static int index_of(const char *const *words, int count, const char *word)
-{
-	for (int i = 0; word && i < count; i++)
-		if (strcmp(words[i], word) == 0)
-			return i;
-	return -1;
-}
-
-const char *inv_unit_name(invar_unit unit)
-{
-	return units[unit];
-}
-
-int inv_unit_find(const char *name)
-{
-	return index_of(units, sizeof units / sizeof *units, name);
+	INV_TRY(keep_text(r, sentence, &note));
+	INV_TRY(grow(r, &r->note, r->note_count, sizeof note));
+	r->note[r->note_count++] = note;
+	return INVAR_OK;
 }
 
 invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 {
-	json_t *entry;
-	invar_status st;
+	inv_results_row row = {.metric = *m};
 
-	if (has_id(r->metrics, m->id))
+	if (find_row(r, m->id))
 		return INVAR_OK;
-	drop_found(r);
-	entry =
-		json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i}", "id", m->id, "measurement",
-	              m->measurement, "row", m->row, "part", m->part, "unit", units[m->unit],
-	              "better", directions[m->better + 1], "digits", (int)m->digits);
-	if (m->detail && json_object_set_new(entry, "detail", json_true()) != 0) {
-		json_decref(entry);
-		return no_memory();
+	INV_TRY(keep_text(r, m->id, &row.metric.id));
+	INV_TRY(keep_text(r, m->measurement, &row.metric.measurement));
+	INV_TRY(keep_text(r, m->row, &row.metric.row));
+	INV_TRY(keep_text(r, m->part, &row.metric.part));
+	INV_TRY(grow(r, &r->row, r->row_count, sizeof row));
+	r->row[r->row_count++] = row;
+	return INVAR_OK;
+}
+
+invar_status inv_results_put(invar_results *r, const char *metric, const char *column,
+                             const invar_value *value)
+{
+	inv_results_row *row = find_row(r, metric);
+	invar_value v = *value;
+	inv_cell **at;
+
+	if (!row || !inv_results_has_column(r, column))
+		return inv_fail(INVAR_E_USE, "the results have no metric %s of a column %s", metric,
+		                column);
+	INV_TRY(keep_text(r, value->reason, &v.reason));
+	INV_TRY(keep_text(r, value->no_interval, &v.no_interval));
+	if (v.reason)
+		v = (invar_value){
+			.value = NAN, .low = NAN, .high = NAN, .deviation = NAN, .reason = v.reason};
+	if (!isfinite(v.low) || !isfinite(v.high))
+		v.low = v.high = NAN;
+	v.value = isfinite(v.value) ? v.value : NAN;
+	v.deviation = v.runs && isfinite(v.deviation) ? v.deviation : NAN;
+	for (at = &row->cells; *at && strcmp((*at)->column, column) != 0;)
+		at = &(*at)->next;
+	if (!*at) {
+		inv_cell *cell = NULL;
+
+		INV_TRY(inv_results_keep(r, 1, sizeof *cell, &cell));
+		INV_TRY(keep_text(r, column, &cell->column));
+		*at = cell;
 	}
-	st =
-		append(r->metrics, entry, (void **)&r->metric, &r->metric_count, sizeof *r->metric);
-	if (st == INVAR_OK)
-		r->metric[r->metric_count - 1] =
-			(invar_metric){.id = text(entry, "id"),
-		                   .measurement = text(entry, "measurement"),
-		                   .row = text(entry, "row"),
-		                   .part = text(entry, "part"),
-		                   .unit = m->unit,
-		                   .better = m->better,
-		                   .digits = m->digits,
-		                   .detail = m->detail};
-	return st;
+	(*at)->value = v;
+	return INVAR_OK;
 }
 
 /* { first: { second: value } }; takes value. */
@@ -233,58 +219,12 @@ static invar_status set_in(json_t *object, const char *first, const char *second
 
 	if (!inner) {
 		inner = json_object();
-		if (!inner || json_object_set_new(object, first, inner) != 0) {
+		if (json_object_set_new(object, first, inner) != 0) {
 			json_decref(value);
-			return no_memory();
+			return inv_no_memory();
 		}
 	}
-	return json_object_set_new(inner, second, value) == 0 ? INVAR_OK : no_memory();
-}
-
-static invar_unit unit_of(const invar_results *r, const char *metric)
-{
-	for (size_t i = 0; i < r->metric_count; i++)
-		if (strcmp(r->metric[i].id, metric) == 0)
-			return r->metric[i].unit;
-	return INVAR_UNIT_NUMBER;
-}
-
-static json_t *value_json(const invar_value *v, invar_unit unit)
-{
-	json_t *json = json_object();
-
-	if (v->reason) {
-		json_object_set_new(json, "reason", inv_json_path(v->reason));
-		return json;
-	}
-	json_object_set_new(json, "value",
-	                    unit == INVAR_UNIT_COUNT ? json_integer((json_int_t)v->value)
-	                                             : inv_json_number(v->value));
-	if (isfinite(v->low) && isfinite(v->high)) {
-		json_object_set_new(json, "low", json_real(v->low));
-		json_object_set_new(json, "high", json_real(v->high));
-	}
-	if (v->no_interval)
-		json_object_set_new(json, "no_interval", json_string(v->no_interval));
-	if (v->runs) {
-		json_object_set_new(json, "deviation", inv_json_number(v->deviation));
-		json_object_set_new(json, "runs", json_integer((json_int_t)v->runs));
-	}
-	if (v->digits)
-		json_object_set_new(json, "digits", json_integer(v->digits));
-	if (v->count)
-		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
-	return json;
-}
-
-invar_status inv_results_put(invar_results *r, const char *metric, const char *column,
-                             const invar_value *value)
-{
-	if (!has_id(r->metrics, metric) || !has_id(r->columns, column))
-		return inv_fail(INVAR_E_USE, "the results have no metric %s of a column %s", metric,
-		                column);
-	drop_found(r);
-	return set_in(r->values, metric, column, value_json(value, unit_of(r, metric)));
+	return json_object_set_new(inner, second, value) == 0 ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
@@ -302,72 +242,243 @@ invar_status inv_results_detail(invar_results *r, const char *measurement,
 invar_status inv_results_options(invar_results *r, const char *measurement, json_t *options)
 {
 	return json_object_set_new(r->options, measurement, options) == 0 ? INVAR_OK
-	                                                                  : no_memory();
+	                                                                  : inv_no_memory();
 }
 
-/* ---- What is drawn ------------------------------------------------------------------ */
+/* ---- Building what is drawn ---------------------------------------------------------- */
+
+const inv_plot *inv_plots_find(const inv_plots *all, const char *id)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (strcmp(all->plot[i]->series.id, id) == 0)
+			return all->plot[i];
+	return NULL;
+}
+
+static invar_status keep_axis(invar_results *r, const inv_axis *from, inv_axis *to)
+{
+	to->unit = from->unit;
+	INV_TRY(keep_text(r, from->title, &to->title));
+	return keep_text(r, from->symbol, &to->symbol);
+}
+
+static invar_status keep_names(invar_results *r, const char *const *names, size_t count,
+                               const char *const **out)
+{
+	const char **copies = NULL;
+
+	INV_TRY(inv_results_keep(r, count, sizeof *copies, &copies));
+	for (size_t i = 0; i < count; i++)
+		INV_TRY(keep_text(r, names[i], &copies[i]));
+	*out = copies;
+	return INVAR_OK;
+}
+
+invar_status inv_results_add_plot(invar_results *r, const inv_scatter *description,
+                                  bool is_scatter, inv_plot **out)
+{
+	inv_plots *all = is_scatter ? &r->scatters : &r->series;
+	inv_scatter *s;
+	inv_plot *p = NULL;
+
+	INV_TRY(inv_results_keep(r, 1, sizeof *p, &p));
+	s = &p->scatter;
+	*s = *description;
+	p->is_scatter = is_scatter;
+	INV_TRY(keep_text(r, s->id, &s->id));
+	INV_TRY(keep_text(r, s->measurement, &s->measurement));
+	INV_TRY(keep_text(r, s->title, &s->title));
+	INV_TRY(keep_names(r, s->classes, s->class_count, &s->classes));
+	INV_TRY(keep_names(r, s->marks, s->mark_count, &s->marks));
+	INV_TRY(keep_axis(r, s->x, &p->x));
+	INV_TRY(keep_axis(r, s->y, &p->y));
+	s->x = &p->x;
+	s->y = &p->y;
+	p->series = (inv_series){s->id, s->measurement, s->title, s->x, s->y};
+	INV_TRY(grow(r, &all->plot, all->count, sizeof p));
+	all->plot[all->count++] = *out = p;
+	return INVAR_OK;
+}
 
 invar_status inv_results_add_series(invar_results *r, const inv_series *s)
 {
-	return inv_plots_add_series(&r->series, s);
+	const inv_scatter description = {.id = s->id,
+	                                 .measurement = s->measurement,
+	                                 .title = s->title,
+	                                 .x = s->x,
+	                                 .y = s->y};
+	inv_plot *p = NULL;
+
+	return inv_plots_find(&r->series, s->id)
+	           ? INVAR_OK
+	           : inv_results_add_plot(r, &description, false, &p);
 }
 
 invar_status inv_results_add_scatter(invar_results *r, const inv_scatter *s)
 {
-	return inv_plots_add_scatter(&r->scatters, s);
+	inv_plot *p = NULL;
+
+	return inv_plots_find(&r->scatters, s->id) ? INVAR_OK
+	                                           : inv_results_add_plot(r, s, true, &p);
 }
 
-/* NULL, with the error set, where there is no such plot or column. */
-static inv_plot *need_plot(const invar_results *r, const inv_plots *all, const char *id,
-                           const char *column)
+static bool are_finite(const double *numbers, size_t count)
 {
-	inv_plot *p = inv_plots_find(all, id);
+	for (size_t i = 0; i < count; i++)
+		if (!isfinite(numbers[i]))
+			return false;
+	return true;
+}
 
-	if (p && has_id(r->columns, column))
-		return p;
-	inv_fail(INVAR_E_USE, "the results have no plot %s of a column %s", id, column);
+static bool are_names(const int32_t *index, size_t count, size_t names)
+{
+	for (size_t i = 0; index && i < count; i++)
+		if (index[i] < -1 || index[i] >= (int64_t)names)
+			return false;
+	return true;
+}
+
+/* The invariant that a curve or a set of points breaks; NULL: none. */
+static const char *find_fault(const inv_plot *plot, const inv_plotted *p)
+{
+	const inv_points *v = &p->points;
+	size_t count = plot->is_scatter ? v->count : p->curve.count;
+
+	if (count > INV_MAX_PLOTTED)
+		return "a curve or a set of points has more than 10000 points";
+	if (!are_finite(plot->is_scatter ? v->x : p->curve.x, count) ||
+	    (plot->is_scatter && !are_finite(v->y, count)))
+		return "a coordinate is not a number";
+	if (!plot->is_scatter)
+		return !p->curve.low != !p->curve.high ? "an interval of a curve has only one end"
+		                                       : NULL;
+	if (!are_names(v->label, count, plot->scatter.class_count) ||
+	    !are_names(v->mark, count, plot->scatter.mark_count))
+		return "a class or mark of a point has no name";
+	if (v->total < count)
+		return "a set of points has more points than its total";
+	if (v->line_count > INV_MAX_LINES)
+		return "a set of points has more than 8 lines";
+	for (size_t i = 0; i < v->line_count; i++)
+		if (!v->lines[i].title || !isfinite(v->lines[i].slope) ||
+		    !isfinite(v->lines[i].offset))
+			return "a line needs a title, a slope and an offset";
 	return NULL;
+}
+
+invar_status inv_results_set_plotted(invar_results *r, inv_plot *plot, const char *column,
+                                     const inv_plotted *p, const char **why)
+{
+	inv_plotted **at = &plot->plotted, *next;
+
+	if ((*why = find_fault(plot, p)))
+		return INVAR_E_FORMAT;
+	for (size_t i = 0; i < p->points.line_count; i++) {
+		inv_line *line = (inv_line *)(uintptr_t)&p->points.lines[i];
+
+		INV_TRY(keep_text(r, line->title, &line->title));
+	}
+	while (*at && strcmp((*at)->column, column) != 0)
+		at = &(*at)->next;
+	if (!*at) {
+		inv_plotted *one = NULL;
+
+		INV_TRY(inv_results_keep(r, 1, sizeof *one, &one));
+		INV_TRY(keep_text(r, column, &one->column));
+		*at = one;
+	}
+	next = (*at)->next;
+	column = (*at)->column;
+	**at = *p;
+	(*at)->column = column;
+	(*at)->next = next;
+	return INVAR_OK;
+}
+
+/* The same for a program's arrays, which are copied; NULL where there is no such plot. */
+static invar_status put_plotted(invar_results *r, const inv_plot *plot, const char *id,
+                                const char *column, const inv_plotted *p)
+{
+	const char *why = NULL;
+	invar_status st;
+
+	if (!plot || !inv_results_has_column(r, column))
+		return inv_fail(INVAR_E_USE, "the results have no plot %s of a column %s", id,
+		                column);
+	st = inv_results_set_plotted(r, (inv_plot *)(uintptr_t)plot, column, p, &why);
+	return st == INVAR_E_FORMAT
+	           ? inv_fail(INVAR_E_USE, "%s, column %s: %s", id, column, why)
+	           : st;
+}
+
+/* Points at an array: replaces it by a copy; NULL stays. */
+static invar_status keep_array(invar_results *r, size_t count, size_t bytes, void *array)
+{
+	const void *from;
+	void *copy = NULL;
+
+	memcpy(&from, array, sizeof from);
+	if (!from)
+		return INVAR_OK;
+	INV_TRY(inv_results_keep(r, count, bytes, &copy));
+	if (count)
+		memcpy(copy, from, count * bytes);
+	memcpy(array, &copy, sizeof copy);
+	return INVAR_OK;
+}
+
+/* The same for numbers, in which infinity is NaN; to `digits` of them if that is not 0. */
+static invar_status keep_numbers(invar_results *r, size_t count, int digits,
+                                 const double **numbers)
+{
+	double *copy;
+	char text[32];
+
+	INV_TRY(keep_array(r, count, sizeof **numbers, numbers));
+	copy = (double *)(uintptr_t)*numbers;
+	for (size_t i = 0; copy && i < count; i++) {
+		if (digits && isfinite(copy[i])) {
+			snprintf(text, sizeof text, "%.*g", digits, copy[i]);
+			copy[i] = strtod(text, NULL);
+		}
+		copy[i] = isfinite(copy[i]) ? copy[i] : NAN;
+	}
+	return INVAR_OK;
 }
 
 invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
                                    const inv_curve *curve)
 {
-	inv_plot *p = need_plot(r, &r->series, series, column);
+	inv_plotted p = {.curve = *curve};
+	inv_curve *c = &p.curve;
 
-	return p ? inv_plot_put_curve(p, column, curve) : INVAR_E_USE;
+	if (!c->low || !c->high)
+		c->low = c->high = NULL;
+	INV_TRY(keep_numbers(r, c->count, 0, &c->x));
+	INV_TRY(keep_numbers(r, c->count, 0, &c->y));
+	INV_TRY(keep_numbers(r, c->count, 0, &c->low));
+	INV_TRY(keep_numbers(r, c->count, 0, &c->high));
+	INV_TRY(keep_array(r, c->count, sizeof *c->counts, &c->counts));
+	return put_plotted(r, inv_plots_find(&r->series, series), series, column, &p);
 }
 
+/* To the seven digits that a float has: embeddings are floats, and documents large. */
 invar_status inv_results_put_points(invar_results *r, const char *scatter,
                                     const char *column, const inv_points *points)
 {
-	inv_plot *p = need_plot(r, &r->scatters, scatter, column);
+	inv_plotted p = {.points = *points};
+	inv_points *c = &p.points;
 
-	return p ? inv_plot_put_points(p, column, points) : INVAR_E_USE;
+	INV_TRY(keep_numbers(r, c->count, 7, &c->x));
+	INV_TRY(keep_numbers(r, c->count, 7, &c->y));
+	INV_TRY(keep_array(r, c->count, sizeof *c->label, &c->label));
+	INV_TRY(keep_array(r, c->count, sizeof *c->mark, &c->mark));
+	INV_TRY(keep_array(r, c->count, sizeof *c->rows, &c->rows));
+	INV_TRY(keep_array(r, c->line_count, sizeof *c->lines, &c->lines));
+	return put_plotted(r, inv_plots_find(&r->scatters, scatter), scatter, column, &p);
 }
 
-const inv_series *inv_results_series(const invar_results *r, size_t i)
-{
-	return inv_plots_series(&r->series, i);
-}
-
-const inv_scatter *inv_results_scatter(const invar_results *r, size_t i)
-{
-	return inv_plots_scatter(&r->scatters, i);
-}
-
-const inv_curve *inv_results_curve(const invar_results *r, const char *series,
-                                   const char *column)
-{
-	return inv_plot_curve(inv_plots_find(&r->series, series), column);
-}
-
-const inv_points *inv_results_points(const invar_results *r, const char *scatter,
-                                     const char *column)
-{
-	return inv_plot_points(inv_plots_find(&r->scatters, scatter), column);
-}
-
-/* ---- Asking ------------------------------------------------------------------------- */
+/* ---- Asking -------------------------------------------------------------------------- */
 
 size_t invar_results_columns(const invar_results *r)
 {
@@ -381,92 +492,104 @@ const invar_column *invar_results_column(const invar_results *r, size_t i)
 
 size_t invar_results_metrics(const invar_results *r)
 {
-	return r->metric_count;
+	return r->row_count;
 }
 
 const invar_metric *invar_results_metric(const invar_results *r, size_t i)
 {
-	return i < r->metric_count ? &r->metric[i] : NULL;
+	return i < r->row_count ? &r->row[i].metric : NULL;
 }
 
-static double number(const json_t *of, const char *key)
+static const invar_value *find_value(const inv_results_row *row, const char *column)
 {
-	const json_t *value = json_object_get(of, key);
-
-	return json_is_number(value) ? json_number_value(value) : NAN;
+	for (const inv_cell *cell = row->cells; cell; cell = cell->next)
+		if (strcmp(cell->column, column) == 0)
+			return &cell->value;
+	return NULL;
 }
 
-static bool find_place(const invar_results *r, const char *metric, const char *column,
-                       size_t *place)
+const invar_value *invar_results_value(const invar_results *r, const char *metric,
+                                       const char *column)
 {
-	for (size_t m = 0; m < r->metric_count; m++)
-		for (size_t c = 0; c < r->column_count; c++)
-			if (strcmp(r->metric[m].id, metric) == 0 &&
-			    strcmp(r->column[c].id, column) == 0) {
-				*place = m * r->column_count + c;
-				return true;
-			}
+	const inv_results_row *row = find_row(r, metric);
+
+	return row ? find_value(row, column) : NULL;
+}
+
+const invar_value *inv_results_at(const invar_results *r, size_t metric, size_t column)
+{
+	const invar_value *v = find_value(&r->row[metric], r->column[column].id);
+
+	return v && !v->reason ? v : NULL;
+}
+
+bool inv_results_has_any(const invar_results *r, size_t metric)
+{
+	for (size_t c = 0; c < r->column_count; c++)
+		if (inv_results_at(r, metric, c))
+			return true;
 	return false;
 }
 
-const invar_value *invar_results_value(const invar_results *results, const char *metric,
-                                       const char *column)
+size_t inv_results_row_size(const invar_results *r, size_t first)
 {
-	/* What was found is remembered; the document stays as it is. */
-	invar_results *r = (invar_results *)(uintptr_t)results;
-	const json_t *json = json_object_get(json_object_get(r->values, metric), column);
-	size_t place;
+	const invar_metric *m = &r->row[first].metric, *next;
+	size_t count = 1;
 
-	if (!json || !find_place(r, metric, column, &place))
-		return NULL;
-	if (!r->found &&
-	    !(r->found = inv_calloc(r->metric_count * r->column_count, sizeof *r->found)))
-		return NULL;
-	if (!r->found[place] && (r->found[place] = inv_calloc(1, sizeof **r->found)))
-		*r->found[place] = (invar_value){
-			.value = number(json, "value"),
-			.low = number(json, "low"),
-			.high = number(json, "high"),
-			.count = (uint64_t)json_integer_value(json_object_get(json, "count")),
-			.reason = text(json, "reason"),
-			.no_interval = text(json, "no_interval"),
-			.deviation = number(json, "deviation"),
-			.runs = (uint64_t)json_integer_value(json_object_get(json, "runs")),
-			.digits = (unsigned)json_integer_value(json_object_get(json, "digits"))};
-	return r->found[place];
+	while ((next = invar_results_metric(r, first + count)) &&
+	       strcmp(next->row, m->row) == 0 && strcmp(next->measurement, m->measurement) == 0)
+		count++;
+	return count;
 }
 
 const char *inv_results_measurement(const invar_results *r, size_t i, const char **title)
 {
-	const json_t *entry = json_array_get(r->measurements, i);
-
+	if (i >= r->measurement_count)
+		return NULL;
 	if (title)
-		*title = text(entry, "title");
-	return text(entry, "id");
+		*title = r->measurement[i].title;
+	return r->measurement[i].id;
 }
 
 const char *inv_results_note_at(const invar_results *r, size_t i)
 {
-	return json_string_value(json_array_get(r->notes, i));
+	return i < r->note_count ? r->note[i] : NULL;
 }
 
 const char *inv_results_skipped(const invar_results *r, const char *measurement,
                                 const char *column)
 {
 	const json_t *reasons = json_object_get(r->skipped, measurement);
-	const char *reason = column ? text(reasons, column) : NULL;
+	const json_t *own = column ? json_object_get(reasons, column) : NULL;
 
-	return reason ? reason : text(reasons, "");
+	return json_string_value(json_is_string(own) ? own : json_object_get(reasons, ""));
+}
+
+const json_t *inv_results_all_skipped(const invar_results *r)
+{
+	return r->skipped;
+}
+
+const json_t *inv_results_all_options(const invar_results *r)
+{
+	return r->options;
+}
+
+const json_t *inv_results_all_details(const invar_results *r)
+{
+	return r->details;
 }
 
 const char *invar_results_about(const invar_results *r, const char *key)
 {
-	return text(r->about, key);
+	return json_string_value(json_object_get(r->about, key));
 }
 
 double inv_results_about_number(const invar_results *r, const char *key)
 {
-	return number(r->about, key);
+	const json_t *value = json_object_get(r->about, key);
+
+	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 int inv_results_is_complete(const invar_results *r)
@@ -474,211 +597,39 @@ int inv_results_is_complete(const invar_results *r)
 	return !json_is_true(json_object_get(r->about, "incomplete"));
 }
 
-/* ---- JSON --------------------------------------------------------------------------- */
-
-/* A document without series or scatters does not mention them. */
-static void set_plots(json_t *document, const char *key, const inv_plots *all)
+const inv_series *inv_results_series(const invar_results *r, size_t i)
 {
-	if (all->count)
-		json_object_set_new(document, key, inv_plots_json(all));
+	return i < r->series.count ? &r->series.plot[i]->series : NULL;
 }
 
-json_t *inv_results_document(const invar_results *r)
+const inv_scatter *inv_results_scatter(const invar_results *r, size_t i)
 {
-	json_t *document = json_pack("{s:s, s:i}", "format", "invar-results", "version", 1);
-
-	json_object_update(document, r->about);
-	json_object_set(document, "columns", r->columns);
-	json_object_set(document, "measurements", r->measurements);
-	json_object_set(document, "metrics", r->metrics);
-	json_object_set(document, "values", r->values);
-	set_plots(document, "series", &r->series);
-	set_plots(document, "scatters", &r->scatters);
-	json_object_set(document, "skipped", r->skipped);
-	json_object_set(document, "options", r->options);
-	json_object_set(document, "details", r->details);
-	json_object_set(document, "notes", r->notes);
-	return document;
+	return i < r->scatters.count ? &r->scatters.plot[i]->scatter : NULL;
 }
 
-invar_status invar_results_json(const invar_results *r, char **json)
+static const inv_plotted *find_plotted(const inv_plots *all, const char *id,
+                                       const char *column)
 {
-	json_t *document = inv_results_document(r);
+	const inv_plot *plot = inv_plots_find(all, id);
 
-	*json = document ? inv_json_text(document, 2) : NULL;
-	json_decref(document);
-	return *json ? INVAR_OK : no_memory();
+	for (const inv_plotted *p = plot ? plot->plotted : NULL; p; p = p->next)
+		if (strcmp(p->column, column) == 0)
+			return p;
+	return NULL;
 }
 
-static invar_status refuse(const char *where, const char *what)
+const inv_curve *inv_results_curve(const invar_results *r, const char *series,
+                                   const char *column)
 {
-	return inv_fail(INVAR_E_FORMAT, "%s: is not a results document of version 1: %s", where,
-	                what);
+	const inv_plotted *p = find_plotted(&r->series, series, column);
+
+	return p ? &p->curve : NULL;
 }
 
-static invar_status read_columns(const json_t *list, const char *where, invar_results *r)
+const inv_points *inv_results_points(const invar_results *r, const char *scatter,
+                                     const char *column)
 {
-	const json_t *entry;
-	invar_status st = INVAR_OK;
-	size_t i;
+	const inv_plotted *p = find_plotted(&r->scatters, scatter, column);
 
-	json_array_foreach (list, i, entry) {
-		if (!text(entry, "id") || !text(entry, "title"))
-			return refuse(where, "a column has no id or title");
-		st = inv_results_add_column(r, text(entry, "id"), text(entry, "title"),
-		                            text(entry, "adapter"));
-		if (st != INVAR_OK)
-			return st == INVAR_E_USE ? refuse(where, "two columns have one id") : st;
-	}
-	return json_is_array(list) ? st : refuse(where, "columns are missing");
-}
-
-static invar_status read_metrics(const json_t *list, const char *where, invar_results *r)
-{
-	const json_t *entry;
-	invar_status st = INVAR_OK;
-	size_t i;
-
-	json_array_foreach (list, i, entry) {
-		int unit = index_of(units, 3, text(entry, "unit"));
-		int better = index_of(directions, 3, text(entry, "better"));
-		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
-		const invar_metric m = {.id = text(entry, "id"),
-		                        .measurement = text(entry, "measurement"),
-		                        .row = text(entry, "row"),
-		                        .part = text(entry, "part"),
-		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-		                        .better = better < 0 ? 0 : better - 1,
-		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
-		                        .detail = json_is_true(json_object_get(entry, "detail"))};
-
-		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
-			return refuse(where, "a metric is not described");
-		if ((st = inv_results_add_metric(r, &m)) != INVAR_OK)
-			return st;
-	}
-	return json_is_array(list) ? st : refuse(where, "metrics are missing");
-}
-
-static invar_status read_values(const json_t *values, const char *where, invar_results *r)
-{
-	const char *metric, *column;
-	json_t *by_column, *value;
-
-	json_object_foreach ((json_t *)(uintptr_t)values, metric, by_column)
-		json_object_foreach (by_column, column, value) {
-			if (!has_id(r->metrics, metric) || !has_id(r->columns, column) ||
-			    !json_is_object(value))
-				return refuse(where, "a value belongs to no metric or column");
-			if (set_in(r->values, metric, column, json_incref(value)) != INVAR_OK)
-				return INVAR_E_NOMEM;
-		}
-	return json_is_object(values) ? INVAR_OK : refuse(where, "values are missing");
-}
-
-static int is_column(const void *results, const char *id)
-{
-	return has_id(((const invar_results *)results)->columns, id);
-}
-
-static invar_status read_plots(const json_t *document, const char *where, invar_results *r)
-{
-	const json_t *series = json_object_get(document, "series");
-	const json_t *scatters = json_object_get(document, "scatters"), *entry;
-	invar_status st = INVAR_OK;
-	const char *why = "";
-	size_t i;
-
-	if ((series && !json_is_array(series)) || (scatters && !json_is_array(scatters)))
-		return refuse(where, "series or scatters are not a list");
-	json_array_foreach (series, i, entry)
-		if (st == INVAR_OK)
-			st = inv_plots_read_series(&r->series, entry, is_column, r, &why);
-	json_array_foreach (scatters, i, entry)
-		if (st == INVAR_OK)
-			st = inv_plots_read_scatter(&r->scatters, entry, is_column, r, &why);
-	return st == INVAR_E_FORMAT ? refuse(where, why) : st;
-}
-
-static invar_status read_measurements(const json_t *document, const char *where,
-                                      invar_results *r)
-{
-	const json_t *list = json_object_get(document, "measurements"), *entry;
-	const json_t *notes = json_object_get(document, "notes");
-	invar_status st = INVAR_OK;
-	size_t i;
-
-	json_array_foreach (list, i, entry) {
-		if (!text(entry, "id") || !text(entry, "title"))
-			return refuse(where, "a measurement has no id or title");
-		st = inv_results_add_measurement(r, text(entry, "id"), text(entry, "title"));
-		if (st != INVAR_OK)
-			return st;
-	}
-	json_array_foreach (notes, i, entry) {
-		if (!json_is_string(entry))
-			return refuse(where, "a note is not a text");
-		if ((st = inv_results_note(r, json_string_value(entry))) != INVAR_OK)
-			return st;
-	}
-	return st;
-}
-
-static void read_rest(const json_t *document, invar_results *r)
-{
-	static const char *const known[] = {"format",  "version", "columns", "measurements",
-	                                    "metrics", "values",  "skipped", "options",
-	                                    "details", "notes",   "series",  "scatters"};
-	const char *key;
-	json_t *value;
-
-	json_object_update(r->skipped, json_object_get(document, "skipped"));
-	json_object_update(r->options, json_object_get(document, "options"));
-	json_object_update(r->details, json_object_get(document, "details"));
-	json_object_foreach ((json_t *)(uintptr_t)document, key, value)
-		if (index_of(known, sizeof known / sizeof *known, key) < 0)
-			json_object_set(r->about, key, value);
-}
-
-invar_status inv_results_read(const json_t *document, const char *where,
-                              invar_results **out)
-{
-	const char *format = text(document, "format");
-	invar_status st;
-
-	*out = NULL;
-	if (!format || strcmp(format, "invar-results") != 0 ||
-	    json_integer_value(json_object_get(document, "version")) != 1)
-		return refuse(where, "its format or version differs");
-	if ((st = inv_results_new(out)) != INVAR_OK)
-		return st;
-	st = read_columns(json_object_get(document, "columns"), where, *out);
-	if (st == INVAR_OK)
-		st = read_metrics(json_object_get(document, "metrics"), where, *out);
-	if (st == INVAR_OK)
-		st = read_values(json_object_get(document, "values"), where, *out);
-	if (st == INVAR_OK)
-		st = read_plots(document, where, *out);
-	if (st == INVAR_OK)
-		st = read_measurements(document, where, *out);
-	if (st == INVAR_OK)
-		read_rest(document, *out);
-	if (st != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
-}
-
-invar_status invar_results_open(invar_context *ctx, const char *path, invar_results **out)
-{
-	json_t *document;
-	invar_status st = inv_json_load(path, &document);
-
-	(void)ctx;
-	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_results_read(document, path, out);
-	json_decref(document);
-	return st;
+	return p ? &p->points : NULL;
 }

@@ -11,8 +11,14 @@
  *   2. A value belongs to a metric and a column of the document, and there is at most one.
  *   3. A value is a number, or says why there is none.
  *   4. Equal documents give equal text.
- *   5. Curves and points belong to a series or scatter and to a column; what else holds for
- *      them stands in results_plots.h.
+ *   5. Curves and points belong to a series or scatter and to a column, and there is at
+ * most one of each. Their arrays have one length, at most INV_MAX_PLOTTED. x is finite; of
+ * a curve, y, low and high may be NaN (null in JSON), where a bin is empty; of points, y is
+ * finite, and classes and marks are in range.
+ *
+ * results_object.h is the form in memory; results_json.c has the one writer and the one
+ * reader. Whatever takes a const invar_results changes nothing and may be called by several
+ * threads at once.
  */
 #ifndef INV_RESULTS_H
 #define INV_RESULTS_H
@@ -61,15 +67,21 @@ typedef struct inv_line {
 
 /* One column of a scatter: arrays [count]. */
 typedef struct inv_points {
-	size_t count;   /* at most 10000 */
+	size_t count;   /* at most INV_MAX_PLOTTED */
 	uint64_t total; /* number of points these were sampled from, evenly; >= count */
 	const double *x, *y;
 	const int32_t *label;  /* index of a class, -1: none; or NULL */
 	const int32_t *mark;   /* index of a mark, -1: none; or NULL */
-	const inv_line *lines; /* [line_count], at most 8 */
+	const inv_line *lines; /* [line_count], at most INV_MAX_LINES */
 	size_t line_count;
 	const uint64_t *rows; /* the row of the split that each point is; or NULL */
 } inv_points;
+
+/*
+ * More cannot be distinguished in a plot, and a document stays far below the limits of the
+ * JSON reader. A program with more points samples them evenly; `total` is their number.
+ */
+enum { INV_MAX_PLOTTED = 10000, INV_MAX_LINES = 8 };
 
 /* Below every table that has columns with four views. */
 #define INV_NOTE_VIEWS                                                                    \
@@ -95,7 +107,7 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
                              const invar_value *value);
 /*
  * A series or a scatter whose id exists is skipped; the texts are copied. Curves and points
- * replace those of the column. More than INV_MAX_PLOTTED (results_plots.h) are refused.
+ * replace those of the column. What breaks invariant 5 is E_USE.
  */
 invar_status inv_results_add_series(invar_results *r, const inv_series *s);
 invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
@@ -103,10 +115,6 @@ invar_status inv_results_put_curve(invar_results *r, const char *series, const c
 invar_status inv_results_add_scatter(invar_results *r, const inv_scatter *s);
 invar_status inv_results_put_points(invar_results *r, const char *scatter,
                                     const char *column, const inv_points *points);
-
-/* "number", "share", "count"; and back, -1 for anything else. */
-const char *inv_unit_name(invar_unit unit);
-int inv_unit_find(const char *name);
 
 /* Why a measurement has no values; column NULL: for none of them. */
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
@@ -153,6 +161,12 @@ invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_
                               size_t i, invar_results **out);
 /* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
 const char *inv_results_measurement(const invar_results *r, size_t i, const char **title);
+/* By places instead of ids: the value of a metric, NULL if there is none or only a reason.
+ */
+const invar_value *inv_results_at(const invar_results *r, size_t metric, size_t column);
+bool inv_results_has_any(const invar_results *r, size_t metric); /* of any column */
+/* How many metrics from `first` on stand side by side in one row of a table. */
+size_t inv_results_row_size(const invar_results *r, size_t first);
 /* Descriptions, NULL past the last; and the data of a column, NULL if it has none. */
 const inv_series *inv_results_series(const invar_results *r, size_t i);
 const inv_curve *inv_results_curve(const invar_results *r, const char *series,
@@ -163,6 +177,13 @@ const inv_points *inv_results_points(const invar_results *r, const char *scatter
 /* Why a measurement has no values; NULL if it has some or was not requested. */
 const char *inv_results_skipped(const invar_results *r, const char *measurement,
                                 const char *column);
+/*
+ * As they were put or read: { measurement: { column or "": reason } },
+ * { measurement: options }, { measurement: { column: details } }. View.
+ */
+const json_t *inv_results_all_skipped(const invar_results *r);
+const json_t *inv_results_all_options(const invar_results *r);
+const json_t *inv_results_all_details(const invar_results *r);
 /* Notes about missing values, to print below a table; NULL past the last. */
 const char *inv_results_note_at(const invar_results *r, size_t i);
 /* "points", "copies", "dim"; NaN if absent. */

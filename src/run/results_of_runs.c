@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results_of_runs.c - what several runs were measured for, side by side.
+ * results_of_runs.c - what runs know about themselves, as results documents: the training
+ * of a run, from log.jsonl, and what one run or several side by side were measured for,
+ * from metrics.json.
  *
  * Every metrics.json has a column of its own run and one of F. Entries that were measured
  * on the same rows become one document. A measurement may have been made with several sets
  * of options: the one that most runs have is shown, of equally frequent ones the latest of
- * the first run, and a note names the columns that have another. Documents are put together
- * as JSON and read by inv_results_read, so files that someone has changed pass the usual
- * checks.
+ * the first run, and a note names the columns that have another; a run alone also shows
+ * metrics that only earlier ones have. Documents are put together as JSON and read by
+ * inv_results_read, so files that someone has changed pass the usual checks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +24,21 @@ typedef struct collection {
 	json_t **metrics; /* [count]; NULL: the run was not measured */
 	char **title;     /* [count] */
 	size_t count;
+	bool alone; /* the column of its run is "E" instead of "1" */
 	json_t *document;
 } collection;
 
-static invar_status no_memory(void)
+enum { COLUMN = 40 };
+
+/* The column of a run; `views` is "" or ".views". */
+static const char *name_column(const collection *c, size_t run, const char *views,
+                               char out[COLUMN])
 {
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the results of the runs");
+	if (c->alone)
+		snprintf(out, COLUMN, "E%s", views);
+	else
+		snprintf(out, COLUMN, "%zu%s", run + 1, views);
+	return out;
 }
 
 static const char *text(const json_t *of, const char *key)
@@ -241,26 +252,36 @@ static void note_options(const collection *c, const char *measurement, size_t ru
 	inv_free(options);
 }
 
+/* What an entry has for F, if its options are those that are shown, and for its run. */
+static void add_entry(const collection *c, const json_t *entry, bool with_f, size_t run)
+{
+	const json_t *views = json_object_get(entry, "baselines");
+	char column[COLUMN];
+
+	add_metrics(c, entry, run);
+	if (with_f)
+		add_column_of(c, entry, "F", "F");
+	add_column_of(c, entry, "E", name_column(c, run, "", column));
+	add_values(c, views, "F.views", "F.views");
+	add_values(c, views, "E.views", name_column(c, run, ".views", column));
+}
+
 static void add_run(const collection *c, const json_t *bank, const char *measurement,
                     const json_t *chosen, size_t run)
 {
-	const json_t *entry = entry_of(c, run, bank, measurement, chosen);
+	const json_t *entry = entry_of(c, run, bank, measurement, chosen), *other;
 	json_t *details, *reason;
-	char column[40];
+	char column[COLUMN];
 
-	snprintf(column, sizeof column, "%zu", run + 1);
 	if (!entry && (entry = entry_of(c, run, bank, measurement, NULL)))
 		note_options(c, measurement, run, entry);
 	if (!entry)
 		return;
-	add_metrics(c, entry, run);
-	if (is_equal(entry, chosen, "options"))
-		add_column_of(c, entry, "F", "F");
-	add_column_of(c, entry, "E", column);
-	add_values(c, json_object_get(entry, "baselines"), "F.views", "F.views");
-	snprintf(column, sizeof column, "%zu.views", run + 1);
-	add_values(c, json_object_get(entry, "baselines"), "E.views", column);
-	snprintf(column, sizeof column, "%zu", run + 1);
+	add_entry(c, entry, is_equal(entry, chosen, "options"), run);
+	for (size_t i = json_array_size(measured(c, run)); c->alone && i-- > 0;)
+		if (is_of((other = json_array_get(measured(c, run), i)), bank, measurement))
+			add_entry(c, other, true, run);
+	name_column(c, run, "", column);
 	details = json_object_get(entry, "details");
 	reason = json_object_get(entry, "skipped");
 	if (details)
@@ -311,17 +332,23 @@ static bool has_views(const collection *c, size_t run, const json_t *bank)
 	return false;
 }
 
+static void add_column(json_t *document, const char *id, json_t *title)
+{
+	json_array_append_new(json_object_get(document, "columns"),
+	                      json_pack("{s:s, s:o}", "id", id, "title", title));
+}
+
 /* The columns that are behind each other: F, each run, and what has views behind itself. */
 static void add_columns(const collection *c, const json_t *bank, json_t *document)
 {
-	json_t *columns = json_object_get(document, "columns");
 	bool any = false;
+	char id[COLUMN];
 
 	for (size_t run = 0; run < c->count; run++)
 		any = any || has_views(c, run, bank);
+	add_column(document, "F", json_string("F"));
 	if (any) {
-		json_array_append_new(
-			columns, json_pack("{s:s, s:s}", "id", "F.views", "title", "F, 4 views"));
+		add_column(document, "F.views", json_string("F, 4 views"));
 		json_array_append_new(json_object_get(document, "notes"),
 		                      json_string(INV_NOTE_VIEWS));
 	}
@@ -330,41 +357,36 @@ static void add_columns(const collection *c, const json_t *bank, json_t *documen
 
 		if (!title)
 			continue;
-		json_array_append_new(
-			columns,
-			json_pack("{s:o, s:O}", "id", json_sprintf("%zu", run + 1), "title", title));
+		add_column(document, name_column(c, run, "", id), json_incref(title));
 		if (has_views(c, run, bank))
-			json_array_append_new(
-				columns,
-				json_pack("{s:o, s:o}", "id", json_sprintf("%zu.views", run + 1), "title",
-			              json_sprintf("%s, 4 views", json_string_value(title))));
+			add_column(document, name_column(c, run, ".views", id),
+			           json_sprintf("%s, 4 views", json_string_value(title)));
 		json_decref(title);
 	}
 }
 
-static json_t *new_document(const collection *c, const json_t *bank)
+/* What both kinds of documents begin with. */
+static json_t *new_document(void)
+{
+	return json_pack(
+		"{s:s, s:i, s:[], s:[], s:[], s:{}, s:{}, s:{}, s:{}, s:[], s:[], s:[]}", "format",
+		"invar-results", "version", 1, "columns", "measurements", "metrics", "values",
+		"skipped", "options", "details", "notes", "series", "scatters");
+}
+
+static invar_status fill_document(collection *c, const json_t *bank)
 {
 	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
 	                                   "split", "points",      "copies",  "dim"};
-	json_t *document = json_pack(
-		"{s:s, s:i, s:[{s:s, s:s}], s:[], s:[], s:{}, s:{}, s:{}, s:{}, s:[], s:[], s:[]}",
-		"format", "invar-results", "version", 1, "columns", "id", "F", "title", "F",
-		"measurements", "metrics", "values", "skipped", "options", "details", "notes",
-		"series", "scatters");
-
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if (json_object_get(bank, keys[i]))
-			json_object_set(document, keys[i], json_object_get(bank, keys[i]));
-	if (document)
-		add_columns(c, bank, document);
-	return document;
-}
-
-static void fill_document(const collection *c, const json_t *bank)
-{
 	const json_t *entry;
 	size_t i;
 
+	if (!(c->document = new_document()))
+		return inv_no_memory();
+	for (i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (json_object_get(bank, keys[i]))
+			json_object_set(c->document, keys[i], json_object_get(bank, keys[i]));
+	add_columns(c, bank, c->document);
 	for (size_t run = 0; run < c->count; run++)
 		json_array_foreach (measured(c, run), i, entry) {
 			const char *name = text(entry, "measurement");
@@ -373,31 +395,16 @@ static void fill_document(const collection *c, const json_t *bank)
 			    !find_id(json_object_get(c->document, "measurements"), name))
 				add_measurement(c, bank, name);
 		}
+	return INVAR_OK;
 }
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-/* The last part of a path. */
-static char *name_of(const char *path)
-{
-	size_t end = strlen(path), start;
-	char *name;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/'; start--)
-		;
-	if ((name = inv_alloc(end - start + 1))) {
-		memcpy(name, path + start, end - start);
-		name[end - start] = '\0';
-	}
-	return name;
-}
-
 static invar_status load_run(collection *c, size_t i, const char *run)
 {
 	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st = path && (c->title[i] = name_of(run)) ? INVAR_OK : no_memory();
+	invar_status st =
+		path && (c->title[i] = inv_run_title(run)) ? INVAR_OK : inv_no_memory();
 
 	if (st == INVAR_OK && inv_exists(path))
 		st = inv_json_load(path, &c->metrics[i]);
@@ -407,42 +414,147 @@ static invar_status load_run(collection *c, size_t i, const char *run)
 	return st;
 }
 
-static void free_collection(collection *c)
+static invar_status read_measured(const char *const *runs, size_t count, bool alone,
+                                  size_t i, invar_results **out)
 {
-	for (size_t i = 0; i < c->count; i++) {
-		if (c->metrics)
-			json_decref(c->metrics[i]);
-		if (c->title)
-			inv_free(c->title[i]);
+	collection c = {.count = count, .alone = alone};
+	const json_t *bank;
+	invar_status st = INVAR_OK;
+
+	*out = NULL;
+	c.metrics = inv_calloc(count + 1, sizeof *c.metrics);
+	c.title = inv_calloc(count + 1, sizeof *c.title);
+	if (!c.metrics || !c.title) {
+		st = inv_no_memory();
+		goto end;
 	}
-	inv_free(c->metrics);
-	inv_free(c->title);
-	json_decref(c->document);
+	for (size_t run = 0; run < count; run++)
+		INV_TRY_OR(end, load_run(&c, run, runs[run]));
+	if ((bank = bank_at(&c, i))) {
+		INV_TRY_OR(end, fill_document(&c, bank));
+		st = inv_results_read(c.document, INV_RUN_METRICS, out);
+	}
+end:
+	for (size_t run = 0; c.metrics && c.title && run < count; run++) {
+		json_decref(c.metrics[run]);
+		inv_free(c.title[run]);
+	}
+	inv_free(c.metrics);
+	inv_free(c.title);
+	json_decref(c.document);
+	return st;
 }
 
 invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_t count,
                               size_t i, invar_results **out)
 {
-	collection c = {.count = count};
-	const json_t *bank = NULL;
-	invar_status st = INVAR_OK;
-
 	(void)ctx;
-	*out = NULL;
-	c.metrics = inv_calloc(count + 1, sizeof *c.metrics);
-	c.title = inv_calloc(count + 1, sizeof *c.title);
-	if (!c.metrics || !c.title)
-		st = no_memory();
-	for (size_t run = 0; run < count && st == INVAR_OK; run++)
-		st = load_run(&c, run, runs[run]);
-	if (st == INVAR_OK && (bank = bank_at(&c, i))) {
-		if (!(c.document = new_document(&c, bank)))
-			st = no_memory();
-		else
-			fill_document(&c, bank);
+	return read_measured(runs, count, false, i, out);
+}
+
+/* ---- The training -------------------------------------------------------------------- */
+
+/* The number of an epoch for a curve, wherever the line has it; NULL: none. */
+static json_t *number_of(const json_t *line, const char *column)
+{
+	json_t *own = json_object_get(line, column);
+
+	return own ? own : json_object_get(json_object_get(line, "terms"), column);
+}
+
+static void add_curve(json_t *curves, json_t *document, const json_t *lines,
+                      const char *column)
+{
+	json_t *x = json_array(), *y = json_array();
+	const json_t *line;
+	size_t i, every = json_array_size(lines) / 10000 + 1;
+
+	json_array_foreach (lines, i, line) {
+		json_t *value = number_of(line, column);
+
+		if (i % every)
+			continue;
+		json_array_append_new(x, json_integer((json_int_t)i + 1));
+		json_array_append_new(y, json_is_number(value) ? json_incref(value) : json_null());
 	}
-	if (st == INVAR_OK && bank)
-		st = inv_results_read(c.document, INV_RUN_METRICS, out);
-	free_collection(&c);
+	add_column(document, column, json_string(column));
+	json_object_set_new(curves, column, json_pack("{s:o, s:o}", "x", x, "y", y));
+}
+
+/* The loss, that of held-out images, and the terms where there is more than one; takes
+ * name. */
+static json_t *training_document(const json_t *lines, json_t *name)
+{
+	json_t *document = new_document(), *curves = json_object(), *value;
+	const json_t *first = json_array_get(lines, 0),
+				 *terms = json_object_get(first, "terms");
+	const char *term;
+
+	add_curve(curves, document, lines, "loss");
+	if (json_object_get(first, "validation"))
+		add_curve(curves, document, lines, "validation");
+	if (json_object_size(terms) > 1)
+		json_object_foreach ((json_t *)(uintptr_t)terms, term, value)
+			add_curve(curves, document, lines, term);
+	json_array_append_new(json_object_get(document, "series"),
+	                      json_pack("{s:s, s:s, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o}",
+	                                "id", "train.loss", "measurement", "train", "title",
+	                                name, "x", "title", "epoch", "unit", "count", "y",
+	                                "title", "loss", "unit", "number", "columns", curves));
+	return document;
+}
+
+/* The lines of log.jsonl that are complete; NULL: no memory. */
+static json_t *parse_lines(char *log)
+{
+	json_t *lines = json_array();
+	char *rest = log, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		json_t *one = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+
+		if (json_is_object(one))
+			json_array_append_new(lines, one);
+		else
+			json_decref(one);
+	}
+	return lines;
+}
+
+static invar_status read_training(const char *run, invar_results **out)
+{
+	char *path = inv_join(run, INV_RUN_LOG), *name = inv_run_title(run), *log = NULL;
+	json_t *lines = NULL, *document = NULL, *title = name ? inv_json_path(name) : NULL;
+	size_t bytes;
+	invar_status st = path && title ? INVAR_OK : inv_no_memory();
+
+	*out = NULL;
+	if (st == INVAR_OK && inv_exists(path))
+		st = inv_file_load(path, INV_JSON_MAX, &log, &bytes);
+	if (st == INVAR_OK && log && !(lines = parse_lines(log)))
+		st = inv_no_memory();
+	if (st == INVAR_OK && json_array_size(lines)) {
+		document = training_document(
+			lines, json_sprintf("Training of %s", json_string_value(title)));
+		st = inv_results_read(document, path, out);
+	}
+	json_decref(document);
+	json_decref(title);
+	json_decref(lines);
+	inv_free(log);
+	inv_free(name);
+	inv_free(path);
 	return st;
+}
+
+invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
+                               invar_results **out)
+{
+	(void)ctx;
+	INV_TRY(read_training(run, out));
+	if (*out && i == 0)
+		return INVAR_OK;
+	i -= *out != NULL;
+	invar_results_free(*out);
+	return read_measured(&run, 1, true, i, out);
 }

@@ -75,6 +75,11 @@ invar_status inv_run_sync_log(inv_run *r);
 /* A replacement that failed before its first checkpoint is removed. */
 void inv_run_close(inv_run *r);
 
+/* run.json of a run; gives. NULL if the folder has none, or it is damaged. */
+json_t *inv_run_json(const char *run);
+/* What a run is called: the last part of its path; gives, inv_free. NULL: no memory. */
+char *inv_run_title(const char *run);
+
 /* The files of a run, by their names in its folder. */
 #define INV_RUN_JSON "run.json"
 #define INV_RUN_LOG "log.jsonl"

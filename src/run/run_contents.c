@@ -112,6 +112,28 @@ static invar_status load_json(const char *folder, json_t **out)
 	return st;
 }
 
+json_t *inv_run_json(const char *run)
+{
+	json_t *json;
+
+	(void)load_json(run, &json);
+	return json;
+}
+
+char *inv_run_title(const char *run)
+{
+	size_t end = strlen(run), start;
+	char *name;
+
+	while (end > 1 && run[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && run[start - 1] != '/'; start--)
+		;
+	if ((name = inv_calloc(end - start + 1, 1)))
+		memcpy(name, run + start, end - start);
+	return name;
+}
+
 static invar_status look_at_clean(inv_run_contents *c)
 {
 	const json_t *images = json_object_get(c->json, "images");

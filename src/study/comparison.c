@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 enum { ID = 40 };
 
 typedef struct merging {
@@ -15,13 +17,7 @@ typedef struct merging {
 	json_t ***doc; /* [adapters][files] */
 } merging;
 
-static invar_status no_memory(const merging *m)
-{
-	return inv_fail(INVAR_E_NOMEM, "%.400s: not enough memory for its table", m->of->title);
-}
-
-/* ---- Files
- * ------------------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------------------- */
 
 static invar_status load_file(const char *path, json_t **out)
 {
@@ -48,23 +44,20 @@ static void free_files(merging *m)
 
 static invar_status load_files(merging *m)
 {
-	invar_status st = INVAR_OK;
-
 	if (!(m->doc = calloc(m->of->adapters, sizeof *m->doc)))
-		return no_memory(m);
-	for (size_t a = 0; a < m->of->adapters && st == INVAR_OK; a++) {
+		return inv_no_memory();
+	for (size_t a = 0; a < m->of->adapters; a++) {
 		const inv_compared *one = &m->of->adapter[a];
 
 		if (!(m->doc[a] = calloc(one->files, sizeof **m->doc)))
-			return no_memory(m);
-		for (size_t i = 0; i < one->files && st == INVAR_OK; i++)
-			st = load_file(one->file[i], &m->doc[a][i]);
+			return inv_no_memory();
+		for (size_t i = 0; i < one->files; i++)
+			INV_TRY(load_file(one->file[i], &m->doc[a][i]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* ---- Columns
- * ------------------------------------------------------------------------------ */
+/* ---- Columns ------------------------------------------------------------------------- */
 
 /* The columns of the one adapter of a file: codes alone, and with four views per query. */
 static const char *const of_adapter[] = {"1", "1.views"};
@@ -126,8 +119,7 @@ static void add_columns(merging *m)
 	}
 }
 
-/* ---- Values
- * ------------------------------------------------------------------------------- */
+/* ---- Values -------------------------------------------------------------------------- */
 
 static json_t *value_in(const json_t *doc, const char *metric, const char *column)
 {
@@ -179,17 +171,6 @@ static void put_value(merging *m, const char *metric, const char *column, json_t
 	json_object_set_new(row, column, value);
 }
 
-static bool has_metric(const json_t *metrics, const char *id)
-{
-	const json_t *metric;
-	size_t i;
-
-	json_array_foreach (metrics, i, metric)
-		if (strcmp(json_string_value(json_object_get(metric, "id")), id) == 0)
-			return true;
-	return false;
-}
-
 /* Baselines are the same for every adapter, so the first one's files count. */
 static void put_metric(merging *m, const char *metric)
 {
@@ -222,14 +203,13 @@ static void add_values(merging *m)
 	for (size_t a = 0; a < m->of->adapters; a++)
 		for (size_t f = 0; f < m->of->adapter[a].files; f++)
 			json_array_foreach (json_object_get(m->doc[a][f], "metrics"), i, metric)
-				if (!has_metric(metrics, json_string_value(json_object_get(metric, "id"))))
+				if (!find_by_id(metrics, json_string_value(json_object_get(metric, "id"))))
 					json_array_append_new(metrics, json_copy(metric));
 	json_array_foreach (metrics, i, metric)
 		put_metric(m, json_string_value(json_object_get(metric, "id")));
 }
 
-/* ---- What is drawn, skipped and noted
- * ------------------------------------------------------ */
+/* ---- What is drawn, skipped and noted ------------------------------------------------ */
 
 /* {"F": x, "1": y} of one adapter into {"F": x, "2": y}; F of the first one counts. */
 static void merge_columns(json_t *into, json_t *from, size_t adapter)
@@ -312,73 +292,13 @@ static void merge_notes(merging *m)
 	json_object_set_new(m->out, "notes", notes);
 }
 
-/* ---- Published figures
- * ---------------------------------------------------------------------- */
-
-/* Shares are shown with the decimals of the paper, so that they can be compared. */
-static void raise_digits(json_t *metric, int digits)
-{
-	const char *unit = json_string_value(json_object_get(metric, "unit"));
-
-	if (unit && strcmp(unit, "share") == 0 &&
-	    json_integer_value(json_object_get(metric, "digits")) < digits)
-		json_object_set_new(metric, "digits", json_integer(digits));
-}
-
-/* A column of published figures right behind ours, if there are any. */
-static void add_published(merging *m, const char *id, const char *name, const char *title)
-{
-	json_t *columns = json_object_get(m->out, "columns"), *column, *metric;
-	char own[ID + 16];
-	char *label = NULL;
-	bool any = false;
-	size_t i;
-
-	snprintf(own, sizeof own, "%s-published", id);
-	json_array_foreach (json_object_get(m->out, "metrics"), i, metric) {
-		const char *which = json_string_value(json_object_get(metric, "id"));
-		double value;
-		unsigned digits;
-
-		if (!m->of->published(m->of->user, name, which, &value, &digits))
-			continue;
-		put_value(m, which, own,
-		          json_pack("{s:f, s:i}", "value", value, "digits", (int)digits));
-		raise_digits(metric, (int)digits);
-		any = true;
-	}
-	if (!any || asprintf(&label, "%s, published", title) < 0)
-		return;
-	json_array_foreach (columns, i, column)
-		if (strcmp(json_string_value(json_object_get(column, "id")), id) == 0) {
-			json_array_insert_new(columns, i + 1,
-			                      json_pack("{s:s, s:s}", "id", own, "title", label));
-			break;
-		}
-	free(label);
-}
-
-static void add_all_published(merging *m)
-{
-	char id[ID];
-
-	if (!m->of->published)
-		return;
-	add_published(m, "F", "F", "F");
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		column_of(a, of_adapter[0], id);
-		add_published(m, id, m->of->adapter[a].title, m->of->adapter[a].title);
-	}
-}
-
-/* ---- The whole
- * -------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------- */
 
 static invar_status merge(merging *m)
 {
 	/* What was measured is the same for all files: bank, split, points, options. */
 	if (!(m->out = json_copy(m->doc[0][0])))
-		return no_memory(m);
+		return inv_no_memory();
 	json_object_set_new(m->out, "study", json_string(m->of->study));
 	json_object_set_new(m->out, "title", json_string(m->of->title));
 	json_object_set_new(m->out, "columns", json_array());
@@ -391,7 +311,6 @@ static invar_status merge(merging *m)
 	merge_by_column(m, "skipped");
 	merge_by_column(m, "details");
 	merge_notes(m);
-	add_all_published(m);
 	return INVAR_OK;
 }
 

@@ -21,18 +21,11 @@ typedef struct inv_compared {
 	size_t files;
 } inv_compared;
 
-/* A published figure in the unit of results, and its decimals as printed; false if there is
- * none. column: "F" or a title. */
-typedef bool inv_published_figure(void *user, const char *column, const char *metric,
-                                  double *value, unsigned *digits);
-
 typedef struct inv_comparison {
 	const inv_compared *adapter; /* [adapters], at least one, each with a file */
 	size_t adapters;
-	const char *study, *title;       /* for readers */
-	const json_t *notes;             /* texts for readers that are in no file; or NULL */
-	inv_published_figure *published; /* or NULL */
-	void *user;
+	const char *study, *title; /* for readers */
+	const json_t *notes;       /* texts for readers that are in no file; or NULL */
 } inv_comparison;
 
 /* Gives a document as docs/RESULTS-FORMAT.md describes it. */

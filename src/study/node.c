@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - the tree of a recipe: building, finding, changing, pointing into the file. */
 #include "study/node.h"
+#include "base/memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -113,9 +114,13 @@ invar_status inv_node_key_fail(const inv_node *n, const char *format, ...)
 	return INVAR_E_USE;
 }
 
-static invar_status no_memory(const char *path)
+invar_status inv_node_context(const inv_node *n, invar_status st)
 {
-	return inv_fail(INVAR_E_NOMEM, "--set %.400s: not enough memory", path);
+	char sentence[INV_MESSAGE];
+
+	if (st != INVAR_OK)
+		inv_node_fail(n, "%s", inv_last_error_spelled("", sentence, sizeof sentence));
+	return st;
 }
 
 /* ---- Changing ------------------------------------------------------------------------ */
@@ -158,7 +163,7 @@ static invar_status become_map(inv_node *n, const char *section, const char *pat
 		                     "--set %.200s goes through a %s here; name a position or a "
 		                     "key that exists",
 		                     path, n->kind == INV_NODE_LIST ? "list" : "single value");
-	return expand_text(n, key) ? INVAR_OK : no_memory(path);
+	return expand_text(n, key) ? INVAR_OK : inv_no_memory();
 }
 
 static inv_node **slot_of_list(inv_node *list, const char *word)
@@ -217,7 +222,7 @@ static invar_status step_down(inv_node *n, const char *section, const char *word
 	}
 	if ((st = become_map(n, section, path, short_for)) != INVAR_OK)
 		return st;
-	return (*slot = slot_of_map(n, word)) ? INVAR_OK : no_memory(path);
+	return (*slot = slot_of_map(n, word)) ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
@@ -225,7 +230,7 @@ invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
 {
 	char *copy = strdup(path), *rest = copy, *word, *section = copy;
 	inv_node *at = root, **slot = NULL;
-	invar_status st = copy ? INVAR_OK : no_memory(path);
+	invar_status st = copy ? INVAR_OK : inv_no_memory();
 
 	while (st == INVAR_OK && (word = strsep(&rest, "."))) {
 		if (!*word)

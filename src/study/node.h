@@ -3,8 +3,6 @@
  * node.h - a recipe as a tree: texts, lists and mappings, each with its place in the file.
  *
  * The tree says nothing about YAML or about keys: yaml_tree.h fills it, study.h reads it.
- * This folder belongs to the program, not to libinvar, so it uses invar.h alone. Messages
- * are written to a buffer of the caller; if that stays empty, the library has the message.
  */
 #ifndef INV_NODE_H
 #define INV_NODE_H
@@ -15,7 +13,7 @@
 #include "base/status.h"
 
 enum {
-	INV_MESSAGE = 1024,       /* bytes of a buffer for messages */
+	INV_MESSAGE = 1024,       /* bytes of a message */
 	INV_RECIPE_MAX = 1 << 20, /* bytes of a recipe */
 	INV_NODE_DEPTH = 16,      /* levels of lists and mappings */
 	INV_NODE_MAX = 20000      /* nodes of a tree */
@@ -49,13 +47,15 @@ inv_node *inv_node_find(const inv_node *n, const char *key);
 bool inv_node_is_null(const inv_node *n);
 
 /*
- * Writes "FILE:LINE:COLUMN: …" to message and returns INVAR_E_USE. The second one points
- * to the key of an entry instead of its value.
+ * Fail with "FILE:LINE:COLUMN: …", INVAR_E_USE. The second one points to the key of an
+ * entry instead of its value.
  */
 invar_status inv_node_fail(const inv_node *n, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 invar_status inv_node_key_fail(const inv_node *n, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same before this thread's message, with options as recipes spell them; returns st. */
+invar_status inv_node_context(const inv_node *n, invar_status st);
 
 /*
  * Puts `value` (takes it, also if it fails) at a path such as "encode.size" or

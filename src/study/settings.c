@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "base/words.h"
@@ -19,11 +20,6 @@ invar_status inv_study_spelled(invar_status st)
 		return st;
 	inv_last_error_spelled("", sentence, sizeof sentence);
 	return inv_fail(st, "%s", sentence);
-}
-
-invar_status inv_study_no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the recipe");
 }
 
 /* ---- Lists of settings --------------------------------------------------------------- */
@@ -75,30 +71,15 @@ invar_status inv_settings_add(inv_settings *s, const char *name, const char *tex
 fail:
 	free(made.name);
 	free(made.text);
-	return INVAR_E_NOMEM;
+	return inv_no_memory();
 }
 
-bool inv_settings_copy(const inv_settings *from, inv_settings *to)
+invar_status inv_settings_copy(const inv_settings *from, inv_settings *to)
 {
-	for (size_t i = 0; i < from->count; i++) {
-		const inv_setting *s = &from->list[i];
-
-		if (inv_settings_add(to, s->name, s->text, s->node) != INVAR_OK)
-			return false;
-	}
-	return true;
-}
-
-static invar_status set_option(invar_options *o, const inv_setting *s)
-{
-	invar_status st = invar_options_set(o, s->name, s->text);
-	char sentence[INV_MESSAGE];
-
-	if (st != INVAR_OK && s->node) {
-		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fail(s->node, "%s", sentence);
-	}
-	return st;
+	for (size_t i = 0; i < from->count; i++)
+		INV_TRY(inv_settings_add(to, from->list[i].name, from->list[i].text,
+		                         from->list[i].node));
+	return INVAR_OK;
 }
 
 invar_status inv_settings_options(const inv_settings *s, const char *command,
@@ -107,7 +88,8 @@ invar_status inv_settings_options(const inv_settings *s, const char *command,
 	invar_status st = invar_options_new(command, out);
 
 	for (size_t i = 0; i < s->count && st == INVAR_OK; i++)
-		st = set_option(*out, &s->list[i]);
+		st = inv_node_context(s->list[i].node,
+		                      invar_options_set(*out, s->list[i].name, s->list[i].text));
 	if (st != INVAR_OK) {
 		invar_options_free(*out);
 		*out = NULL;
@@ -115,18 +97,7 @@ invar_status inv_settings_options(const inv_settings *s, const char *command,
 	return st;
 }
 
-/* ---- Which options there are ----------------------------------------------------------
- */
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; at && (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == '|') && (at[length] == '|' || !at[length]))
-			return true;
-	return false;
-}
+/* ---- Which options there are --------------------------------------------------------- */
 
 /* Options of training that are about images instead of a bank are those of encoding too. */
 static bool is_of_images(const invar_option *row)
@@ -147,12 +118,13 @@ bool inv_recipe_has_option(const char *command, const invar_option *row)
 {
 	if (strcmp(command, "train") != 0)
 		return true;
-	return !has_word("resume|force|images|seed", row->name) && !is_of_images(row);
+	return !inv_has_word("resume|force|images|seed", '|', row->name) && !is_of_images(row);
 }
 
 static bool offers(const inv_section *s, const invar_option *row)
 {
-	return !has_word(s->without, row->name) && inv_recipe_has_option(s->command, row);
+	return !inv_has_word(s->without, '|', row->name) &&
+	       inv_recipe_has_option(s->command, row);
 }
 
 static invar_status unknown_key(const inv_section *s, const invar_options *o,
@@ -176,8 +148,7 @@ static invar_status unknown_key(const inv_section *s, const invar_options *o,
 	                         s->keys ? s->keys : "");
 }
 
-/* ---- Values ----------------------------------------------------------------------------
- */
+/* ---- Values -------------------------------------------------------------------------- */
 
 char *inv_section_text(const inv_section *s, const invar_option *row, const char *text)
 {
@@ -216,7 +187,7 @@ static invar_status read_value(const inv_section *s, const invar_option *row,
 {
 	bool joins = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST;
 	char *joined = NULL, *text = NULL;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	if (entry->kind == INV_NODE_MAP || (entry->kind == INV_NODE_LIST && !joins))
 		return inv_node_fail(entry, "%s takes a single value, not a %s", row->name,
@@ -225,8 +196,7 @@ static invar_status read_value(const inv_section *s, const invar_option *row,
 		return inv_node_fail(entry, "%s takes single values, not lists of lists",
 		                     row->name);
 	text = inv_section_text(s, row, joined ? joined : entry->text);
-	if (!text || inv_settings_add(out, row->name, text, entry) != INVAR_OK)
-		st = inv_study_no_memory();
+	st = text ? inv_settings_add(out, row->name, text, entry) : inv_no_memory();
 	free(joined);
 	free(text);
 	return st;
@@ -237,7 +207,7 @@ static invar_status read_entry(const inv_section *s, const invar_options *o,
 {
 	const invar_option *row = inv_options_find(o, entry->key);
 
-	if (has_word(s->keys, entry->key))
+	if (inv_has_word(s->keys, '|', entry->key))
 		return INVAR_OK;
 	if (row && !offers(s, row))
 		return inv_node_key_fail(

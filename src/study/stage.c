@@ -3,15 +3,16 @@
 #include "study/stage.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/processes.h"
-#include "base/sha256.h"
 #include "base/test_stop.h"
 #include "run/run.h"
 
@@ -43,11 +44,6 @@ struct inv_stages {
 	stage **list;
 	size_t count, next; /* next: the first that was not run yet */
 };
-
-static invar_status no_memory(const inv_stages *s)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", s->folder);
-}
 
 /* ---- The list ----------------------------------------------------------------------- */
 
@@ -140,7 +136,7 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 	if (!g) {
 		if (own)
 			kind->free(own);
-		return no_memory(s);
+		return inv_no_memory();
 	}
 	g->kind = kind;
 	g->own = own;
@@ -149,7 +145,8 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 	    name_folders(g) && append_stage(s, g))
 		return INVAR_OK;
 	free_stage(g);
-	return twice ? inv_fail(INVAR_E_USE, "there are two stages '%s'", name) : no_memory(s);
+	return twice ? inv_fail(INVAR_E_USE, "there are two stages '%s'", name)
+	             : inv_no_memory();
 }
 
 /* ---- The record ---------------------------------------------------------------------- */
@@ -173,7 +170,7 @@ static invar_status load_record(inv_stages *s)
 	if (!inv_exists(s->path)) {
 		s->record =
 			json_pack("{s:s, s:i, s:{}}", "format", FORMAT, "version", VERSION, "stages");
-		return s->record ? INVAR_OK : no_memory(s);
+		return s->record ? INVAR_OK : inv_no_memory();
 	}
 	if ((st = inv_json_load(s->path, &s->record)) != INVAR_OK)
 		return st;
@@ -184,7 +181,7 @@ static invar_status load_record(inv_stages *s)
 	    json_is_object(json_object_get(s->record, "stages")))
 		return json_object_set_new(s->record, "version", json_integer(VERSION)) == 0
 		           ? INVAR_OK
-		           : no_memory(s);
+		           : inv_no_memory();
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is not a record of stages of version 1 to %d; move it away or "
 	                "choose another folder",
@@ -205,8 +202,9 @@ invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages 
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
-	if (inv_process_rank(ctx) == 0 &&
-	    (st = inv_folder_lock(folder, busy, &s->lock)) == INVAR_OK)
+	if (inv_process_rank(ctx) == 0 && inv_exists(folder))
+		st = inv_folder_lock(folder, busy, &s->lock);
+	if (inv_process_rank(ctx) == 0 && st == INVAR_OK)
 		st = load_record(s);
 	if (st == INVAR_OK)
 		*out = s;
@@ -248,7 +246,7 @@ static invar_status write_entry(inv_stages *s, const stage *g, json_t *entry)
 {
 	if (!entry ||
 	    json_object_set_new(json_object_get(s->record, "stages"), g->name, entry) != 0)
-		return no_memory(s);
+		return inv_no_memory();
 	return save_record(s);
 }
 
@@ -326,16 +324,6 @@ static const stage *maker_of(const inv_stages *s, const stage *reader, const cha
 	return NULL;
 }
 
-static invar_status hash_json(const inv_stages *s, const json_t *json,
-                              char hex[INV_SHA256_HEX])
-{
-	char *text = inv_json_text(json, 0);
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : no_memory(s);
-
-	inv_free(text);
-	return st;
-}
-
 /* An input that no stage of the list made: the adapter of a run, a bank, a file. */
 static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 {
@@ -347,11 +335,11 @@ static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 		   *fresh = NULL;
 	const json_t *known = json_object_get(files, json_string_value(key));
 	bool same = false;
-	invar_status st = adapter && key ? INVAR_OK : no_memory(s);
+	invar_status st = adapter && key ? INVAR_OK : inv_no_memory();
 
 	if (st == INVAR_OK && !files &&
 	    json_object_set_new(s->record, "files", files = json_object()) != 0)
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK && known)
 		st = inv_stamp_check(s->ctx, at, list, s->ctx, known, s->recorded, &same, &fresh);
 	if (st == INVAR_OK && !same)
@@ -359,7 +347,7 @@ static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 	s->unsaved = s->unsaved || fresh;
 	if (st == INVAR_OK && fresh &&
 	    json_object_set_new(files, json_string_value(key), fresh) != 0)
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		*hex = inv_stamp_sha256(json_object_get(files, json_string_value(key)));
 	json_decref(key);
@@ -372,16 +360,14 @@ static invar_status add_path(inv_stages *s, const stage *g, const char *path,
 {
 	const stage *maker = maker_of(s, g, path);
 	const char *hex;
-	invar_status st;
+	int failed;
 
-	if (maker)
-		return json_object_set_new(stages, maker->name, json_string(maker->fingerprint)) ==
-		               0
-		           ? INVAR_OK
-		           : no_memory(s);
-	if ((st = hash_path(s, path, &hex)) != INVAR_OK)
-		return st;
-	return json_array_append_new(contents, json_string(hex)) == 0 ? INVAR_OK : no_memory(s);
+	if (!maker)
+		INV_TRY(hash_path(s, path, &hex));
+	failed = maker
+	             ? json_object_set_new(stages, maker->name, json_string(maker->fingerprint))
+	             : json_array_append_new(contents, json_string(hex));
+	return failed ? inv_no_memory() : INVAR_OK;
 }
 
 /* {maker: SHA-256} of what the stages before it have made, as far as it is known. Gives. */
@@ -394,9 +380,9 @@ static invar_status describe_reads(const inv_stages *s, const stage *g, json_t *
 			maker ? inv_stamp_sha256(json_object_get(entry_of(s, maker), "outputs")) : NULL;
 
 		if (hex && json_object_set_new(*out, maker->name, json_string(hex)) != 0)
-			return no_memory(s);
+			return inv_no_memory();
 	}
-	return *out ? INVAR_OK : no_memory(s);
+	return *out ? INVAR_OK : inv_no_memory();
 }
 
 /* Everything that decides the result, and its hash. Gives. */
@@ -405,13 +391,14 @@ static invar_status describe_stage(inv_stages *s, stage *g, json_t **out)
 	json_t *stages = json_object(), *contents = json_array();
 	json_t *inputs = *out = json_pack("{s:s, s:o, s:o}", "version", invar_version(),
 	                                  "stages", stages, "contents", contents);
-	invar_status st = inputs ? INVAR_OK : no_memory(s);
 
-	for (size_t i = 0; st == INVAR_OK && g->inputs[i]; i++)
-		st = add_path(s, g, g->inputs[i], stages, contents);
-	if (st == INVAR_OK && g->kind->describe)
-		st = g->kind->describe(g->own, inputs);
-	return st == INVAR_OK ? hash_json(s, inputs, g->fingerprint) : st;
+	if (!inputs)
+		return inv_no_memory();
+	for (size_t i = 0; g->inputs[i]; i++)
+		INV_TRY(add_path(s, g, g->inputs[i], stages, contents));
+	if (g->kind->describe)
+		INV_TRY(g->kind->describe(g->own, inputs));
+	return inv_json_sha256(inputs, g->fingerprint);
 }
 
 /* ---- What is done -------------------------------------------------------------------- */
@@ -525,7 +512,7 @@ static invar_status settle(inv_stages *s, const stage *g, const json_t *reads)
 			if (json_object_set_new(taken, "state", json_string("done")) != 0 ||
 			    json_object_set_new(taken, "next", json_object()) != 0) {
 				json_decref(taken);
-				return no_memory(s);
+				return inv_no_memory();
 			}
 			st = write_entry(s, g, taken);
 			return st == INVAR_OK ? remove_part(s, g) : st;
@@ -596,14 +583,15 @@ static invar_status begin(inv_stages *s, const stage *g, json_t *inputs, json_t 
 
 /* Takes outputs. */
 static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t *reads,
-                           json_t *outputs, bool beside)
+                           json_t *outputs, double seconds, bool beside)
 {
 	json_t *entry = make_entry(g, beside ? NULL : "done", inputs, reads);
 	invar_status st = INVAR_OK;
 
-	if (json_object_set_new(entry, "outputs", outputs) != 0) {
+	if (json_object_set_new(entry, "outputs", outputs) != 0 ||
+	    json_object_set_new(entry, "seconds", json_real(seconds)) != 0) {
 		json_decref(entry);
-		return no_memory(s);
+		return inv_no_memory();
 	}
 	if (!beside)
 		return write_entry(s, g, entry);
@@ -611,7 +599,7 @@ static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t
 		st = exchange(g);
 	if (st == INVAR_OK && (json_object_set_new(entry, "state", json_string("done")) != 0 ||
 	                       json_object_set_new(entry, "next", json_object()) != 0))
-		st = no_memory(s);
+		st = inv_no_memory();
 	if (st != INVAR_OK) {
 		json_decref(entry);
 		return st;
@@ -640,6 +628,7 @@ static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *r
 	bool resumes = is_state(entry, "begun") && is_made_from(entry, g, reads);
 	bool beside = g->place && json_object_get(entry, "fingerprint") && !resumes;
 	json_t *outputs = NULL;
+	double began = inv_wall_seconds();
 	invar_status st;
 
 	if (found == OTHER_INPUTS)
@@ -657,7 +646,9 @@ static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *r
 	INV_TRY(call_ranks(s, g->kind->alone ? NULL : where(g, beside)));
 	if ((st = g->kind->run(g->own, where(g, beside))) == INVAR_OK)
 		st = inv_stamp_new(s->ctx, where(g, beside), g->kind->list, g->own, &outputs);
-	return st == INVAR_OK ? finish(s, g, inputs, reads, outputs, beside) : st;
+	return st == INVAR_OK
+	           ? finish(s, g, inputs, reads, outputs, inv_wall_seconds() - began, beside)
+	           : st;
 }
 
 /* Nothing is left of work that was begun with other options, and the record is complete. */
@@ -774,15 +765,18 @@ void inv_stages_give_up(inv_stages *s)
 		s->next++;
 }
 
-invar_status inv_stages_pending(inv_stages *s, const char *name, int *pending)
+invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending)
 {
 	stage *g = find_stage(s, name);
 	json_t *inputs, *reads = NULL, *fresh = NULL;
 	finding found = UNKNOWN;
 	invar_status st;
 
+	*pending = true;
 	if (!g)
 		return inv_fail(INVAR_E_USE, "there is no stage '%s'", name);
+	if (!entry_of(s, g)) /* its inputs need not be read */
+		return INVAR_OK;
 	st = describe_stage(s, g, &inputs);
 	if (st == INVAR_OK)
 		st = describe_reads(s, g, &reads);
@@ -800,7 +794,15 @@ invar_context *inv_stages_context(const inv_stages *s)
 	return s->ctx;
 }
 
-int inv_stages_ran(const inv_stages *s, const char *name)
+double inv_stages_seconds(const inv_stages *s, const char *name)
+{
+	const json_t *entry = json_object_get(json_object_get(s->record, "stages"), name);
+	const json_t *seconds = json_object_get(entry, "seconds");
+
+	return json_is_number(seconds) ? json_number_value(seconds) : NAN;
+}
+
+bool inv_stages_ran(const inv_stages *s, const char *name)
 {
 	const stage *g = find_stage(s, name);
 

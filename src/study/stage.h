@@ -11,10 +11,11 @@
  * stages.json in the folder of the job is the record of it:
  *
  *     {"format": "invar-stages", "version": 2,
- *      "stages": {NAME: {state, fingerprint, inputs, reads, outputs, next}},
+ *      "stages": {NAME: {state, fingerprint, inputs, reads, outputs, seconds, next}},
  *      "files": {PATH: STAMP}}
  *
- * outputs is a STAMP of what the stage made (stage_stamp.h), reads {NAME: SHA-256} of
+ * outputs is a STAMP of what the stage made (stage_stamp.h), seconds how long that took,
+ * of one that was interrupted since it was resumed, reads {NAME: SHA-256} of
  * what the stages before it had made when it ran, files has stamps of inputs that no stage
  * made, so that they are read only if they changed.
  *
@@ -52,7 +53,7 @@
 
 /*
  * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
- * result: contents of its inputs, options, version. `folder`, which must exist, gets
+ * result: contents of its inputs, options, version. `folder`, which must exist to run, gets
  * stages.json, the record of what was run with which fingerprint and what it made; a stage
  * that is done with the same fingerprint, and whose files have the recorded contents, is
  * skipped. What a stage made before is replaced when the new result is finished: a bank or
@@ -61,14 +62,13 @@
  *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
  * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is logged. The folder exists and is locked until inv_stages_close: in a
- * second process, inv_stages_open fails.
+ * NULL: nothing is logged. The folder is locked until inv_stages_close: in a second
+ * process, inv_stages_open fails. Without the folder it can be asked what is pending.
  */
 typedef struct inv_stages inv_stages;
 
 /* A stage of the caller that writes one file; its texts are copied. */
 typedef struct inv_own_stage {
-	size_t size; /* sizeof(inv_own_stage), set by the caller */
 	void *user;
 	const char *name, *says;
 	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
@@ -112,11 +112,10 @@ invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
 invar_context *inv_stages_context(const inv_stages *s);
 
 invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must stay open until
- * the stage has run. */
+/* invar_encode of a data set; it and the encoder must stay open until the stage has run. */
 invar_status inv_stages_add_encode(inv_stages *s, const char *name, const char *says,
-                                   invar_encoder *e, const invar_dataset *const *sets,
-                                   size_t count, const invar_options *o, const char *bank);
+                                   invar_encoder *e, const invar_dataset *d,
+                                   const invar_options *o, const char *bank);
 /* invar_train on a bank; an unfinished run in the folder `run` is resumed. */
 invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *says,
                                   const char *bank, const invar_options *o,
@@ -125,11 +124,10 @@ invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *s
 invar_status inv_stages_add_diagnose(inv_stages *s, const char *name, const char *says,
                                      const char *bank, const invar_options *o,
                                      const char *results);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
- * keep theirs (invar_run_keep_results). */
+/* invar_eval of a run or adapter on a bank, or with NULL of F alone; the results become the
+ * file `results`, and a run keeps its own (invar_run_keep_results). */
 invar_status inv_stages_add_eval(inv_stages *s, const char *name, const char *says,
-                                 const char *bank, const char *const *adapters,
-                                 const char *const *titles, size_t count,
+                                 const char *bank, const char *run, const char *title,
                                  const invar_options *o, const char *results);
 invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage);
 invar_status inv_stages_run(inv_stages *s);
@@ -142,9 +140,11 @@ void inv_stages_give_up(inv_stages *s);
  * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
  * list: a stage depends on those before it.
  */
-invar_status inv_stages_pending(inv_stages *s, const char *name, int *pending);
+invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending);
+/* How long a stage of this name took when it ran last; NaN if that is not recorded. */
+double inv_stages_seconds(const inv_stages *s, const char *name);
 /* Did this stage run, rather than being skipped? */
-int inv_stages_ran(const inv_stages *s, const char *name);
+bool inv_stages_ran(const inv_stages *s, const char *name);
 void inv_stages_close(inv_stages *s); /* accepts NULL */
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_own.c - a stage of the caller: a function that writes one file. */
-#include <string.h>
-
 #include "base/memory.h"
 #include "study/stage.h"
 
@@ -39,16 +37,16 @@ static const inv_stage_kind own_kind = {
 
 invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage)
 {
-	inv_own_stage of = {0};
 	own_stage *own = inv_calloc(1, sizeof *own);
 
-	/* An older caller's struct is shorter, a newer one's longer. */
-	memcpy(&of, stage, stage->size < sizeof of ? stage->size : sizeof of);
-	if (own)
-		*own = (own_stage){of.run, of.user, of.options ? inv_strdup(of.options) : NULL};
-	if (!own || (of.options && !own->options)) {
+	if (!own)
+		return inv_no_memory();
+	*own = (own_stage){stage->run, stage->user,
+	                   stage->options ? inv_strdup(stage->options) : NULL};
+	if (stage->options && !own->options) {
 		inv_free(own);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the stage %s", of.name);
+		return inv_no_memory();
 	}
-	return inv_stages_add(s, of.name, of.says, of.inputs, of.output, &own_kind, own);
+	return inv_stages_add(s, stage->name, stage->says, stage->inputs, stage->output,
+	                      &own_kind, own);
 }

@@ -10,11 +10,6 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to check its files", path);
-}
-
 /* ---- Lists of files -------------------------------------------------------- */
 
 typedef struct file_list {
@@ -77,7 +72,7 @@ static invar_status add_file(void *user, const char *path)
 	                                              (json_int_t)nanoseconds(info.st_mtim),
 	                                              (json_int_t)nanoseconds(info.st_ctim),
 	                                              (json_int_t)info.st_ino)) != 0)
-		return no_memory(l->root);
+		return inv_no_memory();
 	return INVAR_OK;
 }
 
@@ -89,25 +84,13 @@ static void free_list(file_list *l)
 	json_decref(l->about);
 }
 
-static invar_status hash_json(const char *path, const json_t *json,
-                              char hex[INV_SHA256_HEX])
-{
-	char *text = json ? inv_json_text(json, 0) : NULL;
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : no_memory(path);
-
-	inv_free(text);
-	return st;
-}
-
 /* The files, and the hash of what the system says about them. */
 static invar_status list_files(const char *path, inv_stage_list *list, void *own,
                                file_list *l, char about[INV_SHA256_HEX])
 {
-	invar_status st;
-
 	*l = (file_list){.root = path, .about = json_array()};
-	st = list ? list(own, path, add_file, l) : add_file(l, path);
-	return st == INVAR_OK ? hash_json(path, l->about, about) : st;
+	INV_TRY(list ? list(own, path, add_file, l) : add_file(l, path));
+	return inv_json_sha256(l->about, about);
 }
 
 /* ---- Contents -------------------------------------------------------------- */
@@ -126,10 +109,10 @@ static invar_status hash_files(const invar_context *ctx, const file_list *l,
 		if (st == INVAR_OK &&
 		    json_array_append_new(
 				all, json_pack("[o, s]", name_below(l, l->path[i]), of_file)) != 0)
-			st = no_memory(l->root);
+			st = inv_no_memory();
 	}
 	if (st == INVAR_OK)
-		st = hash_json(l->root, all, hex);
+		st = inv_json_sha256(all, hex);
 	json_decref(all);
 	return st;
 }
@@ -139,7 +122,7 @@ static invar_status make_stamp(const file_list *l, const char *hex, const char *
 {
 	*out = json_pack("{s:I, s:I, s:s, s:s}", "files", (json_int_t)l->count, "bytes",
 	                 (json_int_t)l->bytes, "sha256", hex, "stat", about);
-	return *out ? INVAR_OK : no_memory(l->root);
+	return *out ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_stamp_new(const invar_context *ctx, const char *path, inv_stage_list *list,
@@ -204,7 +187,7 @@ static invar_status list_if_there(const char *folder, const char *name,
                                   inv_stage_file *each, void *user)
 {
 	char *path = inv_join(folder, name);
-	invar_status st = path ? INVAR_OK : no_memory(folder);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	if (path && inv_exists(path))
 		st = each(user, path);
@@ -218,7 +201,7 @@ static invar_status list_params(const inv_npy *copy, inv_stage_file *each, void 
 	static const char end[] = ".params.npy";
 	size_t length = strlen(copy->path) - strlen(".npy");
 	char *path = inv_alloc(length + sizeof end);
-	invar_status st = path ? INVAR_OK : no_memory(copy->path);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	if (path) {
 		memcpy(path, copy->path, length);
@@ -234,7 +217,7 @@ static invar_status list_split(const char *bank, const inv_split *s, inv_stage_f
                                void *user)
 {
 	char *folder = inv_join(bank, s->name);
-	invar_status st = folder ? each(user, s->clean->path) : no_memory(bank);
+	invar_status st = folder ? each(user, s->clean->path) : inv_no_memory();
 
 	if (st == INVAR_OK && s->labels)
 		st = each(user, s->labels->path);

@@ -16,13 +16,8 @@
 typedef struct train_stage {
 	invar_context *ctx;
 	invar_options *options;
-	char *bank, *run;
+	char *bank;
 } train_stage;
-
-static invar_status no_memory(const char *run)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the stage", run);
-}
 
 static void free_train(void *own)
 {
@@ -30,7 +25,6 @@ static void free_train(void *own)
 
 	invar_options_free(t->options);
 	inv_free(t->bank);
-	inv_free(t->run);
 	inv_free(t);
 }
 
@@ -40,7 +34,7 @@ static invar_status describe_train(void *own, json_t *inputs)
 	json_t *options = inv_options_used_json(t->options, INVAR_OPTION_RESULT);
 
 	return json_object_set_new(inputs, "options", options) == 0 ? INVAR_OK
-	                                                            : no_memory(t->run);
+	                                                            : inv_no_memory();
 }
 
 /*
@@ -53,7 +47,7 @@ static invar_status keep_none(const train_stage *t, const char *at)
 	json_t *json =
 		json_pack("{s:s, s:i, s:s, s:s, s:b}", "format", INV_RUN_FORMAT, "version", 1,
 	              "state", "failed", "error", invar_last_error(), INV_RUN_NO_ADAPTER, 1);
-	invar_status st = path && json ? inv_make_folder(at) : no_memory(at);
+	invar_status st = path && json ? inv_make_folder(at) : inv_no_memory();
 
 	if (st == INVAR_OK)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%s",
@@ -124,7 +118,7 @@ static invar_status list_train(void *own, const char *run, inv_stage_file *each,
 {
 	char *adapter = inv_join(run, is_none(run) ? INV_RUN_JSON : INV_RUN_ADAPTER),
 		 *decoder = inv_join(run, INV_RUN_DECODER);
-	invar_status st = adapter && decoder ? each(user, adapter) : no_memory(run);
+	invar_status st = adapter && decoder ? each(user, adapter) : inv_no_memory();
 
 	(void)own;
 	if (st == INVAR_OK && inv_exists(decoder))
@@ -189,10 +183,9 @@ invar_status inv_stages_add_train(inv_stages *s, const char *name, const char *s
 	invar_status st;
 
 	if (!own)
-		return no_memory(run);
-	*own = (train_stage){
-		.ctx = inv_stages_context(s), .bank = inv_strdup(bank), .run = inv_strdup(run)};
-	st = own->bank && own->run ? inv_options_copy(o, &own->options) : no_memory(run);
+		return inv_no_memory();
+	*own = (train_stage){.ctx = inv_stages_context(s), .bank = inv_strdup(bank)};
+	st = own->bank ? inv_options_copy(o, &own->options) : inv_no_memory();
 	if (st != INVAR_OK) {
 		free_train(own);
 		return st;

@@ -2,7 +2,7 @@
 /* study.c - from the tree of a recipe to a study: the top keys, their defaults, the rest.
  */
 #include "study/study.h"
-#include "base/status.h"
+#include "base/memory.h"
 #include "base/words.h"
 #include "study/option_sets.h"
 
@@ -62,7 +62,6 @@ static const inv_recipe_key keys[] = {
      .about = "options of 'invar eval'; seed is the seed of the run unless it is set",
      .command = "eval"},
 	{.name = "report", .about = "true or false: write the page", .initial = "true"},
-	{.name = "published", .about = "file with published figures, shown beside ours"},
 	{0},
 };
 
@@ -88,14 +87,11 @@ const char *inv_recipe_short_for(const char *section, const char *text)
 	return k ? k->shorthand : NULL;
 }
 
-/* ---- Freeing
- * ----------------------------------------------------------------------------- */
+/* ---- Freeing ------------------------------------------------------------------------- */
 
 static void free_bank(inv_study_bank *b)
 {
 	free(b->title);
-	free(b->data);
-	free(b->encoder);
 	free(b->augment);
 	free(b->folder);
 	free(b->path);
@@ -128,13 +124,11 @@ void inv_study_free(inv_study *s)
 	free(s->seed);
 	free(s->name);
 	free(s->folder);
-	free(s->published);
 	inv_node_free(s->tree);
 	free(s);
 }
 
-/* ---- Keys
- * ---------------------------------------------------------------------------------- */
+/* ---- Keys ---------------------------------------------------------------------------- */
 
 static invar_status check_keys(const inv_node *tree)
 {
@@ -167,7 +161,7 @@ static invar_status set_default(inv_node *tree, const char *key)
 	value = inv_node_new(INV_NODE_TEXT, NULL, tree->where);
 	if (!value || !(value->text = strdup(inv_recipe_key_find(key)->initial))) {
 		inv_node_free(value);
-		return inv_study_no_memory();
+		return inv_no_memory();
 	}
 	return inv_node_set(tree, key, value, inv_recipe_short_for);
 }
@@ -175,17 +169,15 @@ static invar_status set_default(inv_node *tree, const char *key)
 static invar_status set_defaults(inv_node *tree)
 {
 	static const char *const names[] = {"diagnose", "adapters", "seeds", "report"};
-	invar_status st = inv_node_is_null(inv_node_find(tree, "bank"))
-	                      ? set_default(tree, "augmentations")
-	                      : INVAR_OK;
 
-	for (size_t i = 0; i < sizeof names / sizeof *names && st == INVAR_OK; i++)
-		st = set_default(tree, names[i]);
-	return st;
+	if (inv_node_is_null(inv_node_find(tree, "bank")))
+		INV_TRY(set_default(tree, "augmentations"));
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		INV_TRY(set_default(tree, names[i]));
+	return INVAR_OK;
 }
 
-/* ---- Simple values
- * ------------------------------------------------------------------------- */
+/* ---- Simple values ------------------------------------------------------------------- */
 
 /* A text of a top key; NULL if it is not given. */
 static invar_status read_text(const inv_node *tree, const char *key, const char **out)
@@ -209,13 +201,6 @@ static bool is_bool(const inv_node *n, bool *out)
 	return *out || strcmp(n->text, "false") == 0;
 }
 
-static invar_status read_bool(const inv_node *tree, const char *key, bool *out)
-{
-	const inv_node *n = inv_node_find(tree, key);
-
-	return is_bool(n, out) ? INVAR_OK : inv_node_fail(n, "%s is true or false", key);
-}
-
 static invar_status read_seed(const inv_node *n, uint64_t *out)
 {
 	char *end = NULL;
@@ -232,41 +217,35 @@ static invar_status read_seeds(inv_study *s)
 {
 	const inv_node *n = inv_node_find(s->tree, "seeds");
 	size_t count = n->kind == INV_NODE_LIST ? n->count : 1;
-	invar_status st = INVAR_OK;
 
 	if (!count)
 		return inv_node_fail(n, "the list seeds is empty");
 	if (!(s->seed = calloc(count, sizeof *s->seed)))
-		return inv_study_no_memory();
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[i] : n;
+		return inv_no_memory();
+	for (; s->seeds < count; s->seeds++) {
+		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[s->seeds] : n;
 
-		st = read_seed(one, &s->seed[i]);
-		for (size_t k = 0; k < i && st == INVAR_OK; k++)
-			if (s->seed[k] == s->seed[i])
-				st = inv_node_fail(one, "the seed %s appears twice", one->text);
-		s->seeds++;
+		INV_TRY(read_seed(one, &s->seed[s->seeds]));
+		for (size_t k = 0; k < s->seeds; k++)
+			if (s->seed[k] == s->seed[s->seeds])
+				return inv_node_fail(one, "the seed %s appears twice", one->text);
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* ---- Options of diagnose and eval
- * ------------------------------------------------------------ */
+/* ---- Options of diagnose and eval ---------------------------------------------------- */
 
 static invar_status read_command(const inv_study *s, const char *key, const char *beside,
                                  inv_settings *out)
 {
 	const inv_section section = {key, NULL, NULL, beside};
-	char sentence[INV_MESSAGE];
+	const inv_node *map = inv_node_find(s->tree, key);
 	invar_options *o;
-	invar_status st = inv_section_read(&section, inv_node_find(s->tree, key), false, out);
+	invar_status st;
 
-	if (st != INVAR_OK || (st = inv_settings_options(out, key, &o)) != INVAR_OK)
-		return st;
-	if ((st = inv_options_check(o)) != INVAR_OK) {
-		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fail(inv_node_find(s->tree, key), "%s", sentence);
-	}
+	INV_TRY(inv_section_read(&section, map, false, out));
+	INV_TRY(inv_settings_options(out, key, &o));
+	st = inv_node_context(map, inv_options_check(o));
 	invar_options_free(o);
 	return st;
 }
@@ -284,8 +263,7 @@ static invar_status read_diagnose(inv_study *s, const char *beside)
 	return read_command(s, "diagnose", beside, &s->diagnose);
 }
 
-/* ---- The whole
- * -------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------- */
 
 /* "" for a file of the current folder. Gives. */
 static char *folder_of(const char *path)
@@ -295,48 +273,34 @@ static char *folder_of(const char *path)
 	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
 }
 
-static invar_status name_study(inv_study *s, const char *path, const char *output,
-                               const char *beside)
+static invar_status name_study(inv_study *s, const char *path, const char *output)
 {
-	const char *name, *folder, *published;
-	invar_status st = read_text(s->tree, "name", &name);
+	const char *name, *folder;
 
-	if (st == INVAR_OK)
-		st = read_text(s->tree, "output", &folder);
-	if (st == INVAR_OK)
-		st = read_text(s->tree, "published", &published);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(read_text(s->tree, "name", &name));
+	INV_TRY(read_text(s->tree, "output", &folder));
 	if (output)
 		folder = output;
 	s->name = name ? strdup(name) : inv_file_title(path);
 	s->folder = folder ? strdup(folder) : inv_file_title(path);
-	s->published = published ? inv_beside(beside, published) : NULL;
-	return s->name && s->folder && (!published || s->published) ? INVAR_OK
-	                                                            : inv_study_no_memory();
+	return s->name && s->folder ? INVAR_OK : inv_no_memory();
 }
 
 static invar_status read_study(inv_study *s, const char *path, const char *output,
                                const char *beside)
 {
-	invar_status st = check_keys(s->tree);
-
+	INV_TRY(check_keys(s->tree));
 	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
-	if (st == INVAR_OK)
-		st = set_defaults(s->tree);
-	if (st == INVAR_OK)
-		st = name_study(s, path, output, beside);
-	if (st == INVAR_OK)
-		st = inv_study_read_banks(s, beside);
-	if (st == INVAR_OK)
-		st = inv_study_read_adapters(s);
-	if (st == INVAR_OK)
-		st = read_seeds(s);
-	if (st == INVAR_OK)
-		st = read_diagnose(s, beside);
-	if (st == INVAR_OK)
-		st = read_command(s, "eval", beside, &s->eval);
-	return st == INVAR_OK ? read_bool(s->tree, "report", &s->reports) : st;
+	INV_TRY(set_defaults(s->tree));
+	INV_TRY(name_study(s, path, output));
+	INV_TRY(inv_study_read_banks(s, beside));
+	INV_TRY(inv_study_read_adapters(s));
+	INV_TRY(read_seeds(s));
+	INV_TRY(read_diagnose(s, beside));
+	INV_TRY(read_command(s, "eval", beside, &s->eval));
+	if (!is_bool(inv_node_find(s->tree, "report"), &s->reports))
+		return inv_node_fail(inv_node_find(s->tree, "report"), "report is true or false");
+	return INVAR_OK;
 }
 
 invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
@@ -351,7 +315,7 @@ invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
 		free(s);
 		free(beside);
 		inv_node_free(tree);
-		return inv_study_no_memory();
+		return inv_no_memory();
 	}
 	s->tree = tree;
 	st = read_study(s, path, output, beside);

@@ -9,8 +9,7 @@
  *   study_adapters.c      adapters; a list as a value makes one per value
  *   study.c               all of it, from the tree to a study
  *   comparison.c          results of several runs as one document
- *   study_run.c           the stages, one after the other
- *   study_plan.c          what would run, how long, and how much disk space
+ *   study_run.c           the stages, one after the other, run or asked what is pending
  *
  * docs/RECIPES.md has the grammar. Keys are checked here; options are those of the
  * library's tables and are checked by them, so that nothing about an option is repeated.
@@ -20,8 +19,7 @@
 
 #include "study/node.h"
 
-/* ---- Settings: options to be set, with the place that says so -------------------------
- */
+/* ---- Settings: options to be set, with the place that says so ------------------------ */
 
 typedef struct inv_setting {
 	char *name, *text;
@@ -34,11 +32,11 @@ typedef struct inv_settings {
 } inv_settings;
 
 void inv_settings_clear(inv_settings *s);
-/* A later setting of the same option counts. INVAR_E_NOMEM without a message. */
+/* A later setting of the same option counts. */
 invar_status inv_settings_add(inv_settings *s, const char *name, const char *text,
                               const inv_node *node);
-bool inv_settings_copy(const inv_settings *from, inv_settings *to);     /* appends */
-const char *inv_settings_find(const inv_settings *s, const char *name); /* or NULL */
+invar_status inv_settings_copy(const inv_settings *from, inv_settings *to); /* appends */
+const char *inv_settings_find(const inv_settings *s, const char *name);     /* or NULL */
 /* Gives options of a command with these settings; a wrong value is reported at its node. */
 invar_status inv_settings_options(const inv_settings *s, const char *command,
                                   invar_options **out);
@@ -63,8 +61,7 @@ invar_status inv_section_read(const inv_section *s, const inv_node *map, bool li
 /* The text of a value of this option: a path is put below the folder. Gives, or NULL. */
 char *inv_section_text(const inv_section *s, const invar_option *row, const char *text);
 
-/* ---- Names -----------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 /* ASCII in lower case, letters, digits and "._+-" alone; other characters as they are.
  * Gives; NULL if there is no memory. */
@@ -77,8 +74,7 @@ char *inv_dataset_beside(const char *folder, const char *dataset);
 char *inv_dataset_title(const char *dataset);
 char *inv_file_title(const char *path);
 
-/* ---- The study --------------------------------------------------------------------------
- */
+/* ---- The study ----------------------------------------------------------------------- */
 
 typedef struct inv_item_name {
 	char *title, *folder;
@@ -87,11 +83,11 @@ typedef struct inv_item_name {
 
 /* A bank of the matrix; of an existing one, only `bank` counts. */
 typedef struct inv_study_bank {
-	char *title;                    /* "ucmerced, ResNet-18, rotation" */
-	char *data, *encoder, *augment; /* titles of its items; NULL of an existing bank */
-	char *folder;                   /* "STUDY/ucmerced/resnet-18/rotation" */
-	char *path;                     /* of the bank itself */
-	char *dataset;                  /* NULL: it exists */
+	char *title;   /* "ucmerced, ResNet-18, rotation" */
+	char *augment; /* title of its augmentation; NULL of an existing bank */
+	char *folder;  /* "STUDY/ucmerced/resnet-18/rotation" */
+	char *path;    /* of the bank itself */
+	char *dataset; /* NULL: it exists */
 	inv_settings encode;
 	const inv_node *node;
 } inv_study_bank;
@@ -123,7 +119,6 @@ typedef struct inv_study {
 	inv_settings diagnose, eval;
 	bool diagnoses, reports;
 	bool diagnoses_if_possible; /* the recipe does not ask for it */
-	char *published;            /* or NULL */
 } inv_study;
 
 /*
@@ -137,7 +132,6 @@ void inv_study_free(inv_study *s); /* accepts NULL */
 /* Parts of it, one file each. */
 invar_status inv_study_read_banks(inv_study *s, const char *beside);
 invar_status inv_study_read_adapters(inv_study *s);
-invar_status inv_study_no_memory(void);
 /* The thread's message with options as recipes spell them, without a prefix; gives st. */
 invar_status inv_study_spelled(invar_status st);
 

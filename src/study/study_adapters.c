@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/options.h"
-#include "base/status.h"
 #include "study/option_sets.h"
 #include "study/study_items.h"
 
@@ -22,8 +22,7 @@ typedef struct making {
 	inv_item_name *names;   /* [study->adapters] */
 } making;
 
-/* ---- Counts in d -----------------------------------------------------------------------
- */
+/* ---- Counts in d --------------------------------------------------------------------- */
 
 /* "d", "2d", "d/4", "3d/2" */
 static bool parse_relative(const char *text, unsigned long *times, unsigned long *over)
@@ -55,7 +54,7 @@ static invar_status add_relative(inv_study_adapter *a, const char *name,
 
 	if (!grown) {
 		free(made.name);
-		return INVAR_E_NOMEM;
+		return inv_no_memory();
 	}
 	a->relative = grown;
 	a->relative[a->relatives++] = made;
@@ -67,18 +66,15 @@ static invar_status set_value(const making *m, inv_study_adapter *a, const char 
 {
 	const invar_option *row = inv_options_find(m->options, name);
 	unsigned long times, over;
-	invar_status st;
 
 	if (value->kind != INV_NODE_TEXT)
 		return inv_node_fail(value, "%s takes single values", name);
-	st = row->type == INVAR_OPTION_COUNT && parse_relative(value->text, &times, &over)
-	         ? add_relative(a, name, times, over, value)
-	         : inv_settings_add(&a->train, name, value->text, value);
-	return st == INVAR_OK ? st : inv_study_no_memory();
+	return row->type == INVAR_OPTION_COUNT && parse_relative(value->text, &times, &over)
+	           ? add_relative(a, name, times, over, value)
+	           : inv_settings_add(&a->train, name, value->text, value);
 }
 
-/* ---- Names ------------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 /* A word of a choice speaks for itself; a number needs its option: "epochs 20". */
 static void append_value(const making *m, FILE *f, const char *name, const char *text,
@@ -128,20 +124,16 @@ static char *make_title(const making *m, const inv_node *item, const size_t *pic
 	return text;
 }
 
-/* ---- One adapter ------------------------------------------------------------------------
- */
+/* ---- One adapter --------------------------------------------------------------------- */
 
 static invar_status check_adapter(const inv_study_adapter *a)
 {
 	invar_options *o;
-	char sentence[INV_MESSAGE];
-	/* A width that every count in d can be taken of. */
-	invar_status st = inv_study_train_options(a, 0, 0, &o);
+	invar_status st;
 
-	if (st == INVAR_OK && (st = inv_options_check(o)) != INVAR_OK) {
-		inv_last_error_spelled("", sentence, sizeof sentence);
-		st = inv_node_fail(a->node, "%s", sentence);
-	}
+	/* A width that every count in d can be taken of. */
+	INV_TRY(inv_study_train_options(a, 0, 0, &o));
+	st = inv_node_context(a->node, inv_options_check(o));
 	invar_options_free(o);
 	return st;
 }
@@ -153,10 +145,10 @@ static invar_status grow(making *m)
 	inv_item_name *names;
 
 	if (!more)
-		return inv_study_no_memory();
+		return inv_no_memory();
 	s->adapter = more;
 	if (!(names = realloc(m->names, (s->adapters + 1) * sizeof *names)))
-		return inv_study_no_memory();
+		return inv_no_memory();
 	m->names = names;
 	s->adapter[s->adapters] = (inv_study_adapter){0};
 	m->names[s->adapters] = (inv_item_name){0};
@@ -167,46 +159,37 @@ static invar_status grow(making *m)
 static invar_status fill_values(const making *m, const inv_node *item, const size_t *pick,
                                 inv_study_adapter *a)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0, list = 0; i < item->count && st == INVAR_OK; i++) {
+	for (size_t i = 0, list = 0; i < item->count; i++) {
 		const inv_node *entry = item->child[i];
 
 		if (strcmp(entry->key, "name") == 0 || inv_node_is_null(entry))
 			continue;
-		st = set_value(m, a, entry->key,
-		               entry->kind == INV_NODE_LIST ? entry->child[pick[list++]] : entry);
+		INV_TRY(
+			set_value(m, a, entry->key,
+		              entry->kind == INV_NODE_LIST ? entry->child[pick[list++]] : entry));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status make_adapter(making *m, const inv_node *item, const size_t *pick)
 {
-	invar_status st = grow(m);
+	bool plain = item->kind == INV_NODE_TEXT;
+	size_t i = m->study->adapters;
 	inv_study_adapter *a;
-	inv_item_name *name;
 
-	if (st != INVAR_OK)
-		return st;
-	a = &m->study->adapter[m->study->adapters - 1];
-	name = &m->names[m->study->adapters - 1];
+	INV_TRY(grow(m));
+	a = &m->study->adapter[i];
 	a->node = item;
-	if (item->kind == INV_NODE_TEXT)
-		st = set_value(m, a, "preset", item);
-	else
-		st = fill_values(m, item, pick, a);
-	if (st == INVAR_OK)
-		st = (a->title = item->kind == INV_NODE_TEXT ? strdup(item->text)
-		                                             : make_title(m, item, pick))
-		         ? inv_item_name_set(item, a->title, m->names, m->study->adapters - 1)
-		         : inv_study_no_memory();
-	if (st == INVAR_OK && !(a->folder = strdup(name->folder)))
-		st = inv_study_no_memory();
-	return st == INVAR_OK ? check_adapter(a) : st;
+	INV_TRY(plain ? set_value(m, a, "preset", item) : fill_values(m, item, pick, a));
+	if (!(a->title = plain ? strdup(item->text) : make_title(m, item, pick)))
+		return inv_no_memory();
+	INV_TRY(inv_item_name_set(item, a->title, m->names, i));
+	if (!(a->folder = strdup(m->names[i].folder)))
+		return inv_no_memory();
+	return check_adapter(a);
 }
 
-/* ---- Items ------------------------------------------------------------------------------
- */
+/* ---- Items --------------------------------------------------------------------------- */
 
 /* Are the keys right, and every list one of texts? */
 static invar_status check_item(const inv_node *item)
@@ -218,18 +201,22 @@ static invar_status check_item(const inv_node *item)
 	invar_status st = inv_section_read(&section, item, true, &unused);
 
 	inv_settings_clear(&unused);
-	if (st == INVAR_OK && named && named->kind != INV_NODE_TEXT)
-		st = inv_node_fail(named, "name takes a single value");
-	for (size_t i = 0; i < item->count && st == INVAR_OK; i++) {
+	if (st != INVAR_OK)
+		return st;
+	if (named && named->kind != INV_NODE_TEXT)
+		return inv_node_fail(named, "name takes a single value");
+	for (size_t i = 0; i < item->count; i++) {
 		const inv_node *entry = item->child[i];
 
-		if (entry->kind == INV_NODE_LIST && !entry->count)
-			st = inv_node_fail(entry, "the list is empty");
-		for (size_t j = 0; entry->kind == INV_NODE_LIST && j < entry->count; j++)
-			if (entry->child[j]->kind != INV_NODE_TEXT && st == INVAR_OK)
-				st = inv_node_fail(entry->child[j], "%s takes single values", entry->key);
+		if (entry->kind != INV_NODE_LIST)
+			continue;
+		if (!entry->count)
+			return inv_node_fail(entry, "the list is empty");
+		for (size_t j = 0; j < entry->count; j++)
+			if (entry->child[j]->kind != INV_NODE_TEXT)
+				return inv_node_fail(entry->child[j], "%s takes single values", entry->key);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* The next combination, the last list fastest; false after the last. */
@@ -255,7 +242,7 @@ static invar_status expand_item(making *m, const inv_node *item)
 	for (size_t i = 0; i < item->count; i++)
 		lists += item->child[i]->kind == INV_NODE_LIST;
 	if (!(pick = calloc(lists + 1, sizeof *pick)))
-		return inv_study_no_memory();
+		return inv_no_memory();
 	do {
 		st = make_adapter(m, item, pick);
 		if (st == INVAR_OK && m->study->adapters > MAX_ADAPTERS)
@@ -284,24 +271,18 @@ invar_status inv_study_read_adapters(inv_study *s)
 	return st;
 }
 
-/* ---- Options of a training
- * ---------------------------------------------------------------- */
+/* ---- Options of a training ----------------------------------------------------------- */
 
 static invar_status set_relative(const inv_relative_count *r, uint32_t d, invar_options *o)
 {
 	unsigned long value = (unsigned long)d * r->times / r->over;
-	char text[32], sentence[INV_MESSAGE];
-	invar_status st;
+	char text[32];
 
 	if (d && !value)
 		return inv_node_fail(r->node, "%s is 0, as the features have %u numbers", r->name,
 		                     (unsigned)d);
 	snprintf(text, sizeof text, "%lu", d ? value : 1);
-	if ((st = invar_options_set(o, r->name, text)) != INVAR_OK) {
-		inv_last_error_spelled("", sentence, sizeof sentence);
-		inv_node_fail(r->node, "%s", sentence);
-	}
-	return st;
+	return inv_node_context(r->node, invar_options_set(o, r->name, text));
 }
 
 invar_status inv_study_train_options(const inv_study_adapter *a, uint32_t d, uint64_t seed,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* study_items.c - lists of items of a recipe: single texts or mappings, with names. */
 #include "study/study_items.h"
+#include "base/memory.h"
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -50,8 +51,7 @@ invar_status inv_item_text(const inv_node *item, const char *key, const char *ma
 	return INVAR_OK;
 }
 
-/* ---- Names -----------------------------------------------------------------------------
- */
+/* ---- Names --------------------------------------------------------------------------- */
 
 void inv_item_names_free(inv_item_name *names, size_t count)
 {
@@ -90,7 +90,7 @@ invar_status inv_item_name_set(const inv_node *item, const char *title,
 	n->title = strdup(title);
 	n->folder = inv_folder_name(title);
 	if (!n->title || !n->folder)
-		return inv_study_no_memory();
+		return inv_no_memory();
 	if (!*n->folder)
 		return inv_node_fail(place_of_name(item),
 		                     "the name '%.60s' has no letter or digit; a folder is named "
@@ -117,7 +117,7 @@ invar_status inv_item_name_read(const inv_node *item, char *initial, inv_item_na
 	invar_status st = inv_item_text(item, "name", "", &title);
 
 	if (st == INVAR_OK && !title && !initial)
-		st = inv_study_no_memory();
+		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_item_name_set(item, title ? title : initial, names, count);
 	free(initial);

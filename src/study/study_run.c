@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* study_run.c - the stages of a study, bank after bank. See study_run.h. */
 #include "study/study_run.h"
-#include "adapter/train_options.h"
-#include "bank/bank.h"
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/processes.h"
-#include "base/status.h"
-#include "encode/encoding.h"
-#include "images/dataset.h"
-#include "run/run.h"
-#include "study/stage.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the study");
-}
+#include "adapter/train_options.h"
+#include "bank/bank.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/processes.h"
+#include "encode/forecast.h"
+#include "images/dataset.h"
+#include "run/run.h"
+#include "study/comparison.h"
 
-/* ---- Names
- * ------------------------------------------------------------------------------- */
+/* Bytes: "train DATA/ENCODER/AUGMENTATION/ADAPTER/SEED", folders have at most 100; and a
+ * line of the log, which may be cut off. */
+enum { NAME = 640, LINE = 1024 };
+
+/* ---- Names ------------------------------------------------------------------------- */
 
 const char *inv_study_below(const inv_study *s, const char *path)
 {
@@ -37,7 +36,10 @@ const char *inv_study_below(const inv_study *s, const char *path)
 	return path + length + strspn(path + length, "/");
 }
 
-char *inv_printed(const char *format, ...)
+/* A text as printf would write it; gives, NULL if there is no memory. */
+static char *printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static char *printed(const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -51,20 +53,14 @@ char *inv_printed(const char *format, ...)
 
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a, uint64_t seed)
 {
-	return inv_printed("%s/runs/%" PRIu64 "/%s", b->folder, seed, a->folder);
-}
-
-char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
-                          uint64_t seed)
-{
-	return inv_printed("%s/eval/%" PRIu64 "/%s.json", b->folder, seed, a->folder);
+	return printed("%s/runs/%" PRIu64 "/%s", b->folder, seed, a->folder);
 }
 
 /* Creates the folders that lead to a file or folder; rank 0 does. */
 static invar_status make_parents(const inv_study_job *j, const char *path)
 {
-	char *copy = strdup(path);
-	invar_status st = copy ? INVAR_OK : no_memory();
+	char *copy = j->plans ? NULL : strdup(path);
+	invar_status st = copy || j->plans ? INVAR_OK : inv_no_memory();
 
 	if (inv_process_rank(j->ctx)) {
 		free(copy);
@@ -73,42 +69,25 @@ static invar_status make_parents(const inv_study_job *j, const char *path)
 	for (char *at = copy ? strchr(copy + 1, '/') : NULL; at && st == INVAR_OK;
 	     at = strchr(at + 1, '/')) {
 		*at = '\0';
-		if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-			st = inv_fail_errno(copy, "cannot create the folder");
+		st = inv_make_folder(copy);
 		*at = '/';
 	}
 	free(copy);
 	return st;
 }
 
-size_t inv_study_stages(const inv_study *s)
-{
-	size_t per_bank = s->diagnoses + 2 * s->adapters * s->seeds + 1, count = 0;
-
-	for (size_t i = 0; i < s->banks; i++)
-		count += per_bank + (s->bank[i].dataset ? 1 : 0);
-	return count;
-}
-
-/* ---- One stage
- * ------------------------------------------------------------------------------ */
+/* ---- One stage --------------------------------------------------------------------- */
 
 static invar_status note_failure(inv_study_job *j, const char *stage)
 {
 	inv_study_failure *grown = realloc(j->failure, (j->failures + 1) * sizeof *grown), *f;
 
 	if (!grown)
-		return no_memory();
+		return inv_no_memory();
 	j->failure = grown;
-	f = &j->failure[j->failures];
+	f = &j->failure[j->failures++];
 	*f = (inv_study_failure){strdup(stage), strdup(invar_last_error())};
-	if (!f->stage || !f->message) {
-		free(f->stage);
-		free(f->message);
-		return no_memory();
-	}
-	j->failures++;
-	return INVAR_OK;
+	return f->stage && f->message ? INVAR_OK : inv_no_memory();
 }
 
 /* After a failure: go on, or end the whole with "STAGE: message"; stage NULL: no prefix. */
@@ -123,42 +102,75 @@ static invar_status settle_failure(inv_study_job *j, const char *stage, invar_st
 	return stage ? inv_context(st, "%.200s", stage) : st;
 }
 
+/* Asks the stage that was added with this status. */
+static invar_status plan_stage(inv_study_job *j, const char *stage, invar_status added)
+{
+	inv_planned *grown = realloc(j->plan, (j->planned + 1) * sizeof *grown), *p;
+	char why[INV_MESSAGE];
+
+	if (!grown)
+		return inv_no_memory();
+	j->plan = grown;
+	p = &j->plan[j->planned++];
+	*p = (inv_planned){.stage = strdup(stage),
+	                   .pending = true,
+	                   .seconds = inv_stages_seconds(j->stages, stage)};
+	if (added == INVAR_OK)
+		added = inv_stages_pending(j->stages, stage, &p->pending);
+	if (added == INVAR_E_CANCELLED || added == INVAR_E_NOMEM)
+		return added;
+	if (added != INVAR_OK) {
+		p->bytes = NAN;
+		p->unknown = strdup(inv_last_error_spelled("", why, sizeof why));
+	}
+	return p->stage && (p->unknown || added == INVAR_OK) ? INVAR_OK : inv_no_memory();
+}
+
+/* The stage that was planned last, if it is to be made and its disk space can be told. */
+static inv_planned *last_pending(const inv_study_job *j)
+{
+	inv_planned *last = j->planned ? &j->plan[j->planned - 1] : NULL;
+
+	return last && last->pending && !last->unknown ? last : NULL;
+}
+
 /* Runs the stage that was added with this status. */
 static invar_status take_stage(inv_study_job *j, const char *stage, invar_status added,
                                bool *done)
 {
-	invar_status st = added == INVAR_OK ? inv_stages_run(j->stages) : added;
+	invar_status st;
 
-	*done = st == INVAR_OK;
-	j->ran += st == INVAR_OK && inv_stages_ran(j->stages, stage);
-	if (st == INVAR_OK)
-		return st;
+	*done = true;
+	if (j->plans)
+		return plan_stage(j, stage, added);
+	if ((st = added == INVAR_OK ? inv_stages_run(j->stages) : added) == INVAR_OK) {
+		j->ran += inv_stages_ran(j->stages, stage);
+		return INVAR_OK;
+	}
+	*done = false;
 	if (added == INVAR_OK)
 		inv_stages_give_up(j->stages);
 	return settle_failure(j, stage, st);
 }
 
-/* "[3/17] training …" */
-static char *announce(inv_study_job *j, const char *verb, const char *what)
+/* "[3/17] training …"; returns out. */
+static const char *announce(inv_study_job *j, const char *verb, const char *what,
+                            char out[LINE])
 {
-	return inv_printed("[%zu/%zu] %s %s", ++j->number, j->total, verb, what);
+	snprintf(out, LINE, "[%zu/%zu] %s %.900s", ++j->number, j->total, verb, what);
+	return out;
 }
 
 invar_status inv_study_add(inv_study_job *j, const inv_own_stage *stage, bool *done)
 {
-	char *says = announce(j, "writing", inv_study_below(j->study, stage->output));
 	inv_own_stage copy = *stage;
-	invar_status st = says ? INVAR_OK : no_memory();
+	char says[LINE];
 
-	copy.says = says;
-	if (st == INVAR_OK)
-		st = take_stage(j, stage->name, inv_stages_add_own(j->stages, &copy), done);
-	free(says);
-	return st;
+	copy.says = announce(j, "writing", inv_study_below(j->study, stage->output), says);
+	return take_stage(j, stage->name, inv_stages_add_own(j->stages, &copy), done);
 }
 
-/* ---- Encoding
- * --------------------------------------------------------------------------------- */
+/* ---- Encoding ---------------------------------------------------------------------- */
 
 typedef struct encoding {
 	invar_options *options;
@@ -173,35 +185,70 @@ static void close_encoding(encoding *e)
 	invar_encoder_close(e->encoder);
 }
 
-static invar_status open_encoding(inv_study_job *j, const inv_study_bank *b, encoding *e)
+/* *d becomes the feature width. */
+static invar_status open_encoding(inv_study_job *j, const inv_study_bank *b, encoding *e,
+                                  uint32_t *d)
 {
-	invar_status st = inv_settings_options(&b->encode, "encode", &e->options);
-
-	if (st == INVAR_OK)
-		st = invar_dataset_open(j->ctx, b->dataset, e->options, &e->dataset);
-	return st == INVAR_OK ? invar_encoder_open(j->ctx, NULL, e->options, &e->encoder) : st;
+	INV_TRY(inv_settings_options(&b->encode, "encode", &e->options));
+	INV_TRY(invar_dataset_open(j->ctx, b->dataset, e->options, &e->dataset));
+	INV_TRY(invar_encoder_open(j->ctx, NULL, e->options, &e->encoder));
+	return inv_encode_check(e->encoder, e->dataset, e->options, d);
 }
 
-static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool *done)
+/* Of what is missing in the bank; one with other options is made anew beside it. */
+static double bank_bytes(const inv_study_bank *b, const encoding *e)
 {
-	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
-	char *says = announce(j, "encoding", b->title);
-	encoding e = {0};
-	invar_status st = name && says ? open_encoding(j, b, &e) : no_memory();
-	const invar_dataset *const sets[] = {e.dataset};
+	char *part = printed("%s" INV_BANK_PART, b->path);
+	inv_encode_needs needs;
+	bool known =
+		inv_encode_count(e->encoder, e->dataset, e->options, b->path, &needs) == INVAR_OK ||
+		(part &&
+	     inv_encode_count(e->encoder, e->dataset, e->options, part, &needs) == INVAR_OK);
 
+	free(part);
+	return known ? (double)needs.bytes : NAN;
+}
+
+static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, uint32_t *d,
+                                bool *done)
+{
+	char name[NAME], says[LINE];
+	encoding e = {0};
+	invar_status st = open_encoding(j, b, &e, d);
+
+	snprintf(name, sizeof name, "encode %s", inv_study_below(j->study, b->folder));
+	announce(j, "encoding", b->title, says);
 	if (st == INVAR_OK)
-		st = inv_stages_add_encode(j->stages, name, says, e.encoder, sets, 1, e.options,
+		st = inv_stages_add_encode(j->stages, name, says, e.encoder, e.dataset, e.options,
 		                           b->path);
-	if (name)
-		st = take_stage(j, name, st, done);
+	st = take_stage(j, name, st, done);
+	if (st == INVAR_OK && last_pending(j))
+		last_pending(j)->bytes = bank_bytes(b, &e);
 	close_encoding(&e);
-	free(name);
-	free(says);
 	return st;
 }
 
-/* ---- Checks before the first stage ----------------------------------------- */
+static invar_status read_width(inv_study_job *j, const inv_study_bank *b, uint32_t *d,
+                               bool *done)
+{
+	char name[LINE];
+	invar_bank *bank;
+	invar_status st = inv_bank_open(j->ctx, b->path, &bank);
+
+	if (st == INVAR_OK)
+		*d = invar_bank_dim(bank);
+	invar_bank_close(bank);
+	if (st == INVAR_OK)
+		return st;
+	if (j->plans) {
+		snprintf(name, sizeof name, "bank %s", b->path);
+		return plan_stage(j, name, st);
+	}
+	*done = false;
+	return settle_failure(j, NULL, st);
+}
+
+/* ---- Checks before the first stage -------------------------------------------------- */
 
 /* What is known of a bank before it is made: its feature width and its splits. */
 typedef struct outlook {
@@ -236,10 +283,10 @@ static invar_status check_trials(inv_study_job *j, const inv_study_bank *b,
                                  const outlook *k)
 {
 	const inv_study *s = j->study;
-	char *name;
-	invar_status st = INVAR_OK;
+	char name[NAME];
+	invar_status st;
 
-	for (size_t a = 0; a < s->adapters && st == INVAR_OK; a++) {
+	for (size_t a = 0; a < s->adapters; a++) {
 		invar_options *o = NULL;
 
 		st = inv_study_train_options(&s->adapter[a], k->d, s->seed[0], &o);
@@ -248,35 +295,26 @@ static invar_status check_trials(inv_study_job *j, const inv_study_bank *b,
 		if (st == INVAR_OK)
 			st = check_split(k, &s->adapter[a].train, "train");
 		invar_options_free(o);
-		if (st == INVAR_OK)
-			continue;
-		name = inv_printed("train %s/%s/%" PRIu64, inv_study_below(s, b->folder),
-		                   s->adapter[a].folder, s->seed[0]);
-		st = name ? settle_failure(j, name, st) : no_memory();
-		free(name);
+		snprintf(name, sizeof name, "train %s/%s/%" PRIu64, inv_study_below(s, b->folder),
+		         s->adapter[a].folder, s->seed[0]);
+		if (st != INVAR_OK)
+			INV_TRY(settle_failure(j, name, st));
 	}
-	if (st != INVAR_OK)
-		return st;
 	st = check_split(k, &s->eval, "test");
 	return st == INVAR_OK ? st : settle_failure(j, "eval", st);
 }
 
 static invar_status check_encoding(inv_study_job *j, const inv_study_bank *b)
 {
-	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
+	char name[NAME];
 	outlook k = {.from = b->dataset};
 	encoding e = {0};
-	invar_status st = name ? open_encoding(j, b, &e) : no_memory();
+	invar_status st = open_encoding(j, b, &e, &k.d);
 
-	if (st == INVAR_OK)
-		st = inv_encode_check(e.encoder, e.dataset, e.options, &k.d);
-	if (st != INVAR_OK && name)
-		st = settle_failure(j, name, st);
+	snprintf(name, sizeof name, "encode %s", inv_study_below(j->study, b->folder));
 	k.dataset = e.dataset;
-	if (st == INVAR_OK)
-		st = check_trials(j, b, &k);
+	st = st == INVAR_OK ? check_trials(j, b, &k) : settle_failure(j, name, st);
 	close_encoding(&e);
-	free(name);
 	return st;
 }
 
@@ -297,18 +335,15 @@ static invar_status check_existing(inv_study_job *j, const inv_study_bank *b)
 
 invar_status inv_study_check(inv_study_job *j)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < j->study->banks && !j->keep_going && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < j->study->banks && !j->keep_going; i++) {
 		const inv_study_bank *b = &j->study->bank[i];
 
-		st = b->dataset ? check_encoding(j, b) : check_existing(j, b);
+		INV_TRY(b->dataset ? check_encoding(j, b) : check_existing(j, b));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* ---- Diagnosis
- * ---------------------------------------------------------------------------------- */
+/* ---- Diagnosis --------------------------------------------------------------------- */
 
 /* A stage that nobody asked for and nothing needs: too few images are no failure. */
 static invar_status try_stage(inv_study_job *j, const char *stage)
@@ -321,7 +356,7 @@ static invar_status try_stage(inv_study_job *j, const char *stage)
 		return st == INVAR_OK ? take_stage(j, stage, st, &done)
 		                      : settle_failure(j, stage, st);
 	inv_stages_give_up(j->stages);
-	note = inv_printed("%s was left out: %s", stage, invar_last_error());
+	note = printed("%s was left out: %s", stage, invar_last_error());
 	if (j->say && note)
 		j->say(j->user, note);
 	free(note);
@@ -330,253 +365,160 @@ static invar_status try_stage(inv_study_job *j, const char *stage)
 
 static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
 {
-	char *name = inv_printed("diagnose %s", inv_study_below(j->study, b->folder));
-	char *path = inv_printed("%s/diagnose.json", b->folder);
-	char *says = announce(j, "diagnosing", b->title);
+	char name[NAME], says[LINE], *path = printed("%s/diagnose.json", b->folder);
 	invar_options *o = NULL;
-	invar_status st = name && path && says ? INVAR_OK : no_memory();
+	invar_status st =
+		path ? inv_settings_options(&j->study->diagnose, "diagnose", &o) : inv_no_memory();
 	bool done;
 
-	if (st == INVAR_OK)
-		st = inv_settings_options(&j->study->diagnose, "diagnose", &o);
+	snprintf(name, sizeof name, "diagnose %s", inv_study_below(j->study, b->folder));
+	announce(j, "diagnosing", b->title, says);
 	if (st == INVAR_OK)
 		st = inv_stages_add_diagnose(j->stages, name, says, b->path, o, path);
-	if (st == INVAR_OK && j->study->diagnoses_if_possible)
-		st = try_stage(j, name);
-	else if (name)
-		st = take_stage(j, name, st, &done);
+	st = st == INVAR_OK && j->study->diagnoses_if_possible && !j->plans
+	         ? try_stage(j, name)
+	         : take_stage(j, name, st, &done);
 	invar_options_free(o);
-	free(name);
 	free(path);
-	free(says);
 	return st;
 }
 
-/* ---- Training and measuring
- * ----------------------------------------------------------------------- */
+/* ---- Training and measuring --------------------------------------------------------- */
 
 /* One adapter on one bank with one seed. */
 typedef struct fitting {
 	const inv_study_bank *bank;
 	const inv_study_adapter *adapter;
 	uint64_t seed;
-	uint32_t d;
-	char *run, *results, *what;
+	char of[NAME - 8]; /* "BANK/ADAPTER/SEED", as in the names of its stages */
+	char what[LINE];   /* the same for people */
+	char *run, *results;
 	char *none; /* why no adapter helps; NULL: there is one */
 } fitting;
 
-static bool open_trial(fitting *t)
+/* The adapter, and with a loss a checkpoint: the adapter and the two moments of AdamW. */
+static double run_bytes(const invar_options *o, uint32_t d)
 {
-	t->run = inv_study_run_path(t->bank, t->adapter, t->seed);
-	t->results = inv_study_eval_path(t->bank, t->adapter, t->seed);
-	t->what =
-		inv_printed("%s on %s, seed %" PRIu64, t->adapter->title, t->bank->title, t->seed);
-	return t->run && t->results && t->what;
+	inv_train_settings s;
+	double weights;
+
+	inv_train_read(o, &s);
+	weights = 4.0 * (double)s.hidden * (double)(d + (s.width ? s.width : d));
+	return !d ? NAN : strcmp(s.loss, "none") == 0 ? weights : 4 * weights;
 }
 
-static void close_trial(fitting *t)
+static invar_status train_adapter(inv_study_job *j, const fitting *f, uint32_t d,
+                                  bool *done)
 {
-	free(t->run);
-	free(t->results);
-	free(t->what);
-	inv_free(t->none);
+	char name[NAME], says[LINE];
+	invar_options *o = NULL;
+	invar_status st = make_parents(j, f->run);
+
+	snprintf(name, sizeof name, "train %s", f->of);
+	announce(j, "training", f->what, says);
+	if (st == INVAR_OK)
+		st = inv_study_train_options(f->adapter, d, f->seed, &o);
+	if (st == INVAR_OK)
+		st = inv_stages_add_train(j->stages, name, says, f->bank->path, o, f->run);
+	st = take_stage(j, name, st, done);
+	if (st == INVAR_OK && last_pending(j))
+		last_pending(j)->bytes = run_bytes(o, d);
+	invar_options_free(o);
+	return st;
 }
 
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
-static invar_status read_none(const inv_study_job *j, fitting *t)
+static invar_status read_none(const inv_study_job *j, fitting *f)
 {
-	char *path = inv_printed("%s/" INV_RUN_JSON, t->run);
-	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	json_t *json = inv_run_json(f->run);
 	const char *why = json_string_value(json_object_get(json, "error"));
 	bool none = json_is_true(json_object_get(json, INV_RUN_NO_ADAPTER));
 
 	if (none)
-		t->none = inv_strdup(why ? why : "no adapter helps");
+		f->none = inv_strdup(why ? why : "no adapter helps");
 	json_decref(json);
-	free(path);
-	if (!path || (none && !t->none))
-		return no_memory();
-	return inv_broadcast_text(j->ctx, &t->none);
+	if (none && !f->none)
+		return inv_no_memory();
+	return j->plans ? INVAR_OK : inv_broadcast_text(j->ctx, &f->none);
 }
 
-static invar_status train_trial(inv_study_job *j, const fitting *t, bool *done)
+static invar_status eval_adapter(inv_study_job *j, const fitting *f, bool *done)
 {
-	char *name =
-		inv_printed("train %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
-	                t->adapter->folder, t->seed);
-	char *says = announce(j, "training", t->what);
+	const inv_settings *set = &j->study->eval;
+	char name[NAME], says[LINE];
 	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(j, t->run) : no_memory();
+	invar_status st = make_parents(j, f->results);
 
+	snprintf(name, sizeof name, "eval %s", f->of);
+	announce(j, "measuring", f->what, says);
 	if (st == INVAR_OK)
-		st = inv_study_train_options(t->adapter, t->d, t->seed, &o);
+		st = inv_settings_options(set, "eval", &o);
+	if (st == INVAR_OK && !inv_settings_find(set, "seed"))
+		st = invar_options_set_number(o, "seed", (double)f->seed);
 	if (st == INVAR_OK)
-		st = inv_stages_add_train(j->stages, name, says, t->bank->path, o, t->run);
-	if (name)
-		st = take_stage(j, name, st, done);
+		st = inv_stages_add_eval(j->stages, name, says, f->bank->path,
+		                         f->none ? NULL : f->run, f->adapter->title, o, f->results);
+	st = take_stage(j, name, st, done);
 	invar_options_free(o);
-	free(name);
-	free(says);
 	return st;
 }
 
-invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out)
-{
-	invar_status st = inv_settings_options(&s->eval, "eval", out);
-
-	if (st == INVAR_OK && !inv_settings_find(&s->eval, "seed"))
-		st = invar_options_set_number(*out, "seed", (double)seed);
-	return st;
-}
-
-static invar_status eval_trial(inv_study_job *j, const fitting *t, bool *done)
-{
-	char *name =
-		inv_printed("eval %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
-	                t->adapter->folder, t->seed);
-	char *says = announce(j, "measuring", t->what);
-	const char *const runs[] = {t->run}, *const titles[] = {t->adapter->title};
-	size_t count = t->none ? 0 : 1; /* then F alone is measured */
-	invar_options *o = NULL;
-	invar_status st = name && says ? make_parents(j, t->results) : no_memory();
-
-	if (st == INVAR_OK)
-		st = inv_study_eval_options(j->study, t->seed, &o);
-	if (st == INVAR_OK)
-		st = inv_stages_add_eval(j->stages, name, says, t->bank->path, runs, titles, count,
-		                         o, t->results);
-	if (name)
-		st = take_stage(j, name, st, done);
-	invar_options_free(o);
-	free(name);
-	free(says);
-	return st;
-}
-
-/* ---- The table of a bank
- * ----------------------------------------------------------------------------- */
+/* ---- The table of a bank ------------------------------------------------------------ */
 
 typedef struct tabling {
 	inv_study_job *job;
 	const inv_study_bank *bank;
-	inv_compared *adapter; /* [study->adapters]; those without files are left out */
-	size_t adapters, files;
+	inv_compared *adapter; /* [adapters]: those that were measured */
+	size_t adapters;
+	const char **file; /* [files]: results of all of them, one after the other, then NULL */
+	size_t files;
 	json_t *notes; /* where no adapter helps */
 	char *path;
 } tabling;
 
-static void free_tabling(tabling *t)
+/* Takes results. */
+static void add_results(tabling *t, const char *title, const char *results)
 {
-	for (size_t a = 0; t->adapter && a < t->job->study->adapters; a++) {
-		for (size_t i = 0; i < t->adapter[a].files; i++)
-			free((void *)(uintptr_t)t->adapter[a].file[i]);
-		free((void *)(uintptr_t)t->adapter[a].file);
-	}
-	free(t->adapter);
-	free(t->path);
-	json_decref(t->notes);
-}
-
-static bool open_tabling(tabling *t)
-{
-	const inv_study *s = t->job->study;
-
-	t->path = inv_printed("%s/table.json", t->bank->folder);
-	t->notes = json_array();
-	t->adapter = calloc(s->adapters, sizeof *t->adapter);
-	for (size_t a = 0; t->adapter && a < s->adapters; a++) {
-		t->adapter[a].title = s->adapter[a].title;
-		if (!(t->adapter[a].file = calloc(s->seeds, sizeof(char *))))
-			return false;
-	}
-	return t->path && t->adapter && t->notes;
-}
-
-static bool add_file(tabling *t, size_t a, uint64_t seed)
-{
-	inv_compared *c = &t->adapter[a];
-
-	if (!(c->file[c->files] =
-	          inv_study_eval_path(t->bank, &t->job->study->adapter[a], seed)))
-		return false;
-	c->files++;
-	t->files++;
-	return true;
-}
-
-/* Adapters of which nothing was measured have no column. */
-static void drop_empty(tabling *t, inv_compared *out)
-{
-	t->adapters = 0;
-	for (size_t a = 0; a < t->job->study->adapters; a++)
-		if (t->adapter[a].files)
-			out[t->adapters++] = t->adapter[a];
-}
-
-/* A figure of the paper for this bank. */
-static bool find_published(void *user, const char *column, const char *metric,
-                           double *value, unsigned *digits)
-{
-	const tabling *t = user;
-	const inv_published_key key = {.dataset = t->bank->data,
-	                               .encoder = t->bank->encoder,
-	                               .augment = t->bank->augment,
-	                               .column = column,
-	                               .metric = metric};
-	const inv_published_value *found = inv_published_find(t->job->published, &key);
-
-	if (!found)
-		return false;
-	*value = found->value;
-	*digits = found->digits;
-	return true;
+	if (!t->adapters || t->adapter[t->adapters - 1].title != title)
+		t->adapter[t->adapters++] =
+			(inv_compared){.title = title, .file = t->file + t->files};
+	t->adapter[t->adapters - 1].files++;
+	t->file[t->files++] = results;
 }
 
 static invar_status write_table(void *user)
 {
-	tabling *t = user;
-	inv_study_job *j = t->job;
-	inv_compared *with = calloc(j->study->adapters, sizeof *with);
-	inv_comparison c = {.adapter = with,
-	                    .study = j->study->name,
-	                    .title = t->bank->title,
-	                    .notes = t->notes,
-	                    .published = j->published ? find_published : NULL,
-	                    .user = t};
+	const tabling *t = user;
+	const inv_comparison c = {.adapter = t->adapter,
+	                          .adapters = t->adapters,
+	                          .study = t->job->study->name,
+	                          .title = t->bank->title,
+	                          .notes = t->notes};
 	char *text = NULL, *lines = NULL;
 	json_t *document = NULL;
-	invar_status st = with ? INVAR_OK : no_memory();
+	invar_status st = inv_compare(&c, &document);
 
-	if (st == INVAR_OK) {
-		drop_empty(t, with);
-		c.adapters = t->adapters;
-		st = inv_compare(&c, &document);
-	}
 	if (st == INVAR_OK &&
 	    (!(text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) ||
-	     !(lines = inv_printed("%s\n", text))))
-		st = no_memory();
+	     !(lines = printed("%s\n", text))))
+		st = inv_no_memory();
 	if (st == INVAR_OK)
-		st = inv_file_write(j->ctx, t->path, lines, strlen(lines));
+		st = inv_file_write(t->job->ctx, t->path, lines, strlen(lines));
 	json_decref(document);
 	free(text);
 	free(lines);
-	free(with);
 	return st;
 }
 
 /* Titles are part of a table, and they are in no file that it is made from. */
 static char *describe_table(const tabling *t)
 {
-	json_t *all = json_array();
+	json_t *all = json_pack("[s, s]", t->job->study->name, t->bank->title);
 	char *text;
 
-	json_array_append_new(all, json_string(t->job->study->name));
-	json_array_append_new(all, json_string(t->bank->title));
-	for (size_t a = 0; a < t->job->study->adapters; a++)
-		if (t->adapter[a].files)
-			json_array_append_new(all, json_pack("[s, I]", t->adapter[a].title,
-			                                     (json_int_t)t->adapter[a].files));
+	for (size_t a = 0; a < t->adapters; a++)
+		json_array_append_new(
+			all, json_pack("[s, I]", t->adapter[a].title, (json_int_t)t->adapter[a].files));
 	if (json_array_size(t->notes))
 		json_array_append(all, t->notes);
 	text = json_dumps(all, JSON_COMPACT);
@@ -584,164 +526,128 @@ static char *describe_table(const tabling *t)
 	return text;
 }
 
-static const char **table_inputs(const tabling *t)
-{
-	const inv_study *s = t->job->study;
-	const char **all = calloc(t->files + 2, sizeof *all);
-	size_t used = 0;
-
-	for (size_t a = 0; all && a < s->adapters; a++)
-		for (size_t i = 0; i < t->adapter[a].files; i++)
-			all[used++] = t->adapter[a].file[i];
-	if (all && s->published)
-		all[used] = s->published;
-	return all;
-}
-
-static invar_status keep_table(inv_study_job *j, const tabling *t)
-{
-	if (!j->table)
-		j->table = calloc(j->study->banks, sizeof *j->table);
-	if (!j->table_bank)
-		j->table_bank = calloc(j->study->banks, sizeof(inv_study_bank *));
-	if (!j->table || !j->table_bank || !(j->table[j->tables] = strdup(t->path)))
-		return no_memory();
-	j->table_bank[j->tables++] = t->bank;
-	return INVAR_OK;
-}
-
 static invar_status make_table(inv_study_job *j, tabling *t)
 {
-	char *name = inv_printed("table %s", inv_study_below(j->study, t->bank->folder));
-	char *options = describe_table(t);
-	const char **inputs = table_inputs(t);
+	char name[NAME], *options = describe_table(t);
 	bool done = false;
-	invar_status st = name && options && inputs ? INVAR_OK : no_memory();
+	invar_status st = options ? INVAR_OK : inv_no_memory();
 
+	snprintf(name, sizeof name, "table %s", inv_study_below(j->study, t->bank->folder));
 	if (st == INVAR_OK)
 		st = inv_study_add(j,
-		                   &(inv_own_stage){.size = sizeof(inv_own_stage),
-		                                    .user = t,
+		                   &(inv_own_stage){.user = t,
 		                                    .name = name,
-		                                    .inputs = inputs,
+		                                    .inputs = t->file,
 		                                    .options = options,
 		                                    .output = t->path,
 		                                    .run = write_table},
 		                   &done);
-	if (st == INVAR_OK && done)
-		st = keep_table(j, t);
-	free(name);
+	if (st == INVAR_OK && done) {
+		j->table_bank[j->tables] = t->bank;
+		j->table[j->tables++] = t->path;
+		t->path = NULL;
+	}
 	free(options);
-	free((void *)(uintptr_t)inputs);
 	return st;
 }
 
-/* ---- Banks
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- Banks ------------------------------------------------------------------------- */
 
-/* One run per adapter is enough for a page: seeds differ in little. */
-static bool keep_run(inv_study_job *j, const fitting *t)
+/* What was measured goes to the table; one run per adapter is enough for a page, as seeds
+ * differ in little. */
+static invar_status keep_fitting(inv_study_job *j, tabling *t, fitting *f)
 {
-	const inv_study_bank **banks;
-	char **grown;
-
-	if (t->seed != j->study->seed[0])
-		return true;
-	if (!(grown = realloc(j->run, (j->runs + 1) * sizeof *grown)))
-		return false;
-	j->run = grown;
-	if (!(banks = realloc((void *)(uintptr_t)j->run_bank, (j->runs + 1) * sizeof *banks)))
-		return false;
-	j->run_bank = banks;
-	j->run_bank[j->runs] = t->bank;
-	if (!(j->run[j->runs] = strdup(t->run)))
-		return false;
-	j->runs++;
-	return true;
+	add_results(t, f->adapter->title, f->results);
+	f->results = NULL;
+	if (f->none) /* "MaWa, seed 0: no adapter helps here, …" */
+		return json_array_append_new(t->notes,
+		                             json_sprintf("%s, seed %" PRIu64 ": %s",
+		                                          f->adapter->title, f->seed, f->none)) == 0
+		           ? INVAR_OK
+		           : inv_no_memory();
+	if (f->seed == j->study->seed[0]) {
+		j->run_bank[j->runs] = f->bank;
+		j->run[j->runs++] = f->run;
+		f->run = NULL;
+	}
+	return INVAR_OK;
 }
 
-/* "MaWa, seed 0: no adapter helps here, …" */
-static bool add_none(tabling *table, const fitting *t)
+static invar_status fit(inv_study_job *j, tabling *t, const inv_study_adapter *a,
+                        uint64_t seed, uint32_t d)
 {
-	char *note =
-		inv_printed("%s, seed %" PRIu64 ": %s", t->adapter->title, t->seed, t->none);
-	bool added = note && json_array_append_new(table->notes, json_string(note)) == 0;
-
-	free(note);
-	return added;
-}
-
-static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64_t seed,
-                              uint32_t d)
-{
-	fitting t = {
-		.bank = table->bank, .adapter = &j->study->adapter[a], .seed = seed, .d = d};
+	const inv_study_bank *b = t->bank;
+	fitting f = {.bank = b,
+	             .adapter = a,
+	             .seed = seed,
+	             .run = inv_study_run_path(b, a, seed),
+	             .results =
+	                 printed("%s/eval/%" PRIu64 "/%s.json", b->folder, seed, a->folder)};
 	bool trained = false, measured = false;
-	invar_status st = open_trial(&t) ? train_trial(j, &t, &trained) : no_memory();
+	invar_status st = f.run && f.results ? INVAR_OK : inv_no_memory();
 
+	snprintf(f.of, sizeof f.of, "%s/%s/%" PRIu64, inv_study_below(j->study, b->folder),
+	         a->folder, seed);
+	snprintf(f.what, sizeof f.what, "%s on %s, seed %" PRIu64, a->title, b->title, seed);
+	if (st == INVAR_OK)
+		st = train_adapter(j, &f, d, &trained);
+	if (st == INVAR_OK && trained && !last_pending(j))
+		st = read_none(j, &f);
 	if (st == INVAR_OK && trained)
-		st = read_none(j, &t);
-	if (st == INVAR_OK && trained)
-		st = eval_trial(j, &t, &measured);
+		st = eval_adapter(j, &f, &measured);
 	else
 		j->number++;
-	if (st == INVAR_OK && measured &&
-	    (!add_file(table, a, seed) || (t.none ? !add_none(table, &t) : !keep_run(j, &t))))
-		st = no_memory();
-	close_trial(&t);
+	if (st == INVAR_OK && measured)
+		st = keep_fitting(j, t, &f);
+	free(f.run);
+	free(f.results);
+	inv_free(f.none);
 	return st;
 }
 
-static invar_status run_trials(inv_study_job *j, const inv_study_bank *b, uint32_t d)
+static invar_status fit_adapters(inv_study_job *j, const inv_study_bank *b, uint32_t d)
 {
-	tabling table = {.job = j, .bank = b};
-	invar_status st = open_tabling(&table) ? INVAR_OK : no_memory();
+	const inv_study *s = j->study;
+	tabling t = {.job = j,
+	             .bank = b,
+	             .adapter = calloc(s->adapters, sizeof *t.adapter),
+	             .file = calloc(s->adapters * s->seeds + 1, sizeof *t.file),
+	             .notes = json_array(),
+	             .path = printed("%s/table.json", b->folder)};
+	invar_status st = t.adapter && t.file && t.notes && t.path ? INVAR_OK : inv_no_memory();
 
-	for (size_t a = 0; a < j->study->adapters && st == INVAR_OK; a++)
-		for (size_t i = 0; i < j->study->seeds && st == INVAR_OK; i++)
-			st = run_trial(j, &table, a, j->study->seed[i], d);
-	if (st == INVAR_OK && table.files)
-		st = make_table(j, &table);
-	free_tabling(&table);
+	for (size_t a = 0; a < s->adapters && st == INVAR_OK; a++)
+		for (size_t i = 0; i < s->seeds && st == INVAR_OK; i++)
+			st = fit(j, &t, &s->adapter[a], s->seed[i], d);
+	if (st == INVAR_OK && t.files)
+		st = make_table(j, &t);
+	for (size_t i = 0; i < t.files; i++)
+		free((void *)(uintptr_t)t.file[i]);
+	free((void *)(uintptr_t)t.file);
+	free(t.adapter);
+	free(t.path);
+	json_decref(t.notes);
 	return st;
-}
-
-static invar_status read_width(inv_study_job *j, const inv_study_bank *b, uint32_t *d,
-                               bool *done)
-{
-	invar_bank *bank;
-	invar_status st = inv_bank_open(j->ctx, b->path, &bank);
-
-	*done = st == INVAR_OK;
-	if (st != INVAR_OK)
-		return settle_failure(j, NULL, st);
-	*d = invar_bank_dim(bank);
-	invar_bank_close(bank);
-	return INVAR_OK;
 }
 
 static invar_status run_bank(inv_study_job *j, const inv_study_bank *b)
 {
 	bool done = true;
 	uint32_t d = 0;
-	invar_status st = make_parents(j, b->folder);
 
-	if (st == INVAR_OK && inv_process_rank(j->ctx) == 0 && mkdir(b->folder, 0777) != 0 &&
-	    errno != EEXIST)
-		st = inv_fail_errno(b->folder, "cannot create the folder");
-	if (st == INVAR_OK && b->dataset)
-		st = encode_bank(j, b, &done);
-	if (st == INVAR_OK && done)
-		st = read_width(j, b, &d, &done);
-	if (st == INVAR_OK && done && j->study->diagnoses)
-		st = diagnose_bank(j, b);
-	return st == INVAR_OK && done ? run_trials(j, b, d) : st;
+	INV_TRY(make_parents(j, b->folder));
+	if (!j->plans && inv_process_rank(j->ctx) == 0)
+		INV_TRY(inv_make_folder(b->folder));
+	if (b->dataset)
+		INV_TRY(encode_bank(j, b, &d, &done));
+	else
+		INV_TRY(read_width(j, b, &d, &done));
+	if (done && j->study->diagnoses)
+		INV_TRY(diagnose_bank(j, b));
+	return done ? fit_adapters(j, b, d) : INVAR_OK;
 }
 
-/* ---- The whole
- * --------------------------------------------------------------------------------------------
- */
+/* ---- The whole --------------------------------------------------------------------- */
 
 void inv_study_job_clear(inv_study_job *j)
 {
@@ -752,6 +658,10 @@ void inv_study_job_clear(inv_study_job *j)
 		free(j->failure[i].stage);
 		free(j->failure[i].message);
 	}
+	for (size_t i = 0; i < j->planned; i++) {
+		free(j->plan[i].stage);
+		free(j->plan[i].unknown);
+	}
 	for (size_t i = 0; i < j->runs; i++)
 		free(j->run[i]);
 	free(j->run);
@@ -759,26 +669,26 @@ void inv_study_job_clear(inv_study_job *j)
 	free(j->table);
 	free((void *)(uintptr_t)j->table_bank);
 	free(j->failure);
-	inv_published_close(j->published);
-}
-
-static invar_status open_published(inv_study_job *j)
-{
-	if (!j->study->published)
-		return INVAR_OK;
-	j->published = inv_published_open(j->study->published);
-	return j->published ? INVAR_OK : INVAR_E_FORMAT;
+	free(j->plan);
 }
 
 invar_status inv_study_run(inv_study_job *j, size_t more)
 {
-	invar_status st = open_published(j);
+	const inv_study *s = j->study;
 
-	if (st == INVAR_OK)
-		st = inv_stages_open(j->ctx, j->study->folder, &j->stages);
+	INV_TRY(inv_stages_open(j->ctx, s->folder, &j->stages));
+	j->table = calloc(s->banks + 1, sizeof *j->table);
+	j->table_bank = calloc(s->banks, sizeof *j->table_bank);
+	j->run = calloc(s->banks * s->adapters, sizeof *j->run);
+	j->run_bank = calloc(s->banks * s->adapters, sizeof *j->run_bank);
+	if (!j->table || !j->table_bank || !j->run || !j->run_bank)
+		return inv_no_memory();
 
-	j->total = inv_study_stages(j->study) + more;
-	for (size_t i = 0; i < j->study->banks && st == INVAR_OK; i++)
-		st = run_bank(j, &j->study->bank[i]);
-	return st;
+	j->total = more;
+	for (size_t i = 0; i < s->banks; i++)
+		j->total +=
+			s->diagnoses + 2 * s->adapters * s->seeds + 1 + (s->bank[i].dataset ? 1 : 0);
+	for (size_t i = 0; i < s->banks; i++)
+		INV_TRY(run_bank(j, &s->bank[i]));
+	return INVAR_OK;
 }

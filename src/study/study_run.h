@@ -4,13 +4,13 @@
  *
  * Stages are added and run one at a time, as some need what those before have made: a width
  * of d/4 needs the bank. With `keep_going` a failure is noted, and what depends on it is
- * left out; the table of a bank then has the adapters that are there.
+ * left out; the table of a bank then has the adapters that are there. With `plans` every
+ * stage is asked instead of run, whether it would run now; nothing is written, and missing
+ * weights or images are no failure, but the reason why something is unknown.
  */
 #ifndef INV_STUDY_RUN_H
 #define INV_STUDY_RUN_H
 
-#include "study/comparison.h"
-#include "study/published.h"
 #include "study/stage.h"
 #include "study/study.h"
 
@@ -18,18 +18,27 @@ typedef struct inv_study_failure {
 	char *stage, *message;
 } inv_study_failure;
 
+/* A stage of a plan. */
+typedef struct inv_planned {
+	char *stage;
+	bool pending;   /* it would run; else it is done */
+	double seconds; /* that it took when it ran last; NaN: it has not */
+	double bytes;   /* disk space of a bank or run that is to be made; NaN: unknown */
+	char *unknown;  /* why something is unknown; or NULL */
+} inv_planned;
+
 typedef struct inv_study_job {
 	const inv_study *study;
 	invar_context *ctx;
 	bool keep_going;
+	bool plans;
 	void (*say)(void *user, const char *text); /* what people should know; or NULL */
 	void *user;
 
-	inv_published *published; /* NULL: none */
 	inv_stages *stages;
 	size_t number, total; /* of stages: begun so far, and all */
 	size_t ran;           /* rather than skipped */
-	char **table;         /* [tables]: tables of banks, in order */
+	char **table;         /* [tables]: tables of banks, in order, then NULL */
 	const inv_study_bank **table_bank;
 	size_t tables;
 	char **run; /* [runs]: runs of the first seed that were measured, in order */
@@ -37,6 +46,8 @@ typedef struct inv_study_job {
 	size_t runs;
 	inv_study_failure *failure;
 	size_t failures;
+	inv_planned *plan; /* [planned] */
+	size_t planned;
 } inv_study_job;
 
 /*
@@ -55,49 +66,11 @@ void inv_study_job_clear(inv_study_job *j);
 /* Adds a stage of the caller and runs it; *done is false if it failed. */
 invar_status inv_study_add(inv_study_job *j, const inv_own_stage *stage, bool *done);
 
-/* How many stages a study has, without those of the caller. */
-size_t inv_study_stages(const inv_study *s);
-
-/* ---- Names of stages and files
- * ----------------------------------------------------------- */
-
-/* A text as printf would write it; gives, NULL if there is no memory. */
-char *inv_printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "STUDY/a/b" as "a/b". */
 const char *inv_study_below(const inv_study *s, const char *path);
-/* "FOLDER/runs/SEED/ADAPTER" and "FOLDER/eval/SEED/ADAPTER.json"; give. A run has the name
- * of its adapter last, as pages and tables call it that. */
+/* "FOLDER/runs/SEED/ADAPTER"; gives. A run has the name of its adapter last, as pages and
+ * tables call it that. */
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a,
                          uint64_t seed);
-char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
-                          uint64_t seed);
-/* Options of a stage eval: those of the recipe, and the seed of the run. Gives. */
-invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_options **out);
-
-/* ---- The plan
- * ------------------------------------------------------------------------------ */
-
-typedef struct inv_planned {
-	char *stage;
-	bool pending;   /* it would run; else it is done */
-	double seconds; /* NaN: unknown */
-	double bytes;   /* of disk space; NaN: unknown */
-	char *unknown;  /* why something is unknown; or NULL */
-} inv_planned;
-
-typedef struct inv_plan {
-	inv_planned *list;
-	size_t count;
-	double free_bytes; /* on the disk of the study; NaN: unknown */
-} inv_plan;
-
-/* What inv_study_run would do now. Writes nothing that stays. Clear it whatever the status
- * is. */
-invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out);
-/* Adds a file that the caller would write last, "STUDY/file": pending if anything before it
- * is, or it is missing. */
-invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
-                               inv_plan *p);
-void inv_plan_clear(inv_plan *p);
 
 #endif

@@ -94,8 +94,7 @@ static invar_status take_key(reader *r, inv_node *n, yaml_mark_t at)
 	return INVAR_OK;
 }
 
-/* ---- Events ---------------------------------------------------------------------------
- */
+/* ---- Events -------------------------------------------------------------------------- */
 
 static invar_status check_common(const reader *r, const yaml_event_t *e,
                                  const yaml_char_t *anchor, const yaml_char_t *tag)

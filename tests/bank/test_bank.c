@@ -249,6 +249,36 @@ static void nan_is_named_with_file_row_and_column(void **state)
 	invar_bank_close(b);
 }
 
+/* The list that run.json keeps, with what was said of views of the rows, which are no
+ * files. */
+static void a_bank_knows_the_files_of_a_list(void **state)
+{
+	json_t *list, *other;
+	invar_bank *b, *changed;
+	bool same;
+
+	(void)state;
+	assert_int_equal(inv_bank_open(ctx, write_bank("known", INVAR_FLOAT32), &b), INVAR_OK);
+	write_bank("changed", INVAR_FLOAT32);
+	write_array(test_path("changed/train/aug/001.npy"), 7, ROWS, DIM, INVAR_FLOAT32);
+	assert_int_equal(inv_bank_open(ctx, test_path("changed"), &changed), INVAR_OK);
+	assert_int_equal(inv_bank_fingerprint(b, inv_bank_split(b, "train"), &list), INVAR_OK);
+	json_array_append_new(list, json_pack("{s:s}", "view", "unit"));
+
+	assert_int_equal(inv_bank_has_files(b, "train", list, &same), INVAR_OK);
+	assert_true(same);
+	assert_int_equal(inv_bank_has_files(changed, "train", list, &same), INVAR_OK);
+	assert_false(same);
+	assert_int_equal(inv_bank_has_files(b, "test", list, &same), INVAR_E_MISMATCH);
+	other = json_array();
+	assert_int_equal(inv_bank_has_files(b, "train", other, &same), INVAR_OK);
+	assert_false(same);
+	json_decref(other);
+	json_decref(list);
+	invar_bank_close(changed);
+	invar_bank_close(b);
+}
+
 static void the_shared_banks_open(void **state)
 {
 	const char *path = test_need_shared("data/bank-stl10-squeezenet-rotation");
@@ -272,6 +302,7 @@ int main(void)
 		cmocka_unit_test(views_are_optional_for_each_array),
 		cmocka_unit_test(wrong_views_are_refused_in_a_sentence),
 		cmocka_unit_test(nan_is_named_with_file_row_and_column),
+		cmocka_unit_test(a_bank_knows_the_files_of_a_list),
 		cmocka_unit_test(the_shared_banks_open),
 	};
 

@@ -40,6 +40,28 @@ static void sizes_that_overflow_give_null(void **state)
 	assert_null(inv_calloc(huge / 2, 3));
 }
 
+static void missing_memory_is_reported_with_its_size(void **state)
+{
+	volatile size_t huge = SIZE_MAX;
+	double *x = NULL;
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(inv_new_array(&x, huge / 16), INVAR_E_NOMEM);
+	test_assert_error("not enough memory for 8796093022207 MB");
+	assert_null(x);
+	assert_int_equal(inv_new_zeros(&x, huge / 4), INVAR_E_NOMEM); /* its size overflows */
+	assert_null(x);
+	assert_int_equal(inv_check_memory(NULL, 24), INVAR_E_NOMEM);
+	test_assert_error("not enough memory for 24 bytes");
+	assert_int_equal(inv_new_zeros(&x, 3), INVAR_OK);
+	assert_true(x[0] == 0 && x[1] == 0 && x[2] == 0);
+	assert_int_equal(inv_new_text(&text, "abc"), INVAR_OK);
+	assert_string_equal(text, "abc");
+	inv_free(text);
+	inv_free(x);
+}
+
 static void products_and_sums_say_when_they_overflow(void **state)
 {
 	uint64_t out;
@@ -131,6 +153,7 @@ int main(void)
 		cmocka_unit_test(all_memory_is_aligned),
 		cmocka_unit_test(cleared_memory_is_clear),
 		cmocka_unit_test(sizes_that_overflow_give_null),
+		cmocka_unit_test(missing_memory_is_reported_with_its_size),
 		cmocka_unit_test(products_and_sums_say_when_they_overflow),
 		cmocka_unit_test(a_copied_text_is_equal_and_separate),
 		cmocka_unit_test(the_same_takes_give_the_planned_pieces),

@@ -88,15 +88,6 @@ static void the_version_linked_is_the_version_compiled(void **state)
 	assert_string_equal(invar_version(), INVAR_VERSION);
 }
 
-static void every_status_has_its_name(void **state)
-{
-	(void)state;
-	assert_string_equal(invar_status_name(INVAR_OK), "INVAR_OK");
-	assert_string_equal(invar_status_name(INVAR_E_USE), "INVAR_E_USE");
-	assert_string_equal(invar_status_name(INVAR_E_CANCELLED), "INVAR_E_CANCELLED");
-	assert_string_equal(invar_status_name((invar_status)1000), "INVAR_E_UNKNOWN");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,7 +99,6 @@ int main(void)
 		cmocka_unit_test(errno_gives_its_reason_and_its_code),
 		cmocka_unit_test(threads_do_not_see_each_other),
 		cmocka_unit_test(the_version_linked_is_the_version_compiled),
-		cmocka_unit_test(every_status_has_its_name),
 	};
 
 	return cmocka_run_group_tests_name("status", tests, NULL, NULL);

@@ -24,7 +24,7 @@ $ invar diagnose bank -q -o told.txt
 ! invar: told.txt: already exists and is not a JSON file of results; choose another file, or replace it with --force
 ? 1
 $ invar diagnose bank -q -o bank/d.json
-! invar diagnose: -o bank/d.json is inside bank, among the features that this command reads; choose another place, or give --force
+! invar diagnose: -o bank/d.json is inside bank, among the features that this command reads; choose another place
 ? 2
 
 Without labels, what needs them is skipped by name; the verdict stands.

@@ -9,7 +9,7 @@ $ grep -oE '"(preset|residual|scaled|contrast|vicinal-weight|old-l2-weight|old-c
 > "residual": true
 > "scaled": true
 > "contrast": 1.0
-> "vicinal-weight": 1.5
+> "vicinal-weight": 4.0
 > "old-l2-weight": 0.25
 > "old-cosine-weight": 0.2
 > "new-l2-weight": 0.04

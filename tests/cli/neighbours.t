@@ -34,7 +34,7 @@ $ invar neighbours bank run --data photos --holdout 0.4 -o new.png
 ! invar: the data set has no image 'even/0012.png', which row 0 of test was made from; give the data set with the options of 'invar encode'
 ? 1
 $ invar neighbours bank run --data photos --holdout 0.5 -o photos/new.png
-! invar neighbours: -o photos/new.png is inside photos, among the images that this command reads; choose another place, or give --force
+! invar neighbours: -o photos/new.png is inside photos, among the images that this command reads; choose another place
 ? 2
 $ make-input bank other; invar train other -o other-run --loss none --init ridge --ridge 0.1 -q; invar neighbours bank other-run --data photos --holdout 0.5 -o new.png
 ! invar: other-run maps 8 features to 8, but an index of the bank's 192 features needs codes of the same width

@@ -103,16 +103,11 @@ done
 rm o.npy.invar.part
 [ "$(cat notes)" = 'my notes' ] || complain "the target of a link was overwritten"
 
-# Within the data: a new file only with --force, a bank or a run never.
+# Within the data: nothing.
 refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.png
-done_by data folder:ph --sheet ph/sheet.svg --force
-done_by data folder:ph --sheet ph/sheet.svg --force
-refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.svg
-rm ph/sheet.svg
+refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.svg --force
 refused 2 'is inside bank, among the features' eval bank run -o bank/results.json
-done_by eval bank run -o bank/results.json --force --metrics structure
-done_by eval bank run -o bank/results.json --force --metrics structure
-rm bank/results.json
+refused 2 'is inside bank, among the features' eval bank run -o bank/results.json --force
 refused 2 'is inside ph, among the images' encode folder:ph -o ph/bank --size 4
 refused 2 'is inside ph, among the images' encode folder:ph -o ph/new/bank --size 4
 refused 2 'is inside ph, among the images' train --images folder:ph -o ph/run --size 4 --augment rotation

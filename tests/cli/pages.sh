@@ -5,8 +5,8 @@
 # Runs the blocks marked sh and python of PAGE (README.md, docs/TUTORIAL.md …) from top to
 # bottom, each in one shell, in a folder that has what the page speaks of: share/, a folder
 # of photos, the weights of an encoder. A block marked yaml becomes study.yaml. Commands of ./dev, which runs this test, and settings
-# of PATH are left out. Skipped as a whole if a data set of the page is not installed; without
-# NumPy, a bank that a Python block would write is made by make_input.
+# of PATH are left out. Skipped as a whole if a data set of the page is not installed, or if it needs the Python module and NumPy is
+# absent; elsewhere, without NumPy, a bank that a Python block would write is made by make_input.
 set -eu
 invar=$(realpath "$1") make_input=$(realpath "$2") source=$(realpath "$3") page=$4
 weights=$source/tests/golden/encoders/convnets/bottleneck.safetensors
@@ -17,6 +17,11 @@ if grep -q '^invar.*fashion-mnist:' "$source/$page" && ! "$invar" data fashion-m
 	echo "dataset-fashion-mnist is not installed"
 	exit 77
 fi
+if grep -q '^from invar.index import' "$source/$page" && ! python3 -c 'import numpy' 2>/dev/null; then
+	echo "no python3 with NumPy"
+	exit 77
+fi
+export PYTHONPATH=$source/python PYTHONDONTWRITEBYTECODE=1 INVAR_LIBRARY=${invar%/cli/invar}/libinvar.so.0
 mkdir "$work/bin" "$work/here"
 # The photos and the encoder are random, so that no trial finds that an adapter helps.
 cat >"$work/bin/invar" <<EOF

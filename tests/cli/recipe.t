@@ -140,7 +140,7 @@ $ cp -r study before; flock study invar run study.yaml; flock study invar run st
 ! invar: study: another process runs its stages; wait until it has ended, or choose another folder
 
 The plan: what would run, without a file being written.
-$ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *[0-9.]* s  *[0-9.]* MB$//; s/about.*//' plan
+$ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *[0-9.]* MB$//; s/[0-9.]* [MG]B/N MB/g' plan
 > 0
 > again
 > bank
@@ -151,7 +151,7 @@ $ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *
 > shown
 > study.yaml
 > whole
-> stage                  state   time     disk
+> stage                  state  took     disk
 > diagnose bank         to run
 > train bank/instant/0  to run
 > eval bank/instant/0   to run
@@ -168,10 +168,9 @@ $ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *
 > table.tex             to run
 > table.json            to run
 >
-> 15 of 15 stages to run:
-> Times are estimates from short measurements; expect a factor of two.
+> 15 of 15 stages to run: N MB of disk space, N MB free.
 $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar run study.yaml --dry-run -q --json --set adapters.0.ridge=1 | grep -B1 '"pending": true' | grep stage
-> stage                 state  time  disk
+> stage                 state  took  disk
 > diagnose bank          done
 > train bank/instant/0   done
 > eval bank/instant/0    done
@@ -199,6 +198,11 @@ $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar 
 >       "stage": "table.csv",
 >       "stage": "table.tex",
 >       "stage": "table.json",
+$ invar run study.yaml --dry-run -q --set adapters.0.ridge=1 | sed -n 's/  *[0-9.]* s\>/ T/g; s/  *[0-9.]* [MG]B/ N MB/g; /instant.0/p; /ran before/p; /stages to run/p'
+> train bank/instant/0  to run T N MB
+> eval bank/instant/0   to run T
+> 10 of 15 stages to run: N MB of disk space, N MB free.
+> 10 of them ran before and took T then.
 
 Without an output in the recipe, the study is named after it; -o and the recipe can say otherwise.
 $ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs/0; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs/0
@@ -292,8 +296,8 @@ $ invar run wrong.yaml -o bank/study
 ! invar run: -o bank/study is inside bank, among the features that this command reads; choose another place
 ? 2
 $ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wrong.yaml --dry-run -q 2>&1 | head -2; ls -d wrong*
-> stage                  state  time  disk
-> bank nowhere          to run     ?     ?
+> stage                  state  took  disk
+> bank nowhere          to run           ?
 > wrong.yaml
 ! invar: nowhere: no such bank
 
@@ -302,10 +306,6 @@ $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencoders:
 > photos/pixels/rotation/report.html   to run
 > photos/pixels/noise/report.html      to run
 > report.html                          to run
-
-Published figures that cannot be read are found by the plan already.
-$ printf 'data: folder:photos\nencoders: pixels\npublished: nowhere.json\n' > wrong.yaml; invar run wrong.yaml --dry-run -q; rm wrong.yaml
-! invar: nowhere.json: cannot be read: No such file or directory
 
 A folder that is no study keeps its files.
 $ mkdir mine; echo mine > mine/table.txt; invar run study.yaml -o mine -q; cat mine/table.txt; rm -r mine
@@ -348,11 +348,11 @@ $ cd made/photos/pixels; head -c 128 rotation/bank/test/labels.npy > labels; hea
 > made: all 15 stages were done before; nothing to do
 
 The plan says what is missing.
-$ invar run short.yaml --dry-run -q --set 'encoders=[pixels, {weights: nowhere.pth}]' | grep 'encode\|nowhere.pth:' | sed 's/  *[0-9.]* s  *[0-9.]* MB$//'
+$ invar run short.yaml --dry-run -q --set 'encoders=[pixels, {weights: nowhere.pth}]' | grep 'encode\|nowhere.pth:' | sed 's/  *[0-9.]* MB$//'
 > encode photos/pixels/rotation         to run
 > encode photos/pixels/noise            to run
-> encode photos/nowhere/rotation        to run      ?        ?
-> encode photos/nowhere/noise           to run      ?        ?
+> encode photos/nowhere/rotation        to run              ?
+> encode photos/nowhere/noise           to run              ?
 > nowhere.pth: cannot open: No such file or directory
 $ invar run short.yaml -o made 2>&1 >/dev/null --set encode.size=10 | grep -c '^\['
 > 15

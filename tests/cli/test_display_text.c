@@ -2,6 +2,7 @@
 /* test_display_text.c - counts, times and foreign text as a person reads them. */
 #include "cli/display_text.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,21 +19,18 @@ static void test_one_has_its_own_noun(void **state)
 	assert_string_equal(inv_noun(2, "copy", "copies"), "copies");
 }
 
-static void test_estimates_never_say_0_or_1_seconds(void **state)
+static void test_sizes_have_a_unit_that_suits_them(void **state)
 {
 	static const struct {
-		double seconds;
+		double bytes;
 		const char *text;
-	} cases[] = {{0, "less than a second"},    {0.4, "less than a second"},
-	             {0.6, "about 1 second"},      {1.4, "about 1 second"},
-	             {12, "about 12 seconds"},     {90, "about 2 minutes"},
-	             {3600, "about 60 minutes"},   {5400, "about 1.5 hours"},
-	             {100000, "about 27.8 hours"}, {200000, "about 2.3 days"}};
+	} cases[] = {{0, "0.00 MB"},     {254000, "0.25 MB"},  {4e7, "40 MB"},
+	             {9.9e9, "9900 MB"}, {1.25e10, "12.5 GB"}, {NAN, "?"}};
 	char out[INV_SPELLED_TIME];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		assert_string_equal(inv_estimate_text(cases[i].seconds, out), cases[i].text);
+		assert_string_equal(inv_size_text(cases[i].bytes, out), cases[i].text);
 }
 
 static void test_slow_rates_are_not_0(void **state)
@@ -116,7 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words_are_quoted_for_the_shell),
 		cmocka_unit_test(test_one_has_its_own_noun),
-		cmocka_unit_test(test_estimates_never_say_0_or_1_seconds),
+		cmocka_unit_test(test_sizes_have_a_unit_that_suits_them),
 		cmocka_unit_test(test_slow_rates_are_not_0),
 		cmocka_unit_test(test_long_durations_have_minutes_and_hours),
 		cmocka_unit_test(test_foreign_text_cannot_command_a_terminal),

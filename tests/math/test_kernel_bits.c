@@ -193,37 +193,6 @@ static void hash_slices(size_t n)
 	add_bytes(z, n * INV_SLICES * sizeof *z);
 }
 
-static void hash_walk(size_t n)
-{
-	enum { POINTS = 37, CELLS = POINTS * INV_WALK_LANES };
-	static _Alignas(64) double from[CELLS], to[CELLS], weight[POINTS * 6], inverse[POINTS];
-	size_t start[POINTS + 1] = {0};
-	uint32_t column[POINTS * 6];
-	inv_walk_step s = {.n = POINTS,
-	                   .start = start,
-	                   .to = column,
-	                   .weight = n % 2 ? weight : NULL,
-	                   .inverse = inverse,
-	                   .scale = 1.7,
-	                   .centre = 0.3,
-	                   .minus = n % 3 ? 1 : 0};
-
-	for (size_t i = 0; i < CELLS; i++) {
-		from[i] = (double)x[n + i];
-		to[i] = (double)y[i];
-	}
-	for (size_t i = 0; i < POINTS; i++) {
-		start[i + 1] = start[i] + (i + n) % 7;
-		inverse[i] = 1 / (1.0 + (double)(i % 7));
-	}
-	for (size_t e = 0; e < start[POINTS]; e++) {
-		column[e] = (uint32_t)(e * 37 % (POINTS - 1));
-		weight[e] = (double)z[e] * z[e];
-	}
-	kernels.walk_step(&s, from, to);
-	add_bytes(to, sizeof to);
-}
-
 static void hash_attraction(size_t n)
 {
 	uint32_t index[64 * INV_EDGES];
@@ -252,7 +221,6 @@ static const struct {
 	{"tokens", hash_tokens, 0x2adc6acd353d8adf},
 	{"panels", hash_panels, 0x9a6169214863f33f},
 	{"slices", hash_slices, 0xfc817e474c779248},
-	{"walk", hash_walk, 0xd0ccef8eac044545},
 	{"attraction", hash_attraction, 0x30787f7bbae71df0},
 };
 

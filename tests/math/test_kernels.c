@@ -527,51 +527,9 @@ static void counts_agree(void **state)
 	}
 }
 
-/* Rows of 0 to 6 entries; steps that read y and steps that only write it. */
-static void sparse_products_agree(void **state)
-{
-	enum { N = 61, LANES = INV_WALK_LANES, CELLS = N * LANES };
-	static _Alignas(64) double x[CELLS], a[CELLS], b[CELLS], weight[N * 6], inverse[N];
-	static uint32_t to[N * 6];
-	static float drawn[CELLS];
-	size_t start[N + 1] = {0};
-	flavours f = both();
-
-	(void)state;
-	draw("walk", drawn, CELLS);
-	for (size_t i = 0; i < CELLS; i++)
-		x[i] = drawn[i];
-	for (size_t i = 0; i < N; i++) {
-		start[i + 1] = start[i] + i % 7;
-		inverse[i] = 1 / (1.0 + (double)(i % 7));
-	}
-	for (size_t e = 0; e < start[N]; e++) {
-		to[e] = (uint32_t)(e * 37 % N);
-		weight[e] = fabs(drawn[e]);
-	}
-	for (int kind = 0; kind < 4; kind++) {
-		const inv_walk_step s = {.n = N,
-		                         .start = start,
-		                         .to = to,
-		                         .weight = kind & 1 ? weight : NULL,
-		                         .inverse = inverse,
-		                         .scale = 1.7,
-		                         .centre = 0.3,
-		                         .minus = kind & 2 ? 1 : 0};
-
-		for (size_t i = 0; i < CELLS; i++)
-			a[i] = b[i] = kind & 2 ? drawn[CELLS - 1 - i] : NAN;
-		f.ref.walk_step(&s, x, a);
-		f.fast.walk_step(&s, x, b);
-		for (size_t i = 0; i < CELLS; i++)
-			assert_true(fabs(a[i] - b[i]) <= 1e-14 * (1 + fabs(a[i])));
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sparse_products_agree),
 		cmocka_unit_test(finite_is_seen_at_every_place),
 		cmocka_unit_test(every_half_widens_alike),
 		cmocka_unit_test(halves_round_alike),

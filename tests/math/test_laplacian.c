@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "math/laplacian.h"
 #include "math/neighbours.h"
-#include "math/openblas.h"
 
 enum { W = 5, WANT = 50 };
 
@@ -117,16 +116,12 @@ static invar_status go_on(void *user)
 	return INVAR_OK;
 }
 
-static void solve(unsigned threads, const inv_graph *g, double *values, double *vectors,
-                  size_t *components)
+static void solve(const inv_graph *g, double *values, double *vectors, size_t *components)
 {
 	const inv_laplacian_spec s = {.g = g, .want = WANT, .check = go_on};
-	invar_context *ctx;
 
-	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
-	if (inv_laplacian_smallest(ctx, &s, values, vectors, components) != INVAR_OK)
+	if (inv_laplacian_smallest(&s, values, vectors, components) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	invar_context_free(ctx);
 }
 
 /* Against LAPACK; `vectors` too, unless the last eigenvalue continues beyond the pairs. */
@@ -138,7 +133,7 @@ static void check_graph(const inv_graph *g, size_t components, bool vectors)
 	size_t found;
 
 	assert_int_equal(inv_laplacian_smallest_ref(g, WANT, wanted, a), INVAR_OK);
-	solve(2, g, got, b, &found);
+	solve(g, got, b, &found);
 	assert_int_equal(found, components);
 	for (size_t i = 0; i < WANT; i++) {
 		if (fabs(got[i] - wanted[i]) > 1e-9)
@@ -149,11 +144,9 @@ static void check_graph(const inv_graph *g, size_t components, bool vectors)
 	for (size_t i = 0; i < g->n && vectors; i++)
 		assert_true(fabs(signature(wanted, a, g->n, i) - signature(got, b, g->n, i)) <
 		            1e-6);
-	for (unsigned threads = 1; threads <= 4; threads += 3) {
-		solve(threads, g, again, c, &found);
-		assert_memory_equal(got, again, sizeof got);
-		assert_memory_equal(b, c, WANT * g->n * sizeof *b);
-	}
+	solve(g, again, c, &found);
+	assert_memory_equal(got, again, sizeof got);
+	assert_memory_equal(b, c, WANT * g->n * sizeof *b);
 	inv_free(a);
 	inv_free(b);
 	inv_free(c);
@@ -196,8 +189,7 @@ static lists list_copies(size_t each, size_t copies)
 	return list_neighbours(x, copies * each, 9, true);
 }
 
-/* All eigenvalues occur as often as there are copies, which one start does not see: 7
- * times is within the width of a block, 12 times is not. */
+/* All eigenvalues occur as often as there are copies, which one start does not see. */
 static void equal_components_keep_equal_eigenvalues(void **state)
 {
 	static const size_t each[] = {45, 30}, copies[] = {7, 12};
@@ -211,107 +203,48 @@ static void equal_components_keep_equal_eigenvalues(void **state)
 	}
 }
 
-/* ---- Blocks and ARPACK ----------------------------------------------------------- */
-
-typedef struct blocks {
-	double *degree, *null;
-	uint32_t *component;
-	inv_walk w;
-} blocks;
-
-static blocks blocks_of(const inv_graph *g)
+/* |L v - lambda v|, entry by entry. */
+static double residual_of(const inv_graph *g, const double *degree, double lambda,
+                          const double *v)
 {
-	blocks b = {.degree = inv_calloc(g->n, sizeof *b.degree),
-	            .null = inv_calloc(g->n, sizeof *b.null),
-	            .component = inv_calloc(g->n, sizeof *b.component)};
-	double *sums = inv_calloc(g->n, sizeof *sums);
-	size_t components = inv_graph_components(g, b.component);
-
-	for (size_t i = 0; i < g->n; i++) {
-		for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
-			b.degree[i] += g->weight ? g->weight[e] : 1;
-		sums[b.component[i]] += b.degree[i];
-	}
-	for (size_t i = 0; i < g->n; i++)
-		b.null[i] = sqrt(b.degree[i] / sums[b.component[i]]);
-	b.w = (inv_walk){.g = g,
-	                 .degree = b.degree,
-	                 .null = b.null,
-	                 .component = b.component,
-	                 .components = components,
-	                 .tolerance = 1e-9,
-	                 .check = go_on};
-	inv_free(sums);
-	return b;
-}
-
-/* Whether blocks alone find all pairs. */
-static bool try_blocks(const inv_graph *g, size_t want, double *values, double *vectors)
-{
-	blocks b = blocks_of(g);
-	invar_context *ctx;
-	bool found;
-
-	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(inv_openblas_need(1), INVAR_OK);
-	assert_int_equal(inv_block_lanczos(ctx, &b.w, want, values, vectors, &found), INVAR_OK);
-	invar_context_free(ctx);
-	inv_free(b.degree);
-	inv_free(b.null);
-	inv_free(b.component);
-	return found;
-}
-
-/* |N v - lambda v|, entry by entry. */
-static double residual_of(const inv_graph *g, double lambda, const double *v)
-{
-	blocks b = blocks_of(g);
 	double square = 0;
 
 	for (size_t i = 0; i < g->n; i++) {
-		double sum = -lambda * v[i];
+		double sum = (1 - lambda) * v[i];
 
 		for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
-			sum += (g->weight ? g->weight[e] : 1) * v[g->to[e]] /
-			       sqrt(b.degree[i] * b.degree[g->to[e]]);
+			sum -= (g->weight ? g->weight[e] : 1) * v[g->to[e]] /
+			       sqrt(degree[i] * degree[g->to[e]]);
 		square += sum * sum;
 	}
-	inv_free(b.degree);
-	inv_free(b.null);
-	inv_free(b.component);
 	return sqrt(square);
 }
 
-static void check_blocks(const inv_graph *g)
+static void check_pairs(const inv_graph *g)
 {
-	const inv_laplacian_spec s = {.g = g, .want = WANT, .check = go_on};
-	double values[WANT - 1], wanted[WANT];
-	double *a = inv_alloc(WANT * g->n * sizeof *a), *b = inv_alloc(WANT * g->n * sizeof *b);
-	invar_context *ctx;
+	double values[WANT], *vectors = inv_alloc(WANT * g->n * sizeof *vectors);
+	double *degree = inv_calloc(g->n, sizeof *degree);
 	size_t components;
 
-	assert_true(try_blocks(g, WANT - 1, values, a));
-	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	assert_int_equal(inv_laplacian_smallest_arpack(ctx, &s, wanted, b, &components),
-	                 INVAR_OK);
-	for (size_t i = 0; i + 1 < WANT; i++) {
-		assert_true(fabs(1 - values[i] - wanted[i + 1]) < 1e-10);
-		assert_true(residual_of(g, values[i], a + i * g->n) < 1e-9);
+	for (size_t i = 0; i < g->n; i++)
+		for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
+			degree[i] += g->weight ? g->weight[e] : 1;
+	solve(g, values, vectors, &components);
+	for (size_t i = 0; i < WANT; i++) {
+		assert_true(residual_of(g, degree, values[i], vectors + i * g->n) < 1e-9);
 		for (size_t j = 0; j <= i; j++) {
 			double dot = 0;
 
 			for (size_t r = 0; r < g->n; r++)
-				dot += a[i * g->n + r] * a[j * g->n + r];
+				dot += vectors[i * g->n + r] * vectors[j * g->n + r];
 			assert_true(fabs(dot - (i == j)) < 1e-11);
 		}
 	}
-	invar_context_free(ctx);
-	inv_free(a);
-	inv_free(b);
+	inv_free(degree);
+	inv_free(vectors);
 }
 
-/* The fast way itself, without its fallback, against ARPACK. */
-static void blocks_find_what_arpack_finds(void **state)
+static void pairs_are_accurate_and_orthonormal(void **state)
 {
 	static const size_t sizes[] = {257, 515, 4003};
 
@@ -321,24 +254,21 @@ static void blocks_find_what_arpack_finds(void **state)
 		inv_graph g;
 
 		assert_int_equal(inv_graph_union(&s.l, &g), INVAR_OK);
-		check_blocks(&g);
+		check_pairs(&g);
 		inv_graph_free(&g);
 		assert_int_equal(inv_graph_heat(&s.l, 0.8, &g), INVAR_OK);
-		check_blocks(&g);
+		check_pairs(&g);
 		inv_graph_free(&g);
 		free_lists(&s);
 	}
 }
 
-/*
- * Eigenvalues that occur 12 times, in parts too large to be exhausted: eight vectors see
- * eight of each. If blocks do not say so, they must have found all the same.
- */
+/* Eigenvalues that occur 12 times, in parts too large to be exhausted. */
 static void many_equal_eigenvalues_are_not_lost(void **state)
 {
-	enum { EACH = 200, COPIES = 12, OTHERS = WANT - COPIES };
+	enum { EACH = 200, COPIES = 12 };
 	lists one = list_copies(EACH, 1), s = list_copies(EACH, COPIES);
-	double wanted[WANT], got[WANT], alone[OTHERS];
+	double wanted[WANT], got[WANT];
 	double *vectors = inv_alloc(WANT * s.l.n * sizeof *vectors);
 	inv_graph g, part;
 	size_t found;
@@ -347,15 +277,10 @@ static void many_equal_eigenvalues_are_not_lost(void **state)
 	assert_int_equal(inv_graph_union(&one.l, &part), INVAR_OK);
 	assert_int_equal(inv_laplacian_smallest_ref(&part, WANT, wanted, vectors), INVAR_OK);
 	assert_int_equal(inv_graph_union(&s.l, &g), INVAR_OK);
-	solve(2, &g, got, vectors, &found);
+	solve(&g, got, vectors, &found);
 	assert_int_equal(found, COPIES);
 	for (size_t i = 0; i < WANT; i++)
 		assert_true(fabs(got[i] - wanted[i / COPIES]) < 1e-9);
-	if (try_blocks(&g, OTHERS, alone, vectors))
-		for (size_t i = 0; i < OTHERS; i++)
-			assert_true(fabs(1 - alone[i] - wanted[1 + i / COPIES]) < 1e-9);
-	else
-		print_message("blocks left it to ARPACK\n");
 	inv_graph_free(&g);
 	inv_graph_free(&part);
 	inv_free(vectors);
@@ -372,11 +297,9 @@ static void a_search_can_be_stopped(void **state)
 {
 	lists s = list_neighbours(draw(515), 515, 9, false);
 	double values[WANT], *vectors = inv_alloc(WANT * 515 * sizeof *vectors);
-	invar_context *ctx;
 	inv_graph g;
 
 	(void)state;
-	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
 	assert_int_equal(inv_graph_union(&s.l, &g), INVAR_OK);
 	for (int steps = 1; steps < 16; steps += 5) {
 		int left = steps;
@@ -384,11 +307,10 @@ static void a_search_can_be_stopped(void **state)
 			.g = &g, .want = WANT, .check = stop, .user = &left};
 		size_t components;
 
-		assert_int_equal(inv_laplacian_smallest(ctx, &spec, values, vectors, &components),
+		assert_int_equal(inv_laplacian_smallest(&spec, values, vectors, &components),
 		                 INVAR_E_CANCELLED);
 		assert_int_equal(left, 0);
 	}
-	invar_context_free(ctx);
 	inv_graph_free(&g);
 	inv_free(vectors);
 	free_lists(&s);
@@ -411,7 +333,7 @@ static void cliques_come_out_right(void **state)
 		double values[WANT], *vectors = inv_alloc(WANT * g.n * sizeof *vectors);
 		size_t found;
 
-		solve(2, &g, values, vectors, &found);
+		solve(&g, values, vectors, &found);
 		assert_int_equal(found, CLIQUES);
 		for (size_t i = 0; i < WANT; i++)
 			assert_true(fabs(values[i] - (i < CLIQUES ? 0 : 8.0 / 7)) < 1e-9);
@@ -428,7 +350,7 @@ int main(void)
 		cmocka_unit_test(every_size_equals_lapack),
 		cmocka_unit_test(equal_components_keep_equal_eigenvalues),
 		cmocka_unit_test(cliques_come_out_right),
-		cmocka_unit_test(blocks_find_what_arpack_finds),
+		cmocka_unit_test(pairs_are_accurate_and_orthonormal),
 		cmocka_unit_test(many_equal_eigenvalues_are_not_lost),
 		cmocka_unit_test(a_search_can_be_stopped),
 	};

@@ -135,7 +135,7 @@ static void check_some_cells(const inv_matmul_spec *s, const float *a, const flo
 static void the_bits_do_not_depend_on_the_threads(void **state)
 {
 	const inv_matmul_spec specs[] = {
-		/* cut into tiles: by columns, by rows, with oneDNN and with OpenBLAS */
+		/* cut into tiles: by columns, by rows */
 		{768, 1024, 384, .transpose_b = true, .bias = true, .relu = true},
 		{768, 1024, 384, .transpose_a = false},
 		{1536, 384, 512, .transpose_b = true, .bias = true},

@@ -328,24 +328,24 @@ static void rules(void **state)
 	gain(&e, augmented(INV_TRIAL_CLASS), 0.05, 0.01);
 	e.value[augmented(INV_TRIAL_CLASS)] = (inv_interval){0.10, 0.08, 0.12, 400};
 	expect(&f, &e, false, INV_TRIAL_NONE, "beyond chance");
-	/* Clean images may lose 1 %, beyond chance; augmented ones nothing. */
+	/* Clean images may lose 1 %, chance or not; augmented ones nothing, beyond chance. */
 	equal_columns(&f, &e);
 	gain(&e, augmented(INV_TRIAL_AT_1), 0.20, 0.05);
 	gain(&e, clean, -0.004, 0.003);
 	expect(&f, &e, false, INV_TRIAL_HELPS, "@1");
-	e.kept[INV_L2] = (inv_interval){-0.03, -0.05, -0.01, 400};
+	e.kept[INV_L2] = (inv_interval){-0.001, -0.005, 0.003, 400};
 	expect(&f, &e, false, INV_TRIAL_HARM,
 	       "same image @1 of clean images (old index, L2) falls");
 	equal_columns(&f, &e);
 	gain(&e, augmented(INV_TRIAL_CLASS), 0.20, 0.05);
 	gain(&e, augmented(INV_TRIAL_AT_1), -0.004, 0.003);
 	expect(&f, &e, false, INV_TRIAL_HARM, "(old index, cosine) falls");
-	/* Of a class a point may be lost. */
+	/* Of a class a point may be lost, and more by chance. */
 	equal_columns(&f, &e);
 	gain(&e, augmented(INV_TRIAL_AT_1), 0.20, 0.05);
-	gain(&e, class, -0.009, 0.005);
+	gain(&e, class, -0.014, 0.005);
 	expect(&f, &e, false, INV_TRIAL_HELPS, "@1");
-	gain(&e, class, -0.011, 0.005);
+	gain(&e, class, -0.016, 0.005);
 	expect(&f, &e, false, INV_TRIAL_HARM, "class of the nearest neighbour of clean images");
 	/* The old index means nothing for a space of its own. */
 	equal_columns(&f, &e);

@@ -54,7 +54,7 @@ def use_program():
 
 
 def use_module():
-    """Eigenvalues of a graph of 20 equal parts occur 20 times, which is left to ARPACK."""
+    """Spectra of graphs need ARPACK; those of a graph of 20 equal parts occur 20 times."""
     part = np.random.default_rng(0).integers(0, 60, (60, 8))
     rows = [np.concatenate([part, np.tile(1000 * np.eye(20)[i], (60, 1))], 1) for i in range(20)]
     clean, labels = np.concatenate(rows).astype("f4"), np.arange(20).repeat(60)

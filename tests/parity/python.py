@@ -301,7 +301,7 @@ def check_parameters():
 
 
 NAMES = ("backbone", "my_function", "torch_model", "model", "session", "clean", "copies", "labels", "features", "a", "b", "c",
-         "d", "z")  # that the reader has
+         "d", "z", "index", "q", "ids", "connection")  # that the reader has
 
 
 def check_types():

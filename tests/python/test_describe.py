@@ -12,10 +12,12 @@ from invar._options import Options
 
 class Describe(unittest.TestCase):
     def test_the_stub_is_fresh(self):
-        made = subprocess.run([sys.executable, "-m", "invar._stub"], check=True, capture_output=True, text=True).stdout
-        compile(made, "__init__.pyi", "exec")
-        with open(os.path.join(os.environ["INVAR_SOURCE"], "python/invar/__init__.pyi"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), made, "run: python3 -m invar._stub > python/invar/__init__.pyi")
+        for name, words in (("__init__.pyi", []), ("index.pyi", ["index"])):
+            command = ["-m", "invar._stub", *words]
+            made = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True).stdout
+            compile(made, name, "exec")
+            with open(os.path.join(os.environ["INVAR_SOURCE"], "python/invar", name), encoding="utf-8") as file:
+                self.assertEqual(file.read(), made, f"run: python3 {' '.join(command)} > python/invar/{name}")
 
     def test_every_option_is_a_keyword_with_help(self):
         for function, command in ((invar.encode, "encode"), (invar.train, "train"), (invar.eval, "eval"),

@@ -171,7 +171,7 @@ static void draw_all(double scale, inv_svg_theme theme)
 	for (size_t i = 0; inv_figure_find(r, i, &f); i++) {
 		inv_svg svg;
 
-		assert_true(inv_figure_draw(r, &f, theme, &svg));
+		assert_true(inv_figure_draw(r, &f, &(inv_figure_form){.theme = theme}, &svg));
 		assert_is_drawn(&svg);
 		inv_svg_free(&svg);
 	}
@@ -204,7 +204,7 @@ static void negative_shares_are_bars_to_the_left(void **state)
 	(void)state;
 	assert_true(inv_figure_find(r, 1, &f));
 	assert_string_equal(f.id, "zap");
-	assert_true(inv_figure_draw(r, &f, INV_SVG_LIGHT, &svg));
+	assert_true(inv_figure_draw(r, &f, &(inv_figure_form){.theme = INV_SVG_LIGHT}, &svg));
 	assert_null(strstr(svg.text, "width=\"-"));
 	assert_non_null(strstr(svg.text, ">-30 %<")); /* a tick: the bars end at -25 % */
 	assert_null(strstr(svg.text, "iv-paper-stroke\" stroke-width"));
@@ -212,7 +212,7 @@ static void negative_shares_are_bars_to_the_left(void **state)
 	invar_results_free(r);
 	r = make(-5); /* -250 %: cut off */
 	assert_true(inv_figure_find(r, 1, &f));
-	assert_true(inv_figure_draw(r, &f, INV_SVG_LIGHT, &svg));
+	assert_true(inv_figure_draw(r, &f, &(inv_figure_form){.theme = INV_SVG_LIGHT}, &svg));
 	assert_null(strstr(svg.text, "width=\"-"));
 	assert_null(strstr(svg.text, ">-120 %<"));
 	assert_non_null(strstr(svg.text, ">-100 %<"));

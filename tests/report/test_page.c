@@ -160,17 +160,18 @@ static char *make_page(const invar_results *r, const inv_page_pictures *pictures
 	                          .hidden = 16,
 	                          .w = 8,
 	                          .residual = 1};
-	const inv_page_gap gap = {hostile[0], hostile[1]};
+	inv_page_gaps gaps = {.count = 0};
 	const inv_page page = {.document = &r,
 	                       .document_count = r != NULL,
 	                       .run = &run,
 	                       .run_count = 1,
 	                       .pictures = pictures,
-	                       .gap = &gap,
-	                       .gap_count = 1};
+	                       .gaps = &gaps};
 	size_t size;
-	char *text = inv_page_text(&page, &size);
+	char *text;
 
+	inv_page_leave_out(&gaps, hostile[0], hostile[1]);
+	text = inv_page_text(&page, &size);
 	assert_non_null(text);
 	assert_int_equal(strlen(text), size);
 	json_decref(json);
@@ -349,6 +350,31 @@ static void the_best_is_marked(void **state)
 	invar_results_free(r);
 }
 
+/* Bars of every measurement have the sentence about it, not only the first of a section. */
+static void every_measurement_is_explained(void **state)
+{
+	static const char *const ids[] = {"collision", "same-class"};
+	invar_results *r = make_results(0.5, 0.7, 0.75);
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		char id[32], row[32];
+		const invar_metric m = {
+			.id = id, .measurement = ids[i / 2], .row = row, .unit = INVAR_UNIT_SHARE};
+		const invar_value v = {.value = 0.5, .low = NAN, .high = NAN};
+
+		snprintf(id, sizeof id, "%s.%zu", ids[i / 2], i);
+		snprintf(row, sizeof row, "row %zu", i);
+		inv_results_add_metric(r, &m);
+		inv_results_put(r, id, "F", &v);
+	}
+	text = make_page(r, NULL);
+	assert_int_equal(count(text, "<p class=\"about\">"), 2);
+	free(text);
+	invar_results_free(r);
+}
+
 static void nothing_measured_is_a_page(void **state)
 {
 	char *text = make_page(NULL, NULL);
@@ -403,6 +429,7 @@ int main(void)
 		cmocka_unit_test(json_has_the_names),
 		cmocka_unit_test(a_loss_is_called_a_loss),
 		cmocka_unit_test(the_best_is_marked),
+		cmocka_unit_test(every_measurement_is_explained),
 		cmocka_unit_test(nothing_measured_is_a_page),
 		cmocka_unit_test(pictures_stand_in_the_page),
 	};

@@ -3,7 +3,9 @@
 #include "run/results.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "support.h"
 
@@ -132,6 +134,35 @@ static void json_goes_out_and_comes_back(void **state)
 	invar_free(again);
 	invar_results_free(r);
 	invar_results_free(back);
+}
+
+static void *ask(void *results)
+{
+	const invar_results *r = results;
+	size_t right = 0;
+
+	for (size_t i = 0; i < 2000; i++)
+		right += invar_results_value(r, "lc.clean", "2")->value == 0.7 &&
+		         strcmp(inv_results_skipped(r, "nc", "1"), "test has no labels") == 0 &&
+		         !invar_results_value(r, "structure.pairs", "F");
+	return right == 2000 ? results : NULL;
+}
+
+/* Run it under -fsanitize=thread to see a write. */
+static void threads_ask_the_same_results(void **state)
+{
+	invar_results *r = make("x");
+	pthread_t thread[4];
+	void *right;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, ask, r), 0);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(thread[i], &right), 0);
+		assert_ptr_equal(right, r);
+	}
+	invar_results_free(r);
 }
 
 /* Each document is rejected with the place of the fault. */
@@ -455,12 +486,48 @@ static void each_measuring_keeps_its_own_row_titles(void **state)
 	json_decref(metrics);
 }
 
+/* Of results with two values of an option the latest is shown, with the title of its row.
+ */
+static void a_run_alone_shows_the_latest_options(void **state)
+{
+	invar_results *r;
+
+	(void)state;
+	mkdir(test_path("twice"), 0777);
+	for (int i = 0; i < 2; i++) {
+		const invar_metric m = {
+			.id = "knn.clean", .measurement = "knn", .row = i ? "5-NN" : "20-NN"};
+		const invar_value v = share(i ? 0.5 : 0.7);
+
+		assert_int_equal(inv_results_new(&r), INVAR_OK);
+		inv_results_describe(r, "split", json_string("test"));
+		inv_results_add_column(r, "F", "F", NULL);
+		inv_results_add_column(r, "1", "twice", NULL);
+		inv_results_add_measurement(r, "knn", "kNN");
+		inv_results_add_metric(r, &m);
+		inv_results_put(r, "knn.clean", "1", &v);
+		inv_results_options(r, "knn", json_pack("{s:i}", "k", i ? 5 : 20));
+		assert_int_equal(invar_run_keep_results(NULL, test_path("twice"), r, "1"),
+		                 INVAR_OK);
+		invar_results_free(r);
+	}
+	assert_int_equal(invar_run_results(NULL, test_path("twice/"), 0, &r), INVAR_OK);
+	assert_int_equal(invar_results_metrics(r), 1);
+	assert_string_equal(invar_results_metric(r, 0)->row, "5-NN");
+	assert_true(invar_results_value(r, "knn.clean", "E")->value == 0.5);
+	assert_string_equal(invar_results_column(r, 1)->title, "twice");
+	invar_results_free(r);
+	assert_int_equal(invar_run_results(NULL, test_path("twice"), 1, &r), INVAR_OK);
+	assert_null(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_titles_keep_a_column_each),
 		cmocka_unit_test(what_is_absent_says_why),
 		cmocka_unit_test(json_goes_out_and_comes_back),
+		cmocka_unit_test(threads_ask_the_same_results),
 		cmocka_unit_test(broken_documents_are_refused),
 		cmocka_unit_test(a_second_bank_adds_and_the_same_replaces),
 		cmocka_unit_test(series_and_points_go_out_and_come_back),
@@ -468,6 +535,7 @@ int main(void)
 		cmocka_unit_test(broken_plots_are_refused),
 		cmocka_unit_test(a_run_keeps_the_series_of_its_column),
 		cmocka_unit_test(each_measuring_keeps_its_own_row_titles),
+		cmocka_unit_test(a_run_alone_shows_the_latest_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

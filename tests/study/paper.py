@@ -7,10 +7,9 @@
 2. Together they train and measure exactly what the paper's tables have figures of.
 3. Their weight files are those that `invar models list` knows for their encoders, and the
    README names every recipe.
-4. One of them runs from images to tables, on a tiny encoder and a few images; published
-   figures are beside ours; a second run does nothing.
+4. One of them runs from images to tables, on a tiny encoder and a few images; compare.py puts
+   published figures beside ours; a second run does nothing.
 """
-import csv
 import glob
 import json
 import os
@@ -124,37 +123,40 @@ def write_stl10(place, train=40, test=20):
                 file.write(data)
 
 
-def tables_of_csv():
-    """Title of a table to {row: {column: cell}}."""
-    with open(os.path.join(work, "study/table.csv"), encoding="utf-8", newline="") as file:
-        tables, head = {}, None
-        for row in csv.reader(file):
-            if len(row) == 1:
-                head, rows = None, tables.setdefault(row[0], {})
-            elif row and head is None:
-                head = row
-            elif row:
-                rows[row[0]] = dict(zip(head[1:], row[1:]))
+def compared_tables():
+    """{title: {metric: [cells of F, of MaWa, published, …]}} as compare.py prints them."""
+    done = subprocess.run([sys.executable, os.path.join(folder, "compare.py"), "study/table.json"], cwd=work,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0 or done.stderr:
+        complain(f"compare.py: exit {done.returncode}: {done.stderr}")
+    tables = {}
+    for line in done.stdout.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("## "):
+            rows = tables.setdefault(line[3:], {})
+        elif line.startswith("|"):
+            rows[cells[0]] = cells[1:]
     return tables
 
 
 def check_published_columns(augment, table):
     """Published figures are as the paper prints them, each beside our own."""
-    cells = {"LC, %": ("lc.clean", "lc.augmented"), "NC, %": ("nc.clean", "nc.augmented"),
-             "L1 | L2": ("structure.L1", "structure.L2"), "m": ("structure.m",), "b": ("structure.b",),
-             "R²": ("structure.R2",), "RMSD": ("structure.RMSD",), "NRMSD": ("structure.NRMSD",),
-             "CVRMSD": ("structure.CVRMSD",)}
-    of_f = {"EC, %": ("ec.clean", "ec.augmented"), "collision raw, %": ("collision.raw",),
-            "collision aligned, %": ("collision.aligned",)}
+    of_adapter = ["lc.clean", "lc.augmented", "nc.clean", "nc.augmented"]
+    of_adapter += ["structure." + m for m in ("L1", "L2", "m", "b", "R2", "RMSD", "NRMSD", "CVRMSD")]
+    of_f = ["ec.clean", "ec.augmented", "collision.raw", "collision.aligned"]
     figures = figures_of("stl10", "dino_vits8", augment)
+    heads = table[""]
     for column, title in (("mawa", "MaWa"), ("waco", "WaCo"), ("waco-reduced", "WaCo reduced"),
                           ("simclr", "SimCLR"), ("hsic", "HSIC"), ("F", "F")):
-        for row, metrics in (of_f if column == "F" else cells).items():
-            wanted = " | ".join(figures[column][m] for m in metrics)
-            if table[row][f"{title}, published"] != wanted:
-                complain(f"{augment}, {row}, {title}: {table[row][title + ', published']}, not {wanted}")
-            if not re.search(r"\d", table[row][title]):
-                complain(f"{augment}, {row}, {title}: there is no figure of ours")
+        at = heads.index(title)
+        if heads[at + 1] != "published":
+            complain(f"{augment}, {title}: {heads}")
+        for metric in of_f if column == "F" else of_adapter:
+            ours, published = table[metric][at:at + 2]
+            if published != figures[column][metric]:
+                complain(f"{augment}, {metric}, {title}: {published}, not {figures[column][metric]}")
+            if not re.search(r"\d", ours):
+                complain(f"{augment}, {metric}, {title}: there is no figure of ours")
 
 
 def figures_of(dataset, encoder, augment):
@@ -206,7 +208,7 @@ def check_run():
         table = file.read()
     print(table)
     for augment in ("rotation", "noise"):
-        check_published_columns(augment, tables_of_csv()[f"STL10, DINO, {augment}"])
+        check_published_columns(augment, compared_tables()[f"STL10, DINO, {augment}"])
     check_figures()
     again = run("run", recipe, *[o for o in options if o != "-q"])
     with open(os.path.join(work, "study/table.txt"), encoding="utf-8") as file:

@@ -5,6 +5,7 @@
  */
 #include "study/stage.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,7 @@ static invar_status run_copier(void *user)
 static void add(inv_stages *s, copier *c, const char *name)
 {
 	const char *inputs[] = {c->from, NULL};
-	const inv_own_stage stage = {.size = sizeof stage,
-	                             .user = c,
+	const inv_own_stage stage = {.user = c,
 	                             .name = name,
 	                             .inputs = inputs,
 	                             .options = c->option,
@@ -116,6 +116,46 @@ static void what_is_done_is_skipped(void **state)
 	assert_string_equal(run_job(&j), "");
 	assert_string_equal(run_job(&j), "");
 	assert_string_equal(state_of(&j, "second"), "done");
+}
+
+/* Whether both are pending, "12", the second alone, "2", or none, ""; nothing is written.
+ */
+static const char *ask_job(job *j, double *seconds)
+{
+	static char said[4];
+	bool first, second;
+	inv_stages *s;
+
+	assert_int_equal(inv_stages_open(test_ctx, j->folder, &s), INVAR_OK);
+	add(s, &j->first, "first");
+	add(s, &j->second, "second");
+	assert_int_equal(inv_stages_pending(s, "first", &first), INVAR_OK);
+	assert_int_equal(inv_stages_pending(s, "second", &second), INVAR_OK);
+	*seconds = inv_stages_seconds(s, "second");
+	inv_stages_close(s);
+	snprintf(said, sizeof said, "%s%s", first ? "1" : "", second ? "2" : "");
+	return said;
+}
+
+static void a_plan_says_what_is_pending_and_how_long_it_took(void **state)
+{
+	double seconds;
+	job j;
+
+	(void)state;
+	make_job(&j, "asked");
+	assert_int_equal(rmdir(j.folder), 0); /* a study that does not exist yet */
+	assert_string_equal(ask_job(&j, &seconds), "12");
+	assert_true(isnan(seconds));
+	assert_false(test_exists(j.folder));
+	assert_int_equal(mkdir(j.folder, 0777), 0);
+	assert_string_equal(run_job(&j), "12");
+	assert_string_equal(ask_job(&j, &seconds), "");
+	assert_true(seconds >= 0 && seconds < 60);
+	j.second.option = "two";
+	assert_string_equal(ask_job(&j, &seconds), "2");
+	assert_true(seconds >= 0);
+	assert_int_equal(j.second.runs, 1);
 }
 
 static void a_changed_option_redoes_what_depends_on_it(void **state)
@@ -562,8 +602,7 @@ static void a_folder_is_for_one_at_a_time(void **state)
 
 static void two_stages_of_one_name_are_refused(void **state)
 {
-	const inv_own_stage stage = {
-		.size = sizeof stage, .name = "first", .output = "x", .run = run_copier};
+	const inv_own_stage stage = {.name = "first", .output = "x", .run = run_copier};
 	inv_stages *s;
 	job j;
 
@@ -579,6 +618,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_skipped),
+		cmocka_unit_test(a_plan_says_what_is_pending_and_how_long_it_took),
 		cmocka_unit_test(a_changed_option_redoes_what_depends_on_it),
 		cmocka_unit_test(a_changed_input_redoes_what_depends_on_it),
 		cmocka_unit_test(a_deleted_output_is_made_again_alone),

@@ -56,16 +56,15 @@ static void add_stages(inv_stages *s, const settings *v, invar_encoder *e,
 	                                     "size", "native", "seed", v->seed, NULL);
 	invar_options *train = test_options("train", "epochs", v->epochs, "hidden", "8", NULL);
 	invar_options *eval = test_options("eval", "metrics", v->metrics, NULL);
-	const char *const runs[] = {below("run")}, *const titles[] = {"run"};
 
 	assert_int_equal(
-		inv_stages_add_encode(s, "encode", "Encoding.", e, &d, 1, encode, below("bank")),
+		inv_stages_add_encode(s, "encode", "Encoding.", e, d, encode, below("bank")),
 		INVAR_OK);
 	assert_int_equal(
 		inv_stages_add_train(s, "train", NULL, below("bank"), train, below("run")),
 		INVAR_OK);
-	assert_int_equal(inv_stages_add_eval(s, "eval", NULL, below("bank"), runs, titles, 1,
-	                                     eval, below("results.json")),
+	assert_int_equal(inv_stages_add_eval(s, "eval", NULL, below("bank"), below("run"),
+	                                     "run", eval, below("results.json")),
 	                 INVAR_OK);
 	invar_options_free(encode);
 	invar_options_free(train);

@@ -380,6 +380,8 @@ static invar_status save_card(const invar_adapter *e, const invar_options *o,
 const inv_export_format inv_export_card = {
 	.name = "card",
 	.about = "a model card, README.md, as Hugging Face shows it",
+	.file = "a model card of 'invar export'",
+	.begins = "---\nlibrary_name: invar\n",
 	.options = options,
 	.save = save_card,
 };

@@ -2,6 +2,8 @@
 /* export.c - invar_adapter_export: the formats that meson.build lists. */
 #include "adapter/export/export.h"
 
+#include <string.h>
+
 #include "adapter/export_list.h"
 
 enum { FORMATS = sizeof parts / sizeof *parts };
@@ -33,6 +35,15 @@ invar_status inv_export_declare(invar_options *o)
 	return st;
 }
 
+const inv_export_format *inv_export_format_named(const char *name)
+{
+	size_t i = 0;
+
+	while (i + 1 < FORMATS && strcmp(parts[i]->name, name) != 0)
+		i++;
+	return parts[i];
+}
+
 /* Both formats carry the certificate along. */
 static invar_status check_certificate(const invar_adapter *e)
 {
@@ -54,10 +65,7 @@ static invar_status save_as(const invar_adapter *e, invar_encoder *F,
 	if (F)
 		return inv_onnx_save_with(e, F, o, path);
 	INV_TRY(check_certificate(e));
-	for (size_t i = 0; i < FORMATS; i++)
-		if (inv_option_is(o, "format", parts[i]->name))
-			return parts[i]->save(e, o, path);
-	return INVAR_OK;
+	return inv_export_format_named(inv_option_text(o, "format"))->save(e, o, path);
 }
 
 invar_status invar_adapter_export(const invar_adapter *e, invar_encoder *F,

@@ -469,6 +469,8 @@ static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
 const inv_export_format inv_export_onnx = {
 	.name = "onnx",
 	.about = "an ONNX model, for ONNX Runtime and others",
+	.file = "an ONNX model",
+	.begins = "\x08", /* the version of the format comes first in every writer's models */
 	.options = options,
 	.save = save_onnx,
 };

@@ -2,9 +2,8 @@
 /*
  * augment_kernels.h - the loops over pixels, by table, as in math/kernels.h.
  *
- * augment_kernels_ref.c is complete and plain; augment_kernels_avx2.c and its sibling for
- * NEON override what they improve with the same arithmetic in the same order, so that all
- * give the same bits.
+ * augment_kernels_ref.c is complete and plain; augment_kernels_lanes.c, compiled for AVX2
+ * or NEON, has the same arithmetic in the same order, so that all give the same bits.
  */
 #ifndef INV_AUGMENT_KERNELS_H
 #define INV_AUGMENT_KERNELS_H

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * products_lanes.c - the inner loops of products: of strips and panels, and of integers.
+ *
+ * 6 x 16 sums stay in registers: 12 of AVX2, 24 of NEON; with AVX-512, where a panel is one
+ * vector wide, those of two strips at a time make the twelve that two units with a latency
+ * of four or five cycles need. Each sum has the same terms in the same order with every
+ * set. All loops over rows and vectors are unrolled, or the sums would spill to memory. The
+ * next data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the
+ * next panel.
+ */
+#include "math/kernels.h"
+#include "math/lanes.h"
+
+enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, MAX_ROWS = LANES == 16 ? 2 * R : R };
+enum { ACROSS = C / LANES, SIDE = INV_SIDE_PANELS * ACROSS, AHEAD = 128 };
+enum { UNROLL = LANES == 8 ? 4 : 2 };
+
+/* LANES columns from `column` on; those that are not of the product are left alone. */
+INLINE vec get(const inv_panel_product *p, const float *x, size_t column)
+{
+	return p->columns >= C ? load(x + column)
+	                       : load_where(lanes_before(p->columns, column), x + column);
+}
+
+INLINE void put(const inv_panel_product *p, float *x, size_t column, vec v)
+{
+	if (p->columns >= C)
+		store(x + column, v);
+	else
+		store_where(lanes_before(p->columns, column), x + column, v);
+}
+
+INLINE void finish(const inv_panel_product *p, size_t row, size_t column, vec sum)
+{
+	float *c = p->c + row * p->stride;
+
+	if (p->add)
+		sum = get(p, p->from ? p->from + row * p->from_stride : c, column) + sum;
+	if (p->bias)
+		sum = sum + get(p, p->bias, column);
+	if (p->relu)
+		sum = keep(~(sum < 0.0f), sum); /* NaN stays */
+	if (p->mask) {
+		sum = keep(get(p, p->mask + row * p->mask_stride, column) > 0.0f, sum);
+		put(p, p->sums, column, get(p, p->sums, column) + sum);
+	}
+	put(p, c, column, sum);
+}
+
+/* A constant number of rows from `row` on: of one strip, or two that follow each other. */
+INLINE void multiply_strips(const size_t rows, const inv_panel_product *p, size_t row)
+{
+	const float *a = p->strips + row * p->k, *b = p->panel;
+	const size_t step = p->k * R;
+	vec sum[MAX_ROWS][ACROSS];
+
+#pragma GCC unroll 12
+	for (size_t i = 0; i < rows; i++) {
+#pragma GCC unroll 4
+		for (size_t v = 0; v < ACROSS; v++)
+			sum[i][v] = (vec){0};
+		__builtin_prefetch(p->c + (row + i) * p->stride);
+		if (p->from)
+			__builtin_prefetch(p->from + (row + i) * p->from_stride);
+		if (p->mask)
+			__builtin_prefetch(p->mask + (row + i) * p->mask_stride);
+	}
+#pragma GCC unroll UNROLL
+	for (size_t l = 0; l < p->k; l++, a += R, b += C) {
+		vec x[ACROSS];
+
+		__builtin_prefetch(a + AHEAD);
+		__builtin_prefetch(b + p->k * C, 0, 2);
+#pragma GCC unroll 4
+		for (size_t v = 0; v < ACROSS; v++)
+			x[v] = load(b + v * LANES);
+#pragma GCC unroll 12
+		for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+			for (size_t v = 0; v < ACROSS; v++)
+				sum[i][v] = madd(splat(a[i / R * step + i % R]), x[v], sum[i][v]);
+	}
+#pragma GCC unroll 12
+	for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+		for (size_t v = 0; v < ACROSS; v++)
+			finish(p, row + i, v * LANES, sum[i][v]);
+}
+
+static void panel_product(const inv_panel_product *product)
+{
+	const inv_panel_product own = *product, *p = &own; /* which no store changes */
+	size_t i = 0;
+
+	for (; i + MAX_ROWS <= p->rows; i += MAX_ROWS)
+		multiply_strips(MAX_ROWS, p, i);
+	for (; MAX_ROWS > R && i + R <= p->rows; i += R)
+		multiply_strips(R, p, i);
+	switch (p->rows - i) {
+	case 1:
+		multiply_strips(1, p, i);
+		break;
+	case 2:
+		multiply_strips(2, p, i);
+		break;
+	case 3:
+		multiply_strips(3, p, i);
+		break;
+	case 4:
+		multiply_strips(4, p, i);
+		break;
+	case 5:
+		multiply_strips(5, p, i);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Of one panel, each multiply-add would wait for the one before. */
+static void row_product(const inv_panel_product *product)
+{
+	const inv_panel_product own = *product, *p = &own;
+	vec sum[SIDE];
+
+#pragma GCC unroll 16
+	for (size_t i = 0; i < SIDE; i++)
+		sum[i] = (vec){0};
+	for (size_t l = 0; l < p->k; l++) {
+		const vec x = splat(p->strips[l]);
+
+#pragma GCC unroll 16
+		for (size_t i = 0; i < SIDE; i++)
+			sum[i] =
+				madd(x, load(p->panel + (i / ACROSS * p->k + l) * C + i % ACROSS * LANES),
+			         sum[i]);
+	}
+#pragma GCC unroll 16
+	for (size_t i = 0; i < SIDE; i++)
+		finish(p, 0, i * LANES, sum[i]);
+}
+
+/* 16-bit products are twice as many per instruction as those of floats. */
+static void dot_tile(const int16_t *a, const int16_t *b, size_t count, int32_t *sums)
+{
+	enum { TILE_ROWS = INV_DOT_ROWS, TILE_COLS = INV_DOT_COLS, WIDE = TILE_COLS / LANES };
+	ints sum[TILE_ROWS][WIDE];
+
+#pragma GCC unroll 6
+	for (size_t i = 0; i < TILE_ROWS; i++)
+#pragma GCC unroll 4
+		for (size_t v = 0; v < WIDE; v++)
+			sum[i][v] = load_ints(sums + i * TILE_COLS + v * LANES);
+#pragma GCC unroll 2
+	for (size_t k = 0; k < count; k++, a += 2 * TILE_ROWS, b += 2 * TILE_COLS) {
+		short_pairs x[WIDE];
+
+#pragma GCC unroll 2
+		for (size_t v = 0; v < WIDE; v += PAIR_VECTORS)
+			x[v] = load_pairs(b + 2 * v * LANES);
+#pragma GCC unroll 6
+		for (size_t i = 0; i < TILE_ROWS; i++)
+#pragma GCC unroll 2
+			for (size_t v = 0; v < WIDE; v += PAIR_VECTORS)
+				add_products(&sum[i][v], x[v], a + 2 * i);
+	}
+#pragma GCC unroll 6
+	for (size_t i = 0; i < TILE_ROWS; i++)
+#pragma GCC unroll 4
+		for (size_t v = 0; v < WIDE; v++)
+			store_ints(sums + i * TILE_COLS + v * LANES, sum[i][v]);
+}
+
+void INV_OF_SET(inv_kernels_products)(struct inv_kernels *k)
+{
+	k->panel_product = panel_product;
+	k->row_product = row_product;
+	k->dot_tile = dot_tile;
+}
