@@ -70,7 +70,7 @@ class Jobs:
                 "2", "-q", "-o", "OUT"]
 
     def structure(self):
-        """With a small E: its codes are computed by rank 0 alone."""
+        """With a small E: every rank computes its codes."""
         bank, run_folder = self.bank("points", 24000, 384), os.path.join(self.work, "ridge")
         if not os.path.exists(run_folder):
             run([self.invar, "train", bank, "--loss", "none", "--init", "ridge", "--hidden", "768", "-q", "-o", run_folder])

@@ -14,8 +14,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/processes.h"
-#include "base/rank_shares.h"
-#include "study/serve.h"
 
 static int fail(void)
 {
@@ -41,7 +39,7 @@ static int make_bank(char **argv)
 	return EXIT_SUCCESS;
 }
 
-/* As a step of training exchanges its rows; the first time is not counted. */
+/* As a step of training exchanges its codes; the first time is not counted. */
 static int measure_exchange(size_t bytes, unsigned times)
 {
 	inv_processes *p;
@@ -49,7 +47,6 @@ static int measure_exchange(size_t bytes, unsigned times)
 	inv_shares shares;
 	char *data = inv_calloc(bytes, 1);
 	double began = 0, seconds;
-	int result = EXIT_SUCCESS;
 
 	if (!data || inv_processes_join(&p) != INVAR_OK ||
 	    invar_context_new(1, NULL, &ctx) != INVAR_OK)
@@ -57,19 +54,19 @@ static int measure_exchange(size_t bytes, unsigned times)
 	inv_context_share(ctx, p);
 	shares = inv_shares_of(ctx, bytes, 64);
 	for (unsigned i = 0; i <= times; i++) {
-		if (inv_gather_rows(ctx, &shares, data, 1) != INVAR_OK)
+		if (inv_gather(ctx, &shares, data, 1) != INVAR_OK)
 			return fail();
 		began = i ? began : inv_wall_seconds();
 	}
 	seconds = inv_wall_seconds() - began;
 	if (inv_process_rank(ctx) == 0)
 		printf("%.4g\n", (shares.ranks - 1) * (double)bytes * times / seconds);
-	else if (inv_processes_serve(p, &result) != INVAR_OK)
+	if (inv_processes_leave(p, INVAR_OK) != INVAR_OK)
 		return fail();
-	inv_processes_leave(p, result);
+	inv_processes_close(p, EXIT_SUCCESS);
 	invar_context_free(ctx);
 	inv_free(data);
-	return result;
+	return EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

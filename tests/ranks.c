@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 
 #include "base/processes.h"
 #include "base/rank_transport.h"
-#include "study/serve.h"
 #include "support.h"
 
 enum { MAX_RANKS = 8, MAX_MESSAGES = 4096 };
@@ -36,8 +34,7 @@ typedef struct queue {
 	size_t first, count;
 } queue;
 
-static int wire[MAX_RANKS], beat_wire[MAX_RANKS]; /* to each other rank */
-static double patience;                           /* of heartbeats; 0: none */
+static int wire[MAX_RANKS], note_wire[MAX_RANKS]; /* to each other rank */
 static pid_t process[MAX_RANKS];
 static queue out[MAX_RANKS], in[MAX_RANKS];
 static inv_transport table;
@@ -75,14 +72,6 @@ static const char *broadcast(void *data, uint64_t bytes, unsigned root)
 	return why;
 }
 
-static const char *probe(unsigned from, int *there)
-{
-	struct pollfd p = {.fd = wire[from], .events = POLLIN};
-
-	*there = poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
-	return NULL;
-}
-
 /* False if the other end is gone. */
 static bool move_on(queue *q, int fd, bool sends)
 {
@@ -115,25 +104,17 @@ static const char *test(int *done)
 	return NULL;
 }
 
-static const char *beat(unsigned to, int word)
+static void tell(const inv_note *note, unsigned to)
 {
-	send(beat_wire[to], &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return NULL;
+	send(note_wire[to], note, sizeof *note, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static const char *hear_beat(unsigned from, int *word)
+static int hear(inv_note *note)
 {
-	int last;
-
-	*word = 0;
-	while (recv(beat_wire[from], &last, sizeof last, MSG_DONTWAIT) == sizeof last)
-		*word = last;
-	return NULL;
-}
-
-void test_ranks_patience(double seconds)
-{
-	patience = seconds;
+	for (unsigned r = 0; r < table.size; r++)
+		if (r != table.rank && recv(note_wire[r], note, sizeof *note, MSG_DONTWAIT) > 0)
+			return 1;
+	return 0;
 }
 
 static void end_rank(int code)
@@ -146,22 +127,20 @@ static void close_wires(void)
 	for (unsigned r = 0; r < table.size; r++)
 		if (r != table.rank) {
 			close(wire[r]);
-			close(beat_wire[r]);
+			close(note_wire[r]);
 		}
 }
 
-static void serve_rank(void (*body)(inv_processes *))
+static void run_rank(test_rank_body *body)
 {
 	inv_processes *p;
-	int result = 1;
+	invar_status st;
 
 	if (inv_processes_over(&table, &p) != INVAR_OK)
-		_exit(result);
-	if (body)
-		body(p);
-	if (inv_processes_serve(p, &result) == INVAR_OK)
-		inv_processes_leave(p, result);
-	_exit(result);
+		_exit(1);
+	st = inv_processes_leave(p, body(p));
+	inv_processes_close(p, (int)st);
+	_exit((int)st);
 }
 
 /* Rank r keeps its ends of the pairs and closes those of the others. */
@@ -187,14 +166,9 @@ static void connect_pairs(int type, int pair[MAX_RANKS][MAX_RANKS])
 		}
 }
 
-inv_processes *test_ranks_open(unsigned size)
+inv_processes *test_ranks_open(unsigned size, test_rank_body *body)
 {
-	return test_ranks_open_with(size, NULL);
-}
-
-inv_processes *test_ranks_open_with(unsigned size, void (*body)(inv_processes *))
-{
-	int pair[MAX_RANKS][MAX_RANKS], beat_pair[MAX_RANKS][MAX_RANKS];
+	int pair[MAX_RANKS][MAX_RANKS], note_pair[MAX_RANKS][MAX_RANKS];
 	inv_processes *p;
 
 	assert_true(size <= MAX_RANKS);
@@ -203,27 +177,25 @@ inv_processes *test_ranks_open_with(unsigned size, void (*body)(inv_processes *)
 	                        .broadcast = broadcast,
 	                        .send = send_to,
 	                        .receive = receive_from,
-	                        .probe = probe,
 	                        .test = test,
-	                        .beat = patience > 0 ? beat : NULL,
-	                        .hear_beat = hear_beat,
-	                        .patience = patience,
+	                        .tell = tell,
+	                        .hear = hear,
 	                        .abort = end_rank,
 	                        .close = close_wires};
 	memset(out, 0, sizeof out);
 	memset(in, 0, sizeof in);
 	connect_pairs(SOCK_STREAM, pair);
-	connect_pairs(SOCK_DGRAM, beat_pair);
+	connect_pairs(SOCK_DGRAM, note_pair);
 	fflush(NULL);
 	for (unsigned r = 1; r < size; r++)
 		if ((process[r] = fork()) == 0) {
 			table.rank = r;
 			take_wires(pair, r, wire);
-			take_wires(beat_pair, r, beat_wire);
-			serve_rank(body);
+			take_wires(note_pair, r, note_wire);
+			run_rank(body);
 		}
 	take_wires(pair, 0, wire);
-	take_wires(beat_pair, 0, beat_wire);
+	take_wires(note_pair, 0, note_wire);
 	assert_int_equal(inv_processes_over(&table, &p), INVAR_OK);
 	return p;
 }
@@ -233,16 +205,18 @@ int test_ranks_process(unsigned rank)
 	return (int)process[rank];
 }
 
-void test_ranks_close(inv_processes *p, int result)
+invar_status test_ranks_close(inv_processes *p, invar_status st)
 {
 	int status;
 
-	inv_processes_leave(p, result);
+	st = inv_processes_leave(p, st);
+	inv_processes_close(p, (int)st);
 	for (unsigned r = 1; r < table.size; r++) {
 		assert_int_equal(waitpid(process[r], &status, 0), process[r]);
 		assert_true(WIFEXITED(status));
-		assert_int_equal(WEXITSTATUS(status), result);
+		assert_int_equal(WEXITSTATUS(status), (int)st);
 	}
+	return st;
 }
 
 void test_ranks_kill(void)

@@ -271,15 +271,20 @@ inv_run_start inv_run_start_now(void)
 	return (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
 }
 
-/* Times add up over all the processes that worked on a run. */
+/*
+ * Times add up over all the processes that worked on a run. Of a run that has not finished,
+ * the other ranks may be gone.
+ */
 invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
                             const inv_run_start *start, uint64_t steps, const char *state)
 {
-	inv_usage used = inv_usage_of(ctx);
+	double peak_mb, cpu_seconds;
 
+	INV_TRY(inv_context_usage(strcmp(state, "finished") == 0 ? ctx : NULL, &peak_mb,
+	                          &cpu_seconds));
 	add_number(r->json, "wall_seconds", inv_wall_seconds() - start->wall);
-	add_number(r->json, "cpu_seconds", used.cpu_seconds - start->cpu);
-	json_object_set_new(r->json, "peak_memory_mb", json_integer(used.peak_kb / 1024));
+	add_number(r->json, "cpu_seconds", cpu_seconds - start->cpu);
+	json_object_set_new(r->json, "peak_memory_mb", json_integer((json_int_t)peak_mb));
 	if (inv_process_count(ctx) > 1)
 		json_object_set_new(r->json, "ranks",
 		                    json_integer((json_int_t)inv_process_count(ctx)));

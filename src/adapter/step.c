@@ -16,20 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/step_ranks.h"
 #include "base/test_stop.h"
 #include "nn/adamw.h"
 
-/* The number of rows that E maps to codes, of all processes. */
+/* The number of rows that E maps to codes. */
 static size_t coded_rows(const inv_step *p)
 {
 	return p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
-}
-
-/* Processes that share a step have gradients of their own units only. */
-static size_t gradient_floats(const inv_step *p)
-{
-	return p->spec.N_all ? 0 : p->floats;
 }
 
 static void plan_memory(inv_step *p)
@@ -39,12 +32,12 @@ static void plan_memory(inv_step *p)
 
 	p->codes = inv_arena_take(&p->arena, codes, sizeof(float));
 	p->d_codes = inv_arena_take(&p->arena, codes, sizeof(float));
-	if (s->loss->draw_vicinal && !s->N_all)
+	if (s->loss->draw_vicinal)
 		p->inputs = inv_arena_take(&p->arena, coded_rows(p) * s->shape.d, sizeof(float));
 	if (!s->update)
 		return;
 	p->params = inv_arena_take(&p->arena, p->floats, sizeof(float));
-	p->grads = inv_arena_take(&p->arena, gradient_floats(p), sizeof(float));
+	p->grads = inv_arena_take(&p->arena, p->floats, sizeof(float));
 	if (s->without_moments)
 		return;
 	p->m = inv_arena_take(&p->arena, p->floats, sizeof(float));
@@ -62,15 +55,15 @@ static invar_status allocate_step(inv_step *p)
 	if (p->spec.update) {
 		/* One page fault each, here and not in the first step. */
 		memset(p->params, 0, p->floats * sizeof(float));
-		memset(p->grads, 0, gradient_floats(p) * sizeof(float));
+		memset(p->grads, 0, p->floats * sizeof(float));
 	}
 	if (p->spec.update && !p->spec.without_moments) {
 		memset(p->m, 0, p->floats * sizeof(float));
 		memset(p->v, 0, p->floats * sizeof(float));
 	}
-	if (p->spec.N_all)
-		st = inv_step_ranks_new(p);
-	else
+	if (p->spec.update && !p->spec.without_moments && !p->spec.decoder.h)
+		st = inv_mlp_ranks_new(p->ctx, p->spec.shape, coded_rows(p), &p->dealt);
+	if (st == INVAR_OK && !p->dealt)
 		st = inv_mlp_pass_new(p->ctx, p->spec.shape, coded_rows(p), p->spec.update,
 		                      &p->pass);
 	if (st == INVAR_OK && p->spec.decoder.h)
@@ -86,13 +79,12 @@ static void shape_loss(inv_step *p)
 	p->loss_shape = (inv_loss_shape){.ctx = p->ctx,
 	                                 .kernels = &p->kernels,
 	                                 .options = s->options,
-	                                 .N = s->N_all ? s->N_all : s->N,
+	                                 .N = s->N,
 	                                 .s = s->s,
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
 	                                 .w = s->shape.w,
-	                                 .frame = s->frame,
-	                                 .shared = s->N_all != 0};
+	                                 .frame = s->frame};
 	p->front = s->decoder.h && !s->loss->codes_clean(s->options) ? s->N : 0;
 }
 
@@ -139,7 +131,7 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 size_t inv_step_memory(const inv_step *p)
 {
 	return p->arena.size + p->loss_work.bytes +
-	       (p->ranks ? inv_step_ranks_memory(p->ranks) : inv_mlp_pass_memory(p->pass)) +
+	       (p->dealt ? inv_mlp_ranks_memory(p->dealt) : inv_mlp_pass_memory(p->pass)) +
 	       (p->decoder ? inv_decoder_memory(p->decoder) : 0);
 }
 
@@ -147,7 +139,7 @@ void inv_step_free(inv_step *p)
 {
 	if (!p)
 		return;
-	inv_step_ranks_free(p->ranks);
+	inv_mlp_ranks_free(p->dealt);
 	inv_mlp_pass_free(p->pass);
 	inv_decoder_free(p->decoder);
 	if (p->loss_work.state)
@@ -191,7 +183,7 @@ static invar_status check_cancel(const inv_step *p)
 	return p->total ? inv_progress(p->ctx, "train", p->t, p->total) : INVAR_OK;
 }
 
-invar_status inv_step_check_loss(const inv_loss_value *value)
+static invar_status check_loss(const inv_loss_value *value)
 {
 	if (isfinite(value->value))
 		return INVAR_OK;
@@ -199,7 +191,7 @@ invar_status inv_step_check_loss(const inv_loss_value *value)
 	                isnan(value->value) ? "NaN" : "infinite");
 }
 
-void inv_step_draw_vicinal(inv_step *p, const inv_loss_batch *b, float *inputs)
+static void draw_vicinal(inv_step *p, const inv_loss_batch *b, float *inputs)
 {
 	const inv_loss_shape *s = &p->loss_shape;
 	float *out = inputs + (s->groups * s->s + 1) * s->N * s->d;
@@ -227,10 +219,12 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 	if (p->inputs) {
 		/* The products of E need all rows in one place; copying them is 0.2 % of a step. */
 		memcpy(p->inputs, rows, given * sizeof *rows);
-		inv_step_draw_vicinal(p, &batch, p->inputs);
+		draw_vicinal(p, &batch, p->inputs);
 		batch.vicinal = p->inputs + given;
 	}
-	st = inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
+	st = p->dealt
+	         ? inv_mlp_ranks_forward(p->dealt, inputs(p, rows), s->residual, p->codes)
+	         : inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 	inv_test_stop("train:forward %" PRIu64, p->t + 1);
 	if (st == INVAR_OK)
 		st = check_cancel(p);
@@ -239,7 +233,7 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 		                       s->update ? p->d_codes + skip : NULL);
 	if (st == INVAR_OK && p->decoder)
 		st = add_decoder(p, params, rows, out);
-	return st == INVAR_OK ? inv_step_check_loss(out) : st;
+	return st == INVAR_OK ? check_loss(out) : st;
 }
 
 invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,
@@ -263,9 +257,13 @@ static invar_status update(inv_step *p, const float *rows, double lr)
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
 	inv_adamw_update u =
 		inv_adamw_begin(&p->kernels, &adamw, lr, p->t, p->params, p->m, p->v);
-	invar_status st = inv_layers_backward_take(p->pass, 1, p->params, NULL, p->d_codes,
-	                                           p->grads, inv_adamw_take, &u);
+	invar_status st;
 
+	if (p->dealt)
+		return inv_mlp_ranks_update(p->dealt, inputs(p, rows), p->d_codes, &adamw, lr,
+		                            p->t);
+	st = inv_layers_backward_take(p->pass, 1, p->params, NULL, p->d_codes, p->grads,
+	                              inv_adamw_take, &u);
 	if (st == INVAR_OK && p->decoder)
 		update_part(p, p->adapter_floats, p->floats, lr);
 	if (st == INVAR_OK)
@@ -286,8 +284,9 @@ invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_va
 {
 	invar_status st;
 
-	if (p->ranks)
-		return inv_step_ranks_run(p, rows, lr, out);
+	if (p->dealt && !p->ahead)
+		inv_mlp_ranks_take(p->dealt, p->params, p->m, p->v);
+	p->ahead = true;
 	if ((st = forward(p, p->params, rows, p->t, out)) == INVAR_OK)
 		st = check_cancel(p);
 	if (st == INVAR_OK)
@@ -298,6 +297,14 @@ invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_va
 		return st;
 	p->t++;
 	return update(p, rows, lr);
+}
+
+invar_status inv_step_collect(inv_step *p)
+{
+	bool ahead = p->dealt && p->ahead;
+
+	p->ahead = false;
+	return ahead ? inv_mlp_ranks_collect(p->dealt, p->params, p->m, p->v) : INVAR_OK;
 }
 
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out)

@@ -13,6 +13,7 @@
 
 #include "adapter/decoder.h"
 #include "adapter/losses/loss.h"
+#include "nn/mlp_ranks.h"
 
 enum { INV_TERM_NAME = 24 };
 
@@ -20,9 +21,7 @@ typedef struct inv_step_spec {
 	inv_mlp_shape shape;
 	const inv_loss *loss;
 	const invar_options *options; /* of the loss */
-	size_t N, s;                  /* N: images of a batch, on this process */
-	size_t share_first;           /* of N_all images of all processes; 0: */
-	size_t N_all;                 /* this process has all of them */
+	size_t N, s;                  /* N: images of a batch */
 	size_t groups;                /* augmentations; 0 counts as one */
 	inv_loss_frame frame;         /* for losses that need it; origin is borrowed */
 	inv_mlp_shape decoder;        /* h = 0: none */
@@ -41,7 +40,7 @@ typedef struct inv_step {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	size_t floats;                 /* of each of the four vectors below */
 	size_t adapter_floats;         /* E's share of them, at their beginning */
-	float *params, *grads, *m, *v; /* with several processes: see step_ranks.h */
+	float *params, *grads, *m, *v; /* up to date after inv_step_collect */
 	size_t front;           /* rows of codes for the decoder only, not for the loss */
 	float *codes, *d_codes; /* [front + R, w] */
 	float *inputs; /* [R, d] the rows of a batch and vicinal rows; NULL without those */
@@ -55,7 +54,8 @@ typedef struct inv_step {
 	uint64_t t;     /* steps done */
 	uint64_t total; /* of the training; 0: a step cannot be stopped midway */
 	inv_mlp_pass *pass;
-	struct inv_step_ranks *ranks; /* the processes of a step; NULL: this one alone */
+	inv_mlp_ranks *dealt; /* E by several processes; NULL: by this one alone */
+	bool ahead;           /* it has made steps since inv_step_collect */
 	inv_arena arena;
 } inv_step;
 
@@ -66,15 +66,13 @@ size_t inv_step_memory(const inv_step *p);
 
 /* rows [(s+1) N, d] as inv_batches_next gives them. */
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out);
+/* Brings params, m and v up to date, on all processes. */
+invar_status inv_step_collect(inv_step *p);
 /* The loss of a batch with `params`, which are not changed; key keys its draws. */
 invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,
                               uint64_t key, inv_loss_value *out);
 /* Value and gradients at p->params, without a step: for `invar loss`. */
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out);
-/* Fails if it is not finite. */
-invar_status inv_step_check_loss(const inv_loss_value *value);
-/* Fills the last N of R input rows, after the clean rows and copies in `inputs`. */
-void inv_step_draw_vicinal(inv_step *p, const inv_loss_batch *b, float *inputs);
 void inv_step_free(inv_step *p);
 
 #endif

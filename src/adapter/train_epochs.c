@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/train_ranks.h"
+#include "adapter/trainer.h"
 #include "base/clock.h"
+#include "base/processes.h"
 #include "base/test_stop.h"
 #include "nn/adamw.h"
 
@@ -34,7 +35,7 @@ invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params
 
 static invar_status save_checkpoint(inv_trainer *t)
 {
-	INV_TRY(inv_train_ranks_collect(t));
+	INV_TRY(inv_step_collect(t->step));
 	INV_TRY(inv_trainer_check_weights(t, t->params));
 	if (!t->run)
 		return INVAR_OK;
@@ -47,10 +48,8 @@ static invar_status save_checkpoint(inv_trainer *t)
 /* Interrupted between two steps: saves, so that --resume continues here. */
 static invar_status stop_here(inv_trainer *t)
 {
-	invar_status st = save_checkpoint(t);
-
-	inv_train_ranks_end(t);
-	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
+	INV_TRY(save_checkpoint(t));
+	return inv_trainer_interrupted(t);
 }
 
 invar_status inv_trainer_step(inv_trainer *t, double lr)
@@ -59,14 +58,12 @@ invar_status inv_trainer_step(inv_trainer *t, double lr)
 	inv_loss_value value;
 	invar_status st = inv_batches_next(t->batches, &rows);
 
-	if (st == INVAR_OK && t->ranks > 1)
-		st = inv_train_ranks_step(t, lr);
 	if (st != INVAR_OK)
 		return st;
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
-		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
-		                   t->at.step,
-		                   t->at.t ? " (a smaller learning rate may help)" : "");
+		return inv_context(
+			st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch, t->at.step,
+			st == INVAR_E_NUMERIC && t->at.t ? " (a smaller learning rate may help)" : "");
 	inv_test_stop("train:step %" PRIu64, t->step->t);
 	t->at.t = t->step->t;
 	t->at.step++;
@@ -90,7 +87,7 @@ static invar_status validate(inv_trainer *t)
 {
 	uint32_t steps = inv_batches_steps(t->held_out);
 	double sum = 0;
-	invar_status st = inv_train_ranks_collect(t);
+	invar_status st = inv_step_collect(t->step);
 
 	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
 		inv_loss_value value = {0};
@@ -136,53 +133,49 @@ static invar_status log_epoch(inv_trainer *t, double lr)
 	return st;
 }
 
+/* What depends on the clock or a signal is rank 0's decision. */
 static invar_status end_epoch(inv_trainer *t, double lr)
 {
-	invar_status st = t->judge ? validate(t) : INVAR_OK;
+	bool due;
 
-	if (st == INVAR_OK)
-		st = log_epoch(t, lr);
+	if (t->judge)
+		INV_TRY(validate(t));
+	INV_TRY(log_epoch(t, lr));
 	t->at.epoch++;
 	inv_test_stop("train:epoch %" PRIu64, t->at.epoch);
 	t->at.step = 0;
 	t->at.loss_sum = 0;
 	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
-	if (st == INVAR_OK && (t->at.epoch == t->o.epochs ||
-	                       inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds))
-		st = save_checkpoint(t);
-	return st;
-}
-
-static invar_status run_epochs(inv_trainer *t)
-{
-	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
-	invar_status st =
-		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
-
-	t->step->total = t->ranks > 1 ? 0 : total; /* the others cannot stop midway */
-	if (st == INVAR_OK && t->held_out)
-		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
-	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
-		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
-
-		if ((st = inv_trainer_step(t, lr)) == INVAR_E_CANCELLED)
-			return stop_here(t);
-		if (st == INVAR_OK && t->at.step == steps)
-			st = end_epoch(t, lr);
-		if (st == INVAR_OK && inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK &&
-		    t->at.epoch < t->o.epochs)
-			return stop_here(t);
-	}
-	return st;
+	due = t->at.epoch == t->o.epochs ||
+	      inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds;
+	INV_TRY(inv_broadcast(t->ctx, &due, sizeof due));
+	return due ? save_checkpoint(t) : INVAR_OK;
 }
 
 invar_status inv_trainer_run_epochs(inv_trainer *t)
 {
-	invar_status st = inv_train_ranks_begin(t);
+	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
 
-	if (st != INVAR_OK)
-		return st;
-	st = run_epochs(t);
-	inv_train_ranks_end(t);
-	return st;
+	/* Several ranks stop between two steps only. */
+	t->step->total = inv_process_count(t->ctx) > 1 ? 0 : total;
+	INV_TRY(inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step));
+	if (t->held_out)
+		INV_TRY(inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0));
+	while (t->at.epoch < t->o.epochs) {
+		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
+		invar_status st = inv_trainer_step(t, lr);
+		bool stop;
+
+		if (st == INVAR_E_CANCELLED)
+			return stop_here(t);
+		if (st == INVAR_OK && t->at.step == steps)
+			st = end_epoch(t, lr);
+		if (st != INVAR_OK)
+			return st;
+		stop = inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK;
+		INV_TRY(inv_broadcast(t->ctx, &stop, sizeof stop));
+		if (stop && t->at.epoch < t->o.epochs)
+			return stop_here(t);
+	}
+	return INVAR_OK;
 }

@@ -67,6 +67,8 @@ static invar_status run_steps(inv_trainer *t)
 			t->at.step = 0;
 		}
 	}
+	if (st == INVAR_OK)
+		st = inv_step_collect(t->step);
 	return st == INVAR_OK ? inv_trainer_check_weights(t, t->params) : st;
 }
 

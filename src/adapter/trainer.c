@@ -19,10 +19,11 @@
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
-#include "adapter/train_ranks.h"
+#include "bank/bank_ranks.h"
 #include "bank/class_view.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/processes.h"
 #include "base/text.h"
 #include "run/run.h"
 
@@ -126,16 +127,8 @@ static invar_status build_steps(inv_trainer *t)
 {
 	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
 	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
-	invar_status st;
+	invar_status st = inv_step_new(t->ctx, &spec, &t->step);
 
-	t->ranks = inv_train_ranks_count(t);
-	if (t->ranks > 1) {
-		inv_train_ranks_share(t, &batches.share_first, &batches.share);
-		spec.share_first = batches.share_first;
-		spec.N = batches.share;
-		spec.N_all = t->plan.N;
-	}
-	st = inv_step_new(t->ctx, &spec, &t->step);
 	if (st == INVAR_OK && t->plan.held_out)
 		st = inv_step_new(t->ctx, &judge, &t->judge);
 	if (st == INVAR_OK)
@@ -261,7 +254,7 @@ static invar_status save_files(inv_trainer *t, float *params, invar_adapter **ma
 	invar_status st;
 
 	INV_TRY(inv_trainer_check_weights(t, params));
-	if (t->plan.decoder.h)
+	if (t->plan.decoder.h && t->run)
 		INV_TRY(inv_decoder_save(
 			t->run->decoder_path,
 			&(inv_mlp_form){t->plan.decoder, false, params + t->step->adapter_floats},
@@ -273,7 +266,8 @@ static invar_status save_files(inv_trainer *t, float *params, invar_adapter **ma
 		goto done;
 	last = complete.params ? &complete : &e;
 	if (!t->run) {
-		st = inv_adapter_make(last, &t->o, &t->plan, made);
+		if (made)
+			st = inv_adapter_make(last, &t->o, &t->plan, made);
 		goto done;
 	}
 	if (about)
@@ -350,40 +344,67 @@ invar_status inv_trainer_check_options(inv_trainer *t)
 	return inv_source_is_encoded(t->source[0]) ? INVAR_OK : settle_unit(t);
 }
 
-static invar_status resume_options(inv_trainer *t, const json_t *saved)
+static invar_status resume_options(inv_trainer *t, const json_t *run, const char *path)
 {
-	invar_status st = INVAR_OK;
+	const json_t *saved = json_object_get(run, "options");
 
 	if (!json_object_get(saved, "preset"))
-		st = invar_options_set(t->options, "preset", INV_FIRST_PRESET);
-	if (st == INVAR_OK)
-		st = inv_options_resume(t->options, saved, t->run->path, false);
+		INV_TRY(invar_options_set(t->options, "preset", INV_FIRST_PRESET));
+	INV_TRY(inv_options_resume(t->options, saved, path, false));
 	/* A run of an earlier version that has seen its rows is not normalised. */
-	t->o.unit_known =
-		json_object_get(saved, "unit") || json_object_get(t->run->json, "inputs");
-	return st == INVAR_OK ? inv_trainer_check_options(t) : st;
+	t->o.unit_known = json_object_get(saved, "unit") || json_object_get(run, "inputs");
+	return inv_trainer_check_options(t);
 }
 
+/* What run.json says, to all ranks. */
+static invar_status resume_run(inv_trainer *t, const char *path)
+{
+	char *text = t->run ? inv_json_text(t->run->json, 0) : NULL;
+	json_t *run = NULL;
+	invar_status st;
+
+	if (t->run)
+		inv_run_compare_version(t->ctx, t->run);
+	INV_TRY_OR(done, inv_broadcast_text(t->ctx, &text));
+	run = text ? json_loads(text, 0, NULL) : NULL;
+	st = run ? resume_options(t, run, path)
+	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", path);
+done:
+	json_decref(run);
+	inv_free(text);
+	return st;
+}
+
+/* Rank 0 has the run's folder. */
 static invar_status open_run(inv_trainer *t, const char *path)
 {
 	bool resume = inv_option_flag(t->options, "resume");
 	bool force = inv_option_flag(t->options, "force");
 	inv_run_mode mode = resume ? INV_RUN_RESUME : force ? INV_RUN_REPLACE : INV_RUN_FRESH;
-	invar_status st;
 
 	if (resume && force)
 		return inv_fail(INVAR_E_USE, "@resume and @force cannot be used together");
 	/* All checks come before anything is created or removed. */
-	if (!resume && (st = inv_trainer_check_options(t)) != INVAR_OK)
-		return st;
-	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK)
-		return st;
-	if (!resume) {
-		inv_trainer_announce_preset(t);
-		return INVAR_OK;
+	if (!resume)
+		INV_TRY(inv_trainer_check_options(t));
+	if (inv_process_rank(t->ctx) == 0)
+		INV_TRY(inv_run_open(path, mode, &t->run));
+	if (resume)
+		return resume_run(t, path);
+	inv_trainer_announce_preset(t);
+	return INVAR_OK;
+}
+
+/* Ranks that read other rows would silently train something else. */
+static invar_status compare_sources(const inv_trainer *t)
+{
+	for (uint32_t g = 0; g < t->plan.sources; g++) {
+		const inv_source *from = t->plan.source[g];
+
+		if (!from->unlimited && !from->bank->in_memory)
+			INV_TRY(inv_bank_agree(t->ctx, from->stored, from->copies));
 	}
-	inv_run_compare_version(t->ctx, t->run);
-	return resume_options(t, json_object_get(t->run->json, "options"));
+	return INVAR_OK;
 }
 
 /*
@@ -421,20 +442,35 @@ static bool is_within(const inv_trainer *t)
 	       t->at.t == t->at.epoch * steps + t->at.step;
 }
 
+/* Rank 0 has read a checkpoint, perhaps. */
+static invar_status broadcast_state(inv_trainer *t)
+{
+	size_t bytes = t->floats * sizeof(float);
+
+	INV_TRY(inv_broadcast(t->ctx, &t->at, sizeof t->at));
+	INV_TRY(inv_broadcast(t->ctx, &t->step->t, sizeof t->step->t));
+	INV_TRY(inv_broadcast(t->ctx, t->step->params, bytes));
+	INV_TRY(inv_broadcast(t->ctx, t->step->m, bytes));
+	INV_TRY(inv_broadcast(t->ctx, t->step->v, bytes));
+	return t->best ? inv_broadcast(t->ctx, t->best, bytes) : INVAR_OK;
+}
+
 static invar_status restore(inv_trainer *t)
 {
-	invar_status st = INVAR_OK;
+	bool resumed = t->step && t->o.resume;
 
-	if (t->step && t->o.resume && inv_exists(t->run->checkpoint_path))
-		st = inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at);
-	if (st == INVAR_OK && t->step && !is_within(t))
-		st = inv_fail(INVAR_E_FORMAT,
-		              "%s: its epoch %" PRIu64 ", step %" PRIu64 " and %" PRIu64
-		              " steps done do not belong to this run",
-		              t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
-	if (st == INVAR_OK && t->step && t->o.resume)
+	if (t->run && resumed && inv_exists(t->run->checkpoint_path))
+		INV_TRY(inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at));
+	if (t->run && t->step && !is_within(t))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its epoch %" PRIu64 ", step %" PRIu64 " and %" PRIu64
+		                " steps done do not belong to this run",
+		                t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
+	if (resumed)
+		INV_TRY(broadcast_state(t));
+	if (t->run && resumed)
 		inv_trainer_announce_resume(t);
-	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
+	return t->run ? inv_run_open_log(t->run, t->at.epoch) : INVAR_OK;
 }
 
 /* The message is saved in run.json; the checkpoint is unchanged. */
@@ -456,11 +492,14 @@ static invar_status prepare_run(inv_trainer *t, const char *path)
 	if (st == INVAR_OK && inv_source_is_encoded(t->source[0]))
 		st = prepare_source(t);
 	if (st == INVAR_OK)
-		st = inv_trainer_build(t);
-	if (st == INVAR_OK && inv_options_record(t->options, "trial"))
-		json_object_set(t->run->json, "trial", inv_options_record(t->options, "trial"));
+		st = compare_sources(t);
 	if (st == INVAR_OK)
-		st = inv_run_describe(t->run, &t->plan, &t->o);
+		st = inv_trainer_build(t);
+	if (st != INVAR_OK || !t->run)
+		return st;
+	if (inv_options_record(t->options, "trial"))
+		json_object_set(t->run->json, "trial", inv_options_record(t->options, "trial"));
+	st = inv_run_describe(t->run, &t->plan, &t->o);
 	t->begun = t->begun || st == INVAR_OK;
 	return st;
 }
@@ -468,8 +507,7 @@ static invar_status prepare_run(inv_trainer *t, const char *path)
 /* From the first step, or the checkpoint, to E: in the run's folder, or *made in memory. */
 static invar_status make_adapter(inv_trainer *t, invar_adapter **made)
 {
-	if (t->run)
-		INV_TRY(restore(t));
+	INV_TRY(restore(t));
 	if (t->step)
 		inv_trainer_announce_steps(t);
 	INV_TRY(begin_closed(t));
@@ -487,6 +525,11 @@ static invar_status run_training(inv_trainer *t, const char *path)
 		st = make_adapter(t, NULL);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
+	if (!t->run) { /* rank 0 asks all for their usage */
+		double peak_mb, cpu_seconds;
+
+		return inv_context_usage(t->ctx, &peak_mb, &cpu_seconds);
+	}
 	if ((st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
 		return st;
 	return inv_run_publish(t->run);
@@ -638,8 +681,15 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 {
 	inv_trainer t = {.validation = NAN, .sources = 1, .start = inv_run_start_now()};
 	const invar_context *ctx = NULL;
+	inv_processes *processes = d->ctx->processes;
 	invar_status st = inv_options_expect(o, "train");
 
+	if (inv_process_rank(d->ctx))
+		return INVAR_OK;
+	if (inv_process_count(d->ctx) > 1)
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "rank 0 trains alone: copies are made while it trains");
+	inv_context_share(d->ctx, NULL);
 	if (st == INVAR_OK)
 		st = check_no_trial(o);
 	if (st == INVAR_OK)
@@ -647,6 +697,7 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 	if (st == INVAR_OK)
 		ctx = t.source[0]->ctx;
 	st = train(&t, st, o, run);
+	inv_context_share(d->ctx, processes);
 	if (st == INVAR_OK && inv_option_flag(o, "trial") && !inv_option_flag(o, "resume"))
 		inv_log(ctx, INVAR_LOG_INFO,
 		        "no trial was made: it needs a bank with copies, not @images");

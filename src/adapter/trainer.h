@@ -27,7 +27,7 @@ typedef struct inv_trainer {
 	invar_options *options;
 	inv_train_settings o; /* the values of options, read once */
 	inv_train_plan plan;
-	inv_run *run;     /* NULL: in memory, nothing is written */
+	inv_run *run;     /* NULL: in memory, or rank 0 writes it */
 	bool begun;       /* run.json is ours */
 	uint32_t *images; /* the training rows, then the held-out rows */
 	float *origin;    /* mean / sigma, if the training is scaled; see loss.h */
@@ -36,10 +36,7 @@ typedef struct inv_trainer {
 	inv_step *step;   /* NULL with --loss none */
 	inv_step *judge;  /* measures the held-out images; NULL without them */
 	inv_batches *batches, *held_out;
-	unsigned ranks;   /* that take part in a step */
-	bool ranks_train; /* the others wait for a step */
-	bool ranks_ahead; /* they have made steps since rank 0 got their weights */
-	float *best;      /* parameters; NULL unless --keep best */
+	float *best; /* parameters; NULL unless --keep best */
 	inv_progress_state at;
 	double validation; /* of the last epoch; NaN without */
 	inv_run_start start;

@@ -6,11 +6,9 @@
 #include "bank/bank.h"
 
 /*
- * All ranks, after each has opened a split or failed to, which is `st`: agrees on that,
- * then compares the files of the clean rows and of the first `copies` copies
+ * All ranks: compares the files of the clean rows and of the first `copies` copies
  * (base/rank_compare.h).
  */
-invar_status inv_bank_agree(const invar_context *ctx, const inv_split *s, uint64_t copies,
-                            invar_status st);
+invar_status inv_bank_agree(const invar_context *ctx, const inv_split *s, uint64_t copies);
 
 #endif

@@ -14,7 +14,7 @@
  *   2. Blocks count for rows that belong to the same: encoder, weights, preparation,
  *      SPEC, seed, images, labels. Anything else is an error, never mixed.
  *   3. One process at a time holds the map, and with it the split (flock).
- *   4. Processes that the holder has called (base/processes.h) join it: each writes the
+ *   4. Other ranks than the holder (base/processes.h) join it: each writes the
  *      bytes of its own blocks and no others, so that no mark is taken back. The holder
  *      saves the whole map before they join and loads it after they have left. Meanwhile
  *      all of them share the lock: a process that outlives the holder keeps others from
@@ -50,7 +50,7 @@ void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block); /* in memor
 invar_status inv_block_map_save(inv_block_map *d);                   /* on disk */
 /* The holder lets others join, or is alone again. */
 invar_status inv_block_map_share(inv_block_map *d, bool shared);
-/* For a process that the holder of the map has called; it never removes the map. */
+/* For another rank than the holder of the map; it never removes the map. */
 invar_status inv_block_map_join(const char *path, uint64_t rows, size_t arrays,
                                 inv_block_map **out);
 /* The byte of a marked block and nothing else; sync puts all of them on disk. */

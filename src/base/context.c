@@ -13,6 +13,7 @@
 #endif
 
 #include "base/memory.h"
+#include "base/processes.h"
 
 enum { LINE = 1024 };
 
@@ -134,5 +135,5 @@ invar_status inv_progress(const invar_context *ctx, const char *stage, uint64_t 
 {
 	if (ctx->hooks.progress && ctx->hooks.progress(ctx->hooks.user, stage, done, total))
 		return inv_fail(INVAR_E_CANCELLED, "interrupted");
-	return INVAR_OK;
+	return inv_processes_check(ctx->processes);
 }

@@ -36,7 +36,7 @@ const char *inv_context_cpu(const invar_context *ctx);
 void inv_log(const invar_context *ctx, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* INVAR_E_CANCELLED if the caller asks to stop. */
+/* INVAR_E_CANCELLED if the caller asks to stop; fails if another process has failed. */
 invar_status inv_progress(const invar_context *ctx, const char *stage, uint64_t done,
                           uint64_t total);
 

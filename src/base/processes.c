@@ -1,38 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes.c - joining the ranks that a launcher started, and leaving them.
+ * processes.c - joining the ranks that a launcher started, waiting for each other, leaving.
  *
- * A rank that dies is noticed by the launcher, which ends all others, one that hangs by the
- * other ranks (rank_heartbeat.c); whatever they do at that moment, files outlive it
- * (file.h, block_map.h). A failure of the transport is final: no further exchange is tried,
- * and leaving ends all ranks.
+ * A rank that waits polls, and sleeps in between for a twentieth of the time it has waited
+ * so far: an exchange between busy ranks is quick, and an idle one leaves its core to
+ * others. The library of MPI itself would spin.
+ *
+ * A rank that fails outside of inv_agree ends its command and tells rank 0, which tells all
+ * others; each finds that note when it polls. An exchange that was under way then remains
+ * unfinished. If its buffers are the caller's, they are freed: after that no call of MPI is
+ * safe but MPI_Abort, which ends the run. Short messages have a buffer that stays, so that
+ * ranks which wait for a decision or for each other end as usual.
  */
 #include <dlfcn.h>
 #include <omp.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/processes.h"
-#include "base/processes_inside.h"
+#include "base/rank_transport.h"
 
-inv_processes *inv_ranks_of(const invar_context *ctx)
+/* Seconds: default limit of a collective call; more of it per rank; rank 0 waits for others
+ * that end, these for rank 0.
+ */
+enum { LIMIT = 3600, TURN = 5, ENDING = 5, CLOSING = 8 };
+
+struct inv_processes {
+	const inv_transport *t;
+	pthread_t owner;
+	double limit;              /* of a collective call; 0: none */
+	bool started;              /* an exchange of the caller's buffers is under way */
+	bool unclean;              /* one was left unfinished */
+	bool failed;               /* this rank or another; no further exchange is tried */
+	inv_note note;             /* about the failure */
+	unsigned ended;            /* on rank 0: other ranks that have told so */
+	bool closing;              /* rank 0 lets all close */
+	int32_t *status;           /* [size] of inv_agree */
+	char small[INV_NOTE_TEXT]; /* short messages */
+};
+
+/* NULL if there is a single rank for this thread. */
+static inv_processes *ranks_of(const invar_context *ctx)
 {
-	inv_processes *p = ctx->processes;
+	inv_processes *p = ctx ? ctx->processes : NULL;
 
 	return p && pthread_equal(p->owner, pthread_self()) && !omp_in_parallel() ? p : NULL;
 }
 
 unsigned inv_process_rank(const invar_context *ctx)
 {
-	return inv_processes_rank(inv_ranks_of(ctx));
+	return inv_processes_rank(ranks_of(ctx));
 }
 
 unsigned inv_process_count(const invar_context *ctx)
 {
-	return inv_processes_size(inv_ranks_of(ctx));
+	return inv_processes_size(ranks_of(ctx));
 }
 
 unsigned inv_processes_rank(const inv_processes *p)
@@ -48,6 +78,308 @@ unsigned inv_processes_size(const inv_processes *p)
 void inv_context_share(invar_context *ctx, inv_processes *p)
 {
 	ctx->processes = p;
+}
+
+/* ---- Failures ------------------------------------------------------------------------ */
+
+/* The message of the first failure, in this thread. */
+static invar_status repeat_failure(const inv_processes *p)
+{
+	invar_status st = (invar_status)p->note.status;
+
+	if (p->note.rank == p->t->rank || p->note.rank == 0 || st == INVAR_E_CANCELLED)
+		return inv_fail(st, "%s", p->note.text);
+	return inv_fail(st, "rank %u: %.1000s", (unsigned)p->note.rank, p->note.text);
+}
+
+/* Notes this thread's message as the failure of this rank. */
+static void note_own_failure(inv_processes *p, invar_status st)
+{
+	p->failed = true;
+	p->note = (inv_note){.status = (int32_t)st, .rank = (uint16_t)p->t->rank};
+	inv_last_error_spelled(INV_MARKED, p->note.text, sizeof p->note.text);
+}
+
+static void tell_all(inv_processes *p)
+{
+	for (unsigned r = 1; r < p->t->size; r++)
+		p->t->tell(&p->note, r);
+}
+
+/* What others have told since the last call. */
+static void hear_notes(inv_processes *p)
+{
+	inv_note note;
+
+	while (!p->unclean && p->t->hear(&note)) {
+		note.text[sizeof note.text - 1] = '\0';
+		if (p->t->rank)
+			p->closing = note.status == INVAR_OK;
+		else
+			p->unclean = p->unclean || !note.clean;
+		p->ended++;
+		if (p->failed || p->closing)
+			continue;
+		p->failed = true;
+		p->note = note;
+		if (!p->t->rank)
+			tell_all(p);
+	}
+}
+
+invar_status inv_processes_check(inv_processes *p)
+{
+	if (!p || !pthread_equal(p->owner, pthread_self()))
+		return INVAR_OK;
+	hear_notes(p);
+	return p->failed ? repeat_failure(p) : INVAR_OK;
+}
+
+/* A failure of the exchange itself, after which nothing is exchanged. */
+static invar_status fail_exchange(inv_processes *p, const char *why)
+{
+	invar_status st = inv_fail(INVAR_E_IO,
+	                           "rank %u cannot exchange data with the other ranks: %s; "
+	                           "finished work is kept, and the same command resumes it",
+	                           p->t->rank, why);
+
+	p->unclean = true;
+	note_own_failure(p, st);
+	return st;
+}
+
+/* ---- Waiting ------------------------------------------------------------------------- */
+
+static void sleep_after(double waited)
+{
+	double seconds = waited / 20;
+
+	if (waited < 50e-6) {
+		sched_yield();
+		return;
+	}
+	seconds = seconds < 20e-6 ? 20e-6 : seconds > 2e-3 ? 2e-3 : seconds;
+	nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * seconds)}, NULL);
+}
+
+/* Until everything that was started has ended; `why`: starting it has failed. */
+static invar_status wait_for_exchange(inv_processes *p, const char *why, double limit)
+{
+	double began = inv_wall_seconds(), waited = 0;
+	int done = 0;
+	char text[120];
+
+	while (!why && !done && !p->failed) {
+		if ((why = p->t->test(&done)) || done)
+			break;
+		hear_notes(p);
+		waited = inv_wall_seconds() - began;
+		/* The first rank that waits reports it and ends all, before the next one does. */
+		if (limit > 0 && waited > limit + TURN * (double)p->t->rank) {
+			snprintf(text, sizeof text,
+			         "no answer for %g seconds, one of them hangs or its machine is gone",
+			         limit);
+			why = text;
+		}
+		sleep_after(waited);
+	}
+	if (why)
+		return fail_exchange(p, why);
+	p->unclean = p->unclean || (p->failed && p->started);
+	p->started = false;
+	return p->failed ? repeat_failure(p) : INVAR_OK;
+}
+
+/* ---- Collective calls ---------------------------------------------------------------- */
+
+static invar_status broadcast_from(inv_processes *p, unsigned root, void *data,
+                                   uint64_t bytes, double limit)
+{
+	bool is_short = bytes <= sizeof p->small;
+	void *at = is_short ? p->small : data;
+	const char *why = NULL;
+
+	if (is_short && bytes)
+		memcpy(at, data, bytes);
+	p->started = !is_short;
+	if (bytes && !p->failed)
+		why = p->t->broadcast(at, bytes, root);
+	INV_TRY(wait_for_exchange(p, why, limit));
+	if (is_short && bytes)
+		memcpy(data, at, bytes);
+	return INVAR_OK;
+}
+
+invar_status inv_broadcast(const invar_context *ctx, void *data, uint64_t bytes)
+{
+	inv_processes *p = ranks_of(ctx);
+
+	return p ? broadcast_from(p, 0, data, bytes, p->limit) : INVAR_OK;
+}
+
+invar_status inv_broadcast_text(const invar_context *ctx, char **text)
+{
+	uint64_t bytes = *text ? strlen(*text) + 1 : 0;
+
+	if (inv_process_count(ctx) == 1)
+		return INVAR_OK;
+	INV_TRY(inv_broadcast(ctx, &bytes, sizeof bytes));
+	if (inv_process_rank(ctx)) {
+		inv_free(*text);
+		*text = bytes ? inv_alloc(bytes) : NULL;
+		if (bytes && !*text)
+			return inv_fail(INVAR_E_NOMEM, "not enough memory for a text of rank 0");
+	}
+	return inv_broadcast(ctx, *text, bytes);
+}
+
+invar_status inv_await_rank_0(const invar_context *ctx)
+{
+	inv_processes *p = ranks_of(ctx);
+	char here = 0;
+
+	return p ? broadcast_from(p, 0, &here, sizeof here, 0) : INVAR_OK;
+}
+
+typedef struct verdict {
+	int32_t status;
+	uint32_t rank;
+} verdict;
+
+/* Rank 0 collects how all are, and tells them; also a barrier. */
+static invar_status find_verdict(inv_processes *p, invar_status st, double limit,
+                                 verdict *out)
+{
+	const char *why = NULL;
+
+	*out = (verdict){INVAR_OK, 0};
+	p->status[0] = (int32_t)st;
+	for (unsigned r = 1; r < p->t->size && !why && !p->t->rank; r++)
+		why = p->t->receive(&p->status[r], sizeof *p->status, r);
+	if (p->t->rank)
+		why = p->t->send(p->status, sizeof *p->status, 0);
+	INV_TRY(wait_for_exchange(p, why, limit));
+	for (unsigned r = 0; r < p->t->size && !p->t->rank && out->status == INVAR_OK; r++)
+		*out = (verdict){p->status[r], r};
+	return broadcast_from(p, 0, out, sizeof *out, limit);
+}
+
+static invar_status agree(inv_processes *p, invar_status st, double limit)
+{
+	char text[INV_NOTE_TEXT] = "";
+	verdict v;
+
+	if (p->failed)
+		return st == INVAR_OK ? repeat_failure(p) : st;
+	if (st != INVAR_OK)
+		inv_last_error_spelled(INV_MARKED, text, sizeof text);
+	INV_TRY(find_verdict(p, st, limit, &v));
+	if (v.status == INVAR_OK)
+		return INVAR_OK;
+	INV_TRY(broadcast_from(p, v.rank, text, sizeof text, limit));
+	text[sizeof text - 1] = '\0';
+	if (v.rank == 0 || v.status == INVAR_E_CANCELLED)
+		return inv_fail((invar_status)v.status, "%s", text);
+	return inv_fail((invar_status)v.status, "rank %u: %.1000s", v.rank, text);
+}
+
+invar_status inv_agree(const invar_context *ctx, invar_status st)
+{
+	inv_processes *p = ranks_of(ctx);
+
+	return p ? agree(p, st, p->limit) : st;
+}
+
+invar_status inv_gather_start(const invar_context *ctx, const inv_shares *s, void *data,
+                              size_t bytes)
+{
+	inv_processes *p = ranks_of(ctx);
+	const char *why = NULL;
+
+	for (unsigned r = 0; p && !p->failed && r < s->ranks && !why; r++)
+		if (inv_share_count(s, r))
+			why = p->t->broadcast((char *)data + inv_share_first(s, r) * bytes,
+			                      inv_share_count(s, r) * bytes, r);
+	if (p)
+		p->started = true;
+	return why ? fail_exchange(p, why) : INVAR_OK;
+}
+
+invar_status inv_gather_finish(const invar_context *ctx)
+{
+	inv_processes *p = ranks_of(ctx);
+
+	return p ? wait_for_exchange(p, NULL, p->limit) : INVAR_OK;
+}
+
+invar_status inv_gather(const invar_context *ctx, const inv_shares *s, void *data,
+                        size_t bytes)
+{
+	INV_TRY(inv_gather_start(ctx, s, data, bytes));
+	return inv_gather_finish(ctx);
+}
+
+void inv_gather_poke(const invar_context *ctx)
+{
+	inv_processes *p = ctx->processes;
+	const char *why;
+	int done;
+
+	if (!p || p->failed || !pthread_equal(p->owner, pthread_self()))
+		return;
+	if ((why = p->t->test(&done)))
+		fail_exchange(p, why);
+}
+
+invar_status inv_exchange(const invar_context *ctx, const char *from,
+                          const uint64_t *from_bytes, char *out, const uint64_t *out_bytes)
+{
+	inv_processes *p = ranks_of(ctx);
+	unsigned size = inv_processes_size(p), me = inv_processes_rank(p);
+	const char *why = NULL;
+
+	if (p)
+		p->started = true;
+	for (unsigned r = 0; r < size && !why && !(p && p->failed); r++) {
+		if (r == me)
+			memcpy(out, from, out_bytes[r]);
+		else if (out_bytes[r])
+			why = p->t->receive(out, out_bytes[r], r);
+		if (r != me && from_bytes[r] && !why)
+			why = p->t->send(from, from_bytes[r], r);
+		from += from_bytes[r];
+		out += out_bytes[r];
+	}
+	return p ? wait_for_exchange(p, why, p->limit) : INVAR_OK;
+}
+
+typedef struct usage {
+	double peak_mb, cpu_seconds;
+} usage;
+
+invar_status inv_context_usage(const invar_context *ctx, double *peak_mb,
+                               double *cpu_seconds)
+{
+	inv_shares ranks = inv_shares_of(ctx, inv_process_count(ctx), 1);
+	usage *all = inv_calloc(ranks.items, sizeof *all), *own;
+	struct rusage use;
+	invar_status st;
+
+	if (!all)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of ranks");
+	getrusage(RUSAGE_SELF, &use);
+	own = &all[ranks.rank];
+	own->peak_mb = (double)use.ru_maxrss / 1024;
+	own->cpu_seconds = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	                   1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+	*peak_mb = *cpu_seconds = 0;
+	st = inv_gather(ctx, &ranks, all, sizeof *all);
+	for (size_t r = 0; r < ranks.items; r++) {
+		*peak_mb = all[r].peak_mb > *peak_mb ? all[r].peak_mb : *peak_mb;
+		*cpu_seconds += all[r].cpu_seconds;
+	}
+	inv_free(all);
+	return st;
 }
 
 /* ---- Joining and leaving ----------------------------------------------------------- */
@@ -137,40 +469,73 @@ invar_status inv_processes_join(inv_processes **out)
 
 invar_status inv_processes_over(const inv_transport *t, inv_processes **out)
 {
-	inv_processes *p = inv_calloc(1, sizeof *p);
-	invar_status st;
+	const char *limit = getenv("INVAR_RANKS_TIMEOUT");
+	inv_processes *p = *out = inv_calloc(1, sizeof *p);
 
-	*out = p;
-	if (!p || !(p->heard = inv_calloc(t->size, sizeof *p->heard))) {
+	if (!p || !(p->status = inv_calloc(t->size, sizeof *p->status))) {
 		inv_free(p);
 		*out = NULL;
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of processes");
 	}
 	p->t = t;
 	p->owner = pthread_self();
-	if ((st = inv_heartbeat_start(t, &p->heartbeat)) == INVAR_OK)
-		return INVAR_OK;
-	inv_free(p->heard);
-	inv_free(p);
-	*out = NULL;
+	p->limit = limit ? atof(limit) : LIMIT;
+	return INVAR_OK;
+}
+
+invar_status inv_processes_leave(inv_processes *p, invar_status st)
+{
+	if (!p)
+		return st;
+	if (st == INVAR_OK)
+		st = agree(p, st, 0);
+	else if (!p->failed)
+		note_own_failure(p, st);
+	if (p->failed && !p->unclean && !p->t->rank && p->note.rank == 0)
+		tell_all(p);
 	return st;
 }
 
-void inv_processes_leave(inv_processes *p, int result)
+bool inv_processes_is_lost(const inv_processes *p)
 {
-	inv_call_header h = {.result = result};
+	return p && p->unclean && p->note.rank == p->t->rank;
+}
 
+/* Rank 0 waits until all have ended, and lets them close; else it ends them. */
+static bool ends_well(inv_processes *p)
+{
+	double began = inv_wall_seconds(), patience = p->t->rank ? CLOSING : ENDING;
+
+	if (inv_processes_is_lost(p))
+		return false;
+	p->note.clean = !p->unclean;
+	if (p->t->rank && !p->unclean)
+		p->t->tell(&p->note, 0);
+	while (inv_wall_seconds() - began < patience && !(p->unclean && !p->t->rank)) {
+		hear_notes(p);
+		if (p->t->rank ? p->closing : p->ended + 1 == p->t->size)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	}
+	if (p->t->rank)
+		return p->closing;
+	if (p->unclean || p->ended + 1 < p->t->size)
+		return false;
+	p->note.status = INVAR_OK;
+	tell_all(p);
+	return true;
+}
+
+void inv_processes_close(inv_processes *p, int exit_code)
+{
 	if (!p)
 		return;
-	if (!p->broken && !p->t->rank)
-		inv_ranks_broadcast(p, 0, &h, sizeof h);
-	inv_heartbeat_stop(p->heartbeat, !p->broken);
-	if (p->broken)
-		p->t->abort(result ? result : 1);
-	else
+	if (!p->failed || ends_well(p))
 		p->t->close();
-	for (size_t i = 0; i < INV_MAX_RANK_CONTEXTS; i++)
-		invar_context_free(p->context[i]);
-	inv_free(p->heard);
+	else if (p->t->rank == 0 || p->note.rank == p->t->rank)
+		p->t->abort(exit_code ? exit_code : 1);
+	else
+		_exit(exit_code);
+	inv_free(p->status);
 	inv_free(p);
 }

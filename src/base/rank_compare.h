@@ -8,14 +8,15 @@
  * a piece of a file.
  *
  * On a shared file system this takes one call of stat per file: the same inode, size and
- * times are the same file (inv_file_id). Only items for which these differ, or are unknown,
- * are read and compared by their SHA-256, by rank 0 and by the ranks concerned.
+ * times are the same file (inv_file_id). If these differ for any item and rank, or are
+ * unknown, all items are read and compared by their SHA-256.
  */
 #ifndef INV_RANK_COMPARE_H
 #define INV_RANK_COMPARE_H
 
 #include "base/file.h"
 #include "base/processes.h"
+#include "base/sha256.h"
 
 enum { INV_COMPARED_BYTES = 16 }; /* of a SHA-256 */
 
@@ -32,6 +33,10 @@ typedef struct inv_compared {
 
 /* All ranks; fails on all of them if one reads other bytes than rank 0. */
 invar_status inv_ranks_compare(const invar_context *ctx, const inv_compared *c);
+
+/* The same for what has been hashed anyway; `path` is for the message. */
+invar_status inv_ranks_same(const invar_context *ctx, const char hex[INV_SHA256_HEX],
+                            const char *path);
 
 /* "PATH: differs on HOST from what rank 0 reads; ...", INVAR_E_MISMATCH. */
 invar_status inv_fail_other_file(const char *path);

@@ -4,8 +4,8 @@
  *
  * Only calls that do not block are used, and the caller polls (processes.c): a rank that
  * waits sleeps instead of spinning, so that ranks may share a core. MPI counts in int,
- * so long messages are cut into parts; both sides cut them alike. Heartbeats have a
- * communicator of their own, as they come from another thread.
+ * so long messages are cut into parts; both sides cut them alike. After a failure some
+ * exchanges are left unfinished; MPI_Finalize does not wait for them.
  */
 #include "base/rank_transport.h"
 
@@ -18,10 +18,7 @@
 static MPI_Request *pending;
 static int count, room;
 static MPI_Comm world; /* a duplicate: our messages are nobody else's */
-static MPI_Comm beats;
-enum { WORDS = 4 };          /* different ones, at most */
-static MPI_Request *beating; /* [size, WORDS] the last of each word to each rank */
-static int *words;           /* [size, WORDS] */
+enum { DATA, NOTE };   /* tags */
 static char sentence[MPI_MAX_ERROR_STRING + 80];
 
 static const char *explain(const char *call, int error)
@@ -59,12 +56,12 @@ static int start_broadcast(void *data, int bytes, int root, MPI_Request *request
 
 static int start_send(void *data, int bytes, int to, MPI_Request *request)
 {
-	return MPI_Isend(data, bytes, MPI_BYTE, to, 0, world, request);
+	return MPI_Isend(data, bytes, MPI_BYTE, to, DATA, world, request);
 }
 
 static int start_receive(void *data, int bytes, int from, MPI_Request *request)
 {
-	return MPI_Irecv(data, bytes, MPI_BYTE, from, 0, world, request);
+	return MPI_Irecv(data, bytes, MPI_BYTE, from, DATA, world, request);
 }
 
 static const char *start(const char *call, start_fn *fn, void *data, uint64_t bytes,
@@ -103,11 +100,6 @@ static const char *receive_from(void *data, uint64_t bytes, unsigned from)
 	return start("MPI_Irecv", start_receive, data, bytes, from);
 }
 
-static const char *probe(unsigned from, int *there)
-{
-	return explain("MPI_Iprobe", MPI_Iprobe((int)from, 0, world, there, MPI_STATUS_IGNORE));
-}
-
 static const char *test(int *done)
 {
 	int error = MPI_Testall(count, pending, done, MPI_STATUSES_IGNORE);
@@ -117,66 +109,30 @@ static const char *test(int *done)
 	return explain("MPI_Testall", error);
 }
 
-/* ---- Heartbeats ---------------------------------------------------------------------- */
+/* ---- Notes ------------------------------------------------------------------------- */
 
-/* Each word has a request of its own, so that the last one never waits for others. */
-static const char *beat(unsigned to, int word)
+/* It is kept until the process ends; nobody waits for its arrival. */
+static void tell(const inv_note *note, unsigned to)
 {
-	int i = WORDS * (int)to + word % WORDS, done = 1;
+	static inv_note told[2]; /* a failure, then that all may close */
+	inv_note *kept = &told[note->status == 0];
+	MPI_Request request;
 
-	if (beating[i] != MPI_REQUEST_NULL)
-		MPI_Test(&beating[i], &done, MPI_STATUS_IGNORE);
-	if (!done)
-		return NULL;
-	words[i] = word;
-	return MPI_Isend(&words[i], 1, MPI_INT, (int)to, 0, beats, &beating[i]) == MPI_SUCCESS
-	           ? NULL
-	           : "MPI_Isend failed";
+	*kept = *note;
+	if (MPI_Isend(kept, sizeof *kept, MPI_BYTE, (int)to, NOTE, world, &request) ==
+	    MPI_SUCCESS)
+		MPI_Request_free(&request);
 }
 
-static const char *hear_beat(unsigned from, int *word)
+static int hear(inv_note *out)
 {
-	int there = 1;
+	MPI_Status from;
+	int there = 0;
 
-	for (*word = 0; there;) {
-		if (MPI_Iprobe((int)from, 0, beats, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-			return "MPI_Iprobe failed";
-		if (there)
-			MPI_Recv(word, 1, MPI_INT, (int)from, 0, beats, MPI_STATUS_IGNORE);
-	}
-	return NULL;
-}
-
-/* What has not arrived by now is for a rank that does not listen. */
-static void close_beats(void)
-{
-	int size, done;
-
-	MPI_Comm_size(beats, &size);
-	for (int i = 0; i < WORDS * size; i++) {
-		MPI_Test(&beating[i], &done, MPI_STATUS_IGNORE);
-		if (!done)
-			MPI_Request_free(&beating[i]);
-	}
-	MPI_Comm_free(&beats);
-	free(beating);
-	free(words);
-}
-
-/* Without two threads in MPI there are no heartbeats. */
-static int open_beats(inv_transport *table, int provided)
-{
-	MPI_Comm_dup(MPI_COMM_WORLD, &beats);
-	MPI_Comm_set_errhandler(beats, MPI_ERRORS_RETURN);
-	beating = malloc(WORDS * table->size * sizeof *beating);
-	words = calloc(WORDS * table->size, sizeof *words);
-	if (!beating || !words)
+	if (MPI_Iprobe(MPI_ANY_SOURCE, NOTE, world, &there, &from) != MPI_SUCCESS || !there)
 		return 0;
-	for (unsigned i = 0; i < WORDS * table->size; i++)
-		beating[i] = MPI_REQUEST_NULL;
-	table->beat = provided == MPI_THREAD_MULTIPLE ? beat : NULL;
-	table->hear_beat = provided == MPI_THREAD_MULTIPLE ? hear_beat : NULL;
-	return 1;
+	return MPI_Recv(out, sizeof *out, MPI_BYTE, from.MPI_SOURCE, NOTE, world,
+	                MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
 /* ---- Opening and closing ------------------------------------------------------------- */
@@ -191,8 +147,6 @@ static void close_transport(void)
 	free(pending);
 	pending = NULL;
 	count = room = 0;
-	close_beats();
-	MPI_Comm_free(&world);
 	MPI_Finalize();
 }
 
@@ -204,14 +158,15 @@ const char *inv_transport_open(const inv_transport **out)
 	                              .broadcast = broadcast,
 	                              .send = send_to,
 	                              .receive = receive_from,
-	                              .probe = probe,
 	                              .test = test,
+	                              .tell = tell,
+	                              .hear = hear,
 	                              .abort = end_all,
 	                              .close = close_transport};
 	int provided, rank, size, error;
 
 	*out = NULL;
-	error = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+	error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	if (error != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
 		return "MPI could not be started";
 	MPI_Comm_dup(MPI_COMM_WORLD, &world);
@@ -220,8 +175,6 @@ const char *inv_transport_open(const inv_transport **out)
 	MPI_Comm_size(world, &size);
 	table.rank = (unsigned)rank;
 	table.size = (unsigned)size;
-	if (!open_beats(&table, provided))
-		return "not enough memory for heartbeats";
 	*out = &table;
 	return NULL;
 }

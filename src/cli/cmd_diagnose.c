@@ -54,7 +54,7 @@ static invar_status run(inv_session *s)
 		return st;
 	inv_term_close(s->term);
 	st = s->common->json ? inv_print_results(r) : inv_print_trial(r);
-	if (st == INVAR_OK && output)
+	if (st == INVAR_OK && output && inv_process_rank(s->ctx) == 0)
 		st = inv_save_results(s, output, r);
 	invar_results_free(r);
 	return st;
@@ -80,5 +80,6 @@ const inv_command inv_cmd_diagnose = {
 	.arguments = arguments,
 	.options = "diagnose",
 	.own = own,
+	.by_all_ranks = true,
 	.run = run,
 };

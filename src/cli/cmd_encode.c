@@ -122,9 +122,9 @@ static invar_status encode(inv_session *s, char *name, size_t size)
 		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
 		snprintf(name, size, "%s", invar_encoder_name(encoder));
-	if (st == INVAR_OK && inv_flag(s, "dry-run"))
+	if (st == INVAR_OK && inv_flag(s, "dry-run") && inv_process_rank(s->ctx) == 0)
 		st = forecast(s, encoder, dataset, inv_wall_seconds() - began);
-	else if (st == INVAR_OK)
+	else if (st == INVAR_OK && !inv_flag(s, "dry-run"))
 		st = invar_encode(encoder, dataset, s->options, inv_text(s, "output"));
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
@@ -187,10 +187,8 @@ static invar_status tell_result(inv_session *s, const char *output, const char *
 		st = inv_print_json(json_pack(
 			"{s:o, s:s, s:I, s:o}", "bank", inv_name_json(output), "encoder", name, "width",
 			(json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
-	if (st == INVAR_OK) {
+	if (st == INVAR_OK)
 		tell_next(s, output, b);
-		inv_term_close(s->term);
-	}
 	invar_bank_close(b);
 	return st;
 }
@@ -217,7 +215,11 @@ static invar_status run_encode(inv_session *s)
 		return inv_fail(
 			st, "interrupted; finished work is kept in %s, and the same command resumes it",
 			output);
-	return st == INVAR_OK && !dry ? tell_result(s, output, name) : st;
+	if (st == INVAR_OK && !dry && inv_process_rank(s->ctx) == 0)
+		st = tell_result(s, output, name);
+	if (st == INVAR_OK && !dry)
+		inv_term_close(s->term);
+	return st;
 }
 
 const inv_command inv_cmd_encode = {
@@ -240,5 +242,6 @@ const inv_command inv_cmd_encode = {
 	.places = inv_dataset_item,
 	.options = "encode",
 	.own = own,
+	.by_all_ranks = true,
 	.run = run_encode,
 };

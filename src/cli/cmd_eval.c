@@ -150,7 +150,9 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 		return st;
 	c->is_run[i] = inv_path_is_folder(path);
 	/* Fails before the work if the file cannot be extended. */
-	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
+	return c->is_run[i] && inv_process_rank(s->ctx) == 0
+	           ? invar_run_keep_results(s->ctx, path, NULL, NULL)
+	           : INVAR_OK;
 }
 
 /* ---- Results ------------------------------------------------------------------ */
@@ -273,7 +275,7 @@ static invar_status measure_bank(inv_session *s, const columns *c, invar_results
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
 		                (const char *const *)c->title, c->count, s->options, out);
-	if (st == INVAR_OK && inv_flag(s, "certify"))
+	if (st == INVAR_OK && inv_flag(s, "certify") && inv_process_rank(s->ctx) == 0)
 		st = certify(s, bank, c, *out);
 	invar_bank_close(bank);
 	return st;
@@ -311,7 +313,9 @@ static invar_status evaluate(inv_session *s, columns *c)
 	if (!results)
 		return st;
 	inv_last_error_spelled("--", sentence, sizeof sentence);
-	if (st == INVAR_OK)
+	if (inv_process_rank(s->ctx))
+		; /* rank 0 does */
+	else if (st == INVAR_OK)
 		st = conclude(s, c, results);
 	else if (conclude(s, c, results) == INVAR_OK)
 		inv_fail(st, "%s", sentence); /* as it was before anything else was done */
@@ -357,5 +361,6 @@ const inv_command inv_cmd_eval = {
 	.arguments = arguments,
 	.options = "eval",
 	.own = own,
+	.by_all_ranks = true,
 	.run = run_eval,
 };

@@ -98,6 +98,8 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 	invar_status st = INVAR_OK;
 
 	inv_term_clear(s->term);
+	if (inv_process_rank(s->ctx))
+		return inv_study_tell_failures(j);
 	if (j->tables)
 		st = inv_study_print_file(j->study, s->common->json ? "table.json" : "table.txt");
 	if (st != INVAR_OK)
@@ -133,7 +135,9 @@ static invar_status plan_or_run(inv_session *s, const inv_study *study)
 
 	if (st != INVAR_OK)
 		return st;
-	return inv_flag(s, "dry-run") ? inv_print_plan(s, study) : run_study(s, study);
+	if (inv_flag(s, "dry-run"))
+		return inv_process_rank(s->ctx) ? INVAR_OK : inv_print_plan(s, study);
+	return run_study(s, study);
 }
 
 static invar_status run_recipe(inv_session *s)
@@ -175,5 +179,6 @@ const inv_command inv_cmd_run = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
+	.by_all_ranks = true,
 	.run = run_recipe,
 };

@@ -135,13 +135,11 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 		st = inv_no_memory();
 	else if (s->common->json)
 		st = print_summary(run, adapter, log);
-	if (st == INVAR_OK) {
+	if (st == INVAR_OK)
 		inv_term_say(s->term, "%s is finished; next: invar eval %s %s%s%s", adapter,
 		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
 		             inv_shell_word(run, to, sizeof to), classes ? " --classes " : "",
 		             classes ? inv_shell_word(classes, list, sizeof list) : "");
-		inv_term_close(s->term);
-	}
 	free(adapter);
 	free(log);
 	return st;
@@ -151,7 +149,7 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 static invar_status try_first(inv_session *s, const invar_bank *bank)
 {
 	invar_results *r = NULL;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	if (!inv_flag(s, "trial") || inv_flag(s, "resume"))
 		return INVAR_OK;
@@ -159,7 +157,8 @@ static invar_status try_first(inv_session *s, const invar_bank *bank)
 		return inv_fail(INVAR_E_USE,
 		                "--trial is measured on the copies of one bank, not of %zu",
 		                s->arguments);
-	st = invar_run_check_new(inv_text(s, "output"), inv_flag(s, "force"));
+	if (inv_process_rank(s->ctx) == 0)
+		st = invar_run_check_new(inv_text(s, "output"), inv_flag(s, "force"));
 	if (st == INVAR_OK)
 		st = invar_trial(bank, s->options, &r);
 	if (st == INVAR_OK && !s->common->json && !s->common->quiet) {
@@ -246,7 +245,11 @@ static invar_status run_train(inv_session *s)
 	st = images ? train_on_images(s) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)
 		return explain_interrupt(s);
-	return st == INVAR_OK ? tell_result(s, images ? NULL : s->argument[0], output) : st;
+	if (st == INVAR_OK && inv_process_rank(s->ctx) == 0)
+		st = tell_result(s, images ? NULL : s->argument[0], output);
+	if (st == INVAR_OK)
+		inv_term_close(s->term);
+	return st;
 }
 
 const inv_command inv_cmd_train = {
@@ -273,5 +276,6 @@ const inv_command inv_cmd_train = {
 	.arguments = arguments,
 	.options = "train",
 	.own = own,
+	.by_all_ranks = true,
 	.run = run_train,
 };

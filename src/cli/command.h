@@ -52,6 +52,7 @@ typedef struct inv_command {
 	const char *hidden;            /* the option that an argument replaces, or NULL */
 	const invar_option *own;       /* of the command itself, ended by a NULL name */
 	const char *without;           /* common options it does not use, "a|b" */
+	bool by_all_ranks;             /* else rank 0 runs it alone; base/processes.h */
 	invar_status (*run)(inv_session *s);
 } inv_command;
 

@@ -24,19 +24,29 @@
 #include "cli/stack.h"
 #include "cli/term.h"
 #include "report/line_text.h"
-#include "study/serve.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
 
 invar_status inv_session_start(inv_session *s)
 {
 	invar_hooks hooks = inv_term_hooks(s->term);
-	invar_status st = invar_context_new((unsigned)s->common->threads, &hooks, &s->ctx);
+	bool silent = inv_processes_rank(s->processes) > 0;
+	unsigned cpu;
 
-	if (st == INVAR_OK)
-		inv_context_share(s->ctx, s->processes);
+	INV_TRY(
+		invar_context_new((unsigned)s->common->threads, silent ? NULL : &hooks, &s->ctx));
+	if (!s->command->by_all_ranks)
+		return INVAR_OK;
+	inv_context_share(s->ctx, s->processes);
 	s->term->ctx = s->ctx;
-	return st;
+	cpu = s->ctx->cpu;
+	INV_TRY(inv_broadcast(s->ctx, &cpu, sizeof cpu));
+	if (cpu & ~s->ctx->cpu)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "this machine lacks instructions that rank 0 uses; set "
+		                "INVAR_CPU=ref for all ranks, or choose other machines");
+	s->ctx->cpu = cpu;
+	return INVAR_OK;
 }
 
 invar_status inv_print_json(json_t *document)
@@ -123,7 +133,8 @@ static invar_status run_command(inv_session *s, char **word, size_t words,
 	if (common->help || common->version || (st = inv_check_arguments(s)) != INVAR_OK)
 		return st;
 	inv_term_start(s->term, common->quiet, common->verbose);
-	st = s->command->run(s);
+	if (inv_processes_rank(s->processes) == 0 || s->command->by_all_ranks)
+		st = s->command->run(s);
 	s->term->ctx = NULL;
 	invar_context_free(s->ctx);
 	return st;
@@ -174,18 +185,20 @@ static int close_output(int code)
 }
 
 /*
- * Under mpirun or srun, rank 0 is the program and the others compute what it deals out.
- * They leave signals to rank 0, so that all ranks end with its exit code.
+ * Under mpirun or srun, rank 0 alone prints. The others leave signals to it, so that all
+ * ranks end with its exit code. Returns where they print that they cannot reach it.
  */
-static int serve(inv_processes *p)
+static int follow_rank_0(void)
 {
-	int result = EXIT_FAILED;
+	int saved = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
 
+	if (nowhere >= 0) {
+		dup2(nowhere, STDOUT_FILENO);
+		dup2(nowhere, STDERR_FILENO);
+		close(nowhere);
+	}
 	inv_signals_follow();
-	if (inv_processes_serve(p, &result) != INVAR_OK)
-		fprintf(stderr, "invar: %s\n", invar_last_error());
-	inv_processes_leave(p, result);
-	return result;
+	return saved;
 }
 
 static int run_words(int argc, char **argv, inv_processes *processes)
@@ -202,6 +215,7 @@ static int run_words(int argc, char **argv, inv_processes *processes)
 		printf("invar %s\n", invar_version());
 	else
 		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
+	st = inv_processes_leave(processes, st);
 	inv_signals_done();
 	return close_output(exit_code(&s, st));
 }
@@ -209,7 +223,7 @@ static int run_words(int argc, char **argv, inv_processes *processes)
 int main(int argc, char **argv)
 {
 	inv_processes *processes;
-	int code;
+	int code, report = -1;
 
 	inv_signals_hold();
 	if (!inv_stack_suffices(argv))
@@ -222,10 +236,12 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	if (inv_processes_rank(processes))
-		return serve(processes);
-	if (processes)
+		report = follow_rank_0();
+	else if (processes)
 		inv_signals_lead();
 	code = run_words(argc, argv, processes);
-	inv_processes_leave(processes, code);
+	if (report >= 0 && inv_processes_is_lost(processes))
+		dprintf(report, "invar: %s\n", invar_last_error());
+	inv_processes_close(processes, code);
 	return code;
 }

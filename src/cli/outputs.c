@@ -307,7 +307,8 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 	struct stat file;
 	bool exists;
 
-	if (!o->path || (o->stream && strcmp(o->path, "-") == 0))
+	if (!o->path || (o->stream && strcmp(o->path, "-") == 0) ||
+	    inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
 	if (s->inputs_missing)
 		return inv_no_memory();
@@ -338,7 +339,7 @@ invar_status inv_check_output_option(inv_session *s, const inv_file_kind *kind)
 
 invar_status inv_check_output_folder(inv_session *s, const char *option, const char *path)
 {
-	if (!path)
+	if (!path || inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
 	if (s->inputs_missing)
 		return inv_no_memory();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/processes.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command_files.h"
@@ -91,6 +92,8 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 {
 	invar_status st;
 
+	if (inv_processes_rank(s->processes)) /* rank 0 checks */
+		return INVAR_OK;
 	inv_reads(s, recipe, "the recipe");
 	for (size_t i = 0; i < study->banks; i++) {
 		const inv_study_bank *b = &study->bank[i];
@@ -140,18 +143,27 @@ static void say(void *user, const char *text)
 
 static invar_status run_stages(inv_session *s, inv_study_job *j)
 {
+	inv_processes *all = s->ctx->processes;
 	const inv_study *study = j->study;
+	invar_status st;
 
 	j->ctx = s->ctx;
 	j->say = say;
 	j->user = s->term;
 	if (!j->plans) {
 		INV_TRY(inv_study_check(j));
-		INV_TRY(inv_folder_make(study->folder));
+		if (inv_process_rank(s->ctx) == 0)
+			INV_TRY(inv_folder_make(study->folder));
 	}
 	INV_TRY(inv_study_run(j, INV_STUDY_TABLES + inv_study_report_files(study)));
-	INV_TRY(inv_study_tables(s, j));
-	return inv_study_report(s, j);
+	if (inv_process_rank(s->ctx) > 0)
+		return INVAR_OK;
+	inv_context_share(s->ctx, NULL); /* rank 0 writes them alone */
+	st = inv_study_tables(s, j);
+	if (st == INVAR_OK)
+		st = inv_study_report(s, j);
+	inv_context_share(s->ctx, all);
+	return st;
 }
 
 invar_status inv_study_execute(inv_session *s, inv_study_job *j)

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -314,28 +313,13 @@ invar_hooks inv_term_hooks(inv_term *t)
 	                     .progress = check_cancel};
 }
 
-/* Of all processes of the context, if there is one. */
-static void find_usage(const inv_term *t, double *peak_mb, double *cpu)
-{
-	struct rusage use;
-
-	if (t->ctx) {
-		inv_context_usage(t->ctx, peak_mb, cpu);
-		return;
-	}
-	getrusage(RUSAGE_SELF, &use);
-	*peak_mb = (double)use.ru_maxrss / 1024;
-	*cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-	       1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
-
 void inv_term_close(inv_term *t)
 {
 	char elapsed[INV_SPELLED_TIME], busy[INV_SPELLED_TIME];
 	double cpu, peak;
 
 	inv_term_clear(t);
-	find_usage(t, &peak, &cpu);
+	inv_context_usage(t->ctx, &peak, &cpu);
 	inv_term_say(t, "done in %s, %s of CPU time, peak memory %.0f MB",
 	             inv_duration_text(inv_wall_seconds() - t->began, elapsed),
 	             inv_duration_text(cpu, busy), peak);

@@ -80,11 +80,10 @@ static inv_source_batch find_batch(inv_batches *b, uint64_t batch)
 	uint32_t epoch = (uint32_t)(batch / b->steps), step = (uint32_t)(batch % b->steps);
 
 	prepare_epoch(b, epoch);
-	for (uint32_t i = 0; i < p->share; i++)
-		b->chosen[i] =
-			p->images[b->order[epoch & 1][(size_t)step * p->N + p->share_first + i]];
+	for (uint32_t i = 0; i < p->N; i++)
+		b->chosen[i] = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
 	return (inv_source_batch){.rows = b->chosen,
-	                          .N = p->share,
+	                          .N = p->N,
 	                          .s = p->s,
 	                          .epoch = p->same_every_epoch ? 0 : epoch,
 	                          .draws = b->copies_of[epoch & 1],
@@ -105,7 +104,7 @@ static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 {
 	const inv_batch_plan *p = &b->plan;
 	inv_source_batch want = find_batch(b, batch);
-	size_t block = (size_t)p->share * b->dim;
+	size_t block = (size_t)p->N * b->dim;
 	invar_status st = inv_source_fill_clean(p->source[0], &want, to);
 
 	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++, want.draws++)
@@ -206,9 +205,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for batches");
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
-	if (!b->plan.share)
-		b->plan.share = plan->N;
-	b->rows = ((size_t)plan->sources * plan->s + 1) * b->plan.share;
+	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
 	b->dim = plan->source[0]->dim;
 	for (uint32_t g = 0; g < plan->sources; g++)
 		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;

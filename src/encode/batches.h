@@ -21,8 +21,6 @@ typedef struct inv_batch_plan {
 	const uint32_t *images; /* the rows of the split that take part; borrowed */
 	uint32_t image_count;
 	uint32_t N; /* images per batch; the last incomplete batch is dropped */
-	/* Of the N images, those that this process reads: batches have no others. 0: all. */
-	uint32_t share_first, share;
 	uint32_t s; /* distinct copies per image, source and epoch; every source must have that
 	               many */
 	uint64_t seed;

@@ -10,8 +10,16 @@
  * them. They are found while the clean rows are made: until then a split is open, its
  * arrays have room for all images, and bank.json lists those found so far. In the end the
  * arrays are shortened; labels and names, which depend on the rows, are written then.
- * Several ranks have to know the rows before they start, so they decode every image once
+ * Several ranks have to know the rows before they start, so rank 0 decodes every image once
  * before.
+ *
+ * Of several ranks, rank 0 owns the bank: it alone creates, finishes and removes files. For
+ * a pass over a split it prepares the part files and saves the map of blocks; then every
+ * rank encodes a share of the missing blocks, writes its rows to their places in the same
+ * part files, flushes them, and marks them in the map. Features depend on an image and its
+ * index alone, so the bank has the same bytes for any number of ranks. Whatever kills a
+ * rank, and whenever: rows without a mark are encoded again, rows with a mark are on the
+ * disk, and a file gets its final name only after all ranks have finished.
  *
  * Views, if wanted, are made once all copies of the split are finished, by the same passes
  * over the images; so they can be added to any bank, and an image is decoded once more for
@@ -27,18 +35,20 @@
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/rank_compare.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
-#include "encode/encode_ranks.h"
+#include "encode/encode_pass.h"
 #include "encode/encoding.h"
+#include "encode/image_ranks.h"
 #include "formats/npy.h"
 #include "images/prefetch.h"
 
 typedef struct encoding {
 	inv_encoding of;
 	const char *path;
-	json_t *about; /* what bank.json says about all splits */
-	inv_bank_writer *bank;
+	json_t *about;         /* what bank.json says about all splits */
+	inv_bank_writer *bank; /* NULL: rank 0 has it */
 	inv_pipeline *walk;
 	unsigned ranks; /* that encode, this one included */
 	bool again;     /* images are compared even if nothing is missing */
@@ -65,6 +75,7 @@ typedef struct part {
 	inv_finished there;
 	uint64_t copies; /* wanted */
 	bool views;      /* wanted */
+	bool compared;   /* all ranks read the same images */
 } part;
 
 static void clear_part(part *p)
@@ -628,6 +639,127 @@ static invar_status settle(encoding *k, part *p, const inv_pass *pass)
 	return st;
 }
 
+/* ---- Several ranks ------------------------------------------------------------------ */
+
+/* What rank 0 has prepared for a pass. */
+typedef struct prepared {
+	uint64_t maps;
+	bool known, beside[INV_WALK_ARRAYS];
+} prepared;
+
+static invar_status prepare_pass(const inv_pass *pass, prepared *out)
+{
+	*out = (prepared){inv_block_map_arrays(pass->map), pass->known != NULL, {0}};
+	for (size_t i = 0; i < pass->arrays; i++)
+		out->beside[i] = pass->array[i].beside != NULL;
+	INV_TRY(inv_block_map_save(pass->map));
+	return inv_block_map_share(pass->map, true);
+}
+
+static char *path_in_split(const encoding *k, const part *p, const char *name)
+{
+	char *folder = inv_join(k->path, p->split->name);
+	char *path = folder ? inv_join(folder, name) : NULL;
+
+	inv_free(folder);
+	return path;
+}
+
+/* The part files, on every rank; on others than rank 0 also the map and fingerprints. */
+static invar_status join_pass(const encoding *k, const part *p, const prepared *by_0,
+                              inv_pass *pass, inv_npy **known)
+{
+	const inv_rows_shape shape = inv_pass_shape(pass, p->images.count);
+	char *map = path_in_split(k, p, "done.part");
+	char *prints = path_in_split(k, p, "fingerprints.npy"), name[INV_ARRAY_NAME];
+	invar_status st = map && prints ? INVAR_OK : no_memory(k);
+
+	for (size_t i = 0; i < pass->arrays; i++)
+		pass->array[i].rows = pass->array[i].beside = NULL;
+	for (size_t i = 0; i < pass->arrays && st == INVAR_OK; i++) {
+		inv_pass_array *a = &pass->array[i];
+
+		st = inv_rows_join(
+			k->path, p->split->name,
+			inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name),
+			shape, &a->rows);
+		if (st == INVAR_OK && by_0->beside[i])
+			st = inv_rows_join(
+				k->path, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
+				inv_pass_shape_beside(&k->of, a->copy, shape.rows), &a->beside);
+	}
+	if (st == INVAR_OK && !k->bank)
+		st = inv_block_map_join(map, p->split->count, (size_t)by_0->maps, &pass->map);
+	if (st == INVAR_OK && !k->bank && by_0->known)
+		st = inv_fingerprints_open(prints, p->images.count, known);
+	if (*known)
+		pass->known = *known;
+	inv_free(map);
+	inv_free(prints);
+	return st;
+}
+
+/* The share of this rank; returns once all have finished theirs. */
+static invar_status run_share(encoding *k, part *p, inv_pass *pass)
+{
+	inv_pass mine = *pass;
+	inv_npy *known = NULL;
+	prepared by_0;
+	invar_status st;
+
+	if (k->bank)
+		INV_TRY(prepare_pass(pass, &by_0));
+	INV_TRY(inv_await_rank_0(k->of.ctx));
+	INV_TRY(inv_broadcast(k->of.ctx, &by_0, sizeof by_0));
+	mine.rank = inv_process_rank(k->of.ctx);
+	mine.ranks = k->ranks;
+	INV_TRY_OR(done, join_pass(k, p, &by_0, &mine, &known));
+	if (!p->compared)
+		INV_TRY_OR(done, inv_images_agree(k->of.dataset, &p->images));
+	p->compared = true;
+	INV_TRY_OR(done, inv_pass_run(&mine));
+	st = inv_agree(k->of.ctx, INVAR_OK);
+done:
+	for (size_t i = 0; i < mine.arrays; i++) {
+		inv_rows_leave(mine.array[i].beside, true);
+		inv_rows_leave(mine.array[i].rows, true);
+	}
+	if (!k->bank)
+		inv_block_map_close(mine.map, false);
+	inv_npy_close(known);
+	pass->done = mine.done;
+	pass->encoded = mine.encoded;
+	return st;
+}
+
+/*
+ * Rank 0 then encodes blocks that nobody has: a rank of an earlier run that was slow to end
+ * may still have marked blocks while the ranks of this one read the map, and then their
+ * shares leave blocks out.
+ */
+static invar_status run_together(encoding *k, part *p, inv_pass *pass)
+{
+	char text[1024];
+	inv_pass rest;
+	invar_status st = run_share(k, p, pass), loaded;
+
+	if (!k->bank)
+		return st;
+	inv_last_error_spelled(INV_MARKED, text, sizeof text);
+	loaded = inv_block_map_load(pass->map);
+	inv_block_map_share(pass->map, false);
+	if (st != INVAR_OK)
+		return inv_fail(st, "%s", text);
+	INV_TRY(loaded);
+	rest = *pass;
+	rest.done = rest.encoded = 0;
+	st = inv_pass_run(&rest);
+	pass->encoded += rest.encoded;
+	return st;
+}
+
+/* ---- Passes ----------------------------------------------------------------------- */
+
 /* A pass that does not record fingerprints is checked against the existing ones. */
 static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
 {
@@ -635,6 +767,8 @@ static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
 	inv_npy *known = NULL;
 	invar_status st = INVAR_OK;
 
+	if (!k->bank)
+		return run_together(k, p, pass);
 	p->lost.keep = keep_lost;
 	p->lost.user = &keep;
 	pass->lost = p->open && k->of.dataset->opts.skip_broken ? &p->lost : NULL;
@@ -644,7 +778,7 @@ static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
 		st = open_fingerprints(k, p, "fingerprints.npy", &known);
 	pass->known = known;
 	if (st == INVAR_OK)
-		st = inv_encode_ranks_run(pass, k->ranks, k->path, p->split->name, p->left_out);
+		st = k->ranks > 1 ? run_together(k, p, pass) : inv_pass_run(pass);
 	pass->known = NULL;
 	inv_npy_close(known);
 	return st == INVAR_OK && p->open ? settle(k, p, pass) : st;
@@ -664,11 +798,13 @@ static invar_status run_passes(encoding *k, part *p, inv_pass *pass, size_t from
 			inv_pass_array *a = &pass->array[pass->arrays++];
 
 			*a = (inv_pass_array){.copy = (int32_t)copy};
-			st = open_array(k, p, pass, a);
+			if (k->bank)
+				st = open_array(k, p, pass, a);
 		}
 		if (st == INVAR_OK)
 			st = run_pass(k, p, pass);
-		st = close_arrays(pass, st);
+		if (k->bank)
+			st = close_arrays(pass, st);
 	}
 	return st;
 }
@@ -696,7 +832,7 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 /* Clean rows and copies, or the views of both: what is missing of them. */
 static invar_status fill_part(encoding *k, part *p, bool views)
 {
-	char stage[96];
+	char stage[96] = "encode";
 	inv_pass pass = {.of = &k->of,
 	                 .walk = k->walk,
 	                 .images = &p->images,
@@ -706,8 +842,11 @@ static invar_status fill_part(encoding *k, part *p, bool views)
 	size_t rows = p->there.clean ? (size_t)p->there.copies + 1 : 0;
 	size_t from = views ? (size_t)p->there.views : rows;
 	double began = inv_wall_seconds(), seconds;
-	invar_status st = open_map(k, p, from, views, &pass.map);
+	invar_status st;
 
+	if (!k->bank)
+		return run_passes(k, p, &pass, from);
+	st = open_map(k, p, from, views, &pass.map);
 	snprintf(stage, sizeof stage, "encode %.60s, %s%" PRIu64 " %s", p->split->name,
 	         views ? "views of " : "", p->copies, inv_noun(p->copies, "copy", "copies"));
 	/* A pass for views compares every image with its fingerprint. */
@@ -770,10 +909,10 @@ static invar_status begin(encoding *k, const part *p)
 /* Of all rows of the split, which are finished by now. */
 static invar_status add_views(encoding *k, part *p)
 {
-	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
-
-	if (st != INVAR_OK)
-		return st;
+	if (k->bank)
+		INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
+	INV_TRY(inv_await_rank_0(k->of.ctx));
+	INV_TRY(inv_broadcast(k->of.ctx, &p->there, sizeof p->there));
 	p->copies = p->there.copies;
 	if (p->there.views > p->copies) {
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
@@ -781,41 +920,68 @@ static invar_status add_views(encoding *k, part *p)
 		        p->split->name, p->copies, inv_noun(p->copies, "copy", "copies"));
 		return INVAR_OK;
 	}
+	if (k->bank) {
+		p->begun = inv_block_map_is_begun(p->map_path);
+		INV_TRY(begin(k, p));
+	}
+	return fill_part(k, p, true);
+}
+
+/* What is there, and which images have rows. */
+static invar_status begin_part(encoding *k, part *p)
+{
+	INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
+	p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part");
+	if (!p->map_path)
+		return no_memory(k);
 	p->begun = inv_block_map_is_begun(p->map_path);
-	st = begin(k, p);
-	return st == INVAR_OK ? fill_part(k, p, true) : st;
+	INV_TRY(choose_rows(k, p));
+	INV_TRY(read_labels(k, p, &p->labels));
+	if (p->there.clean || p->begun)
+		INV_TRY(check_part(k, p));
+	return p->there.clean ? add_names(k, p) : INVAR_OK;
+}
+
+/* The other ranks get that from rank 0. */
+static invar_status follow_part(encoding *k, part *p)
+{
+	char *text = p->left_out ? inv_json_text(p->left_out, 0) : NULL;
+	invar_status st;
+
+	INV_TRY_OR(done, inv_await_rank_0(k->of.ctx));
+	INV_TRY_OR(done, inv_broadcast(k->of.ctx, &p->there, sizeof p->there));
+	INV_TRY_OR(done, inv_broadcast_text(k->of.ctx, &text));
+	if (!k->bank && !(p->left_out = text ? json_loads(text, 0, NULL) : NULL))
+		st = no_memory(k);
+	else if (!k->bank)
+		st = leave_out(k, p);
+done:
+	inv_free(text);
+	return st;
 }
 
 static invar_status encode_part(encoding *k, part *p)
 {
-	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
-
-	if (st == INVAR_OK &&
-	    !(p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part")))
-		st = no_memory(k);
-	if (st != INVAR_OK)
-		return st;
-	p->begun = inv_block_map_is_begun(p->map_path);
-	if ((st = choose_rows(k, p)) == INVAR_OK)
-		st = read_labels(k, p, &p->labels);
-	if (st == INVAR_OK && (p->there.clean || p->begun))
-		st = check_part(k, p);
-	if (st == INVAR_OK && p->there.clean)
-		st = add_names(k, p);
-	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
-		if (k->again && (st = check_images(k, p, NULL)) != INVAR_OK)
-			return st;
-		if (p->begun && (st = inv_bank_writer_end_map(k->bank, p->split->name)) != INVAR_OK)
-			return st;
+	if (k->bank)
+		INV_TRY(begin_part(k, p));
+	if (k->ranks > 1)
+		INV_TRY(follow_part(k, p));
+	if (p->there.clean && p->there.copies >= p->copies) {
+		if (k->again)
+			INV_TRY(check_images(k, p, NULL));
+		if (p->begun)
+			INV_TRY(inv_bank_writer_end_map(k->bank, p->split->name));
 		if (!p->views)
 			inv_log(k->of.ctx, INVAR_LOG_INFO,
 			        "%s: already exists, with %" PRIu64 " %s; nothing to do",
 			        p->split->name, p->there.copies,
 			        inv_noun(p->there.copies, "copy", "copies"));
-	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
-		st = fill_part(k, p, false);
+	} else {
+		if (k->bank)
+			INV_TRY(begin(k, p));
+		INV_TRY(fill_part(k, p, false));
 	}
-	return st == INVAR_OK && p->views ? add_views(k, p) : st;
+	return p->views ? add_views(k, p) : INVAR_OK;
 }
 
 static invar_status encode_splits(encoding *k)
@@ -853,26 +1019,49 @@ static void announce_preparation(const inv_encoding *of)
 	        (double)n->std[0], (double)n->std[last]);
 }
 
+/*
+ * Equal descriptions: the same weights, preparation and classes on all ranks. The images
+ * themselves are compared before they are encoded.
+ */
+static invar_status compare_about(const encoding *k)
+{
+	const char *weights = json_string_value(json_object_get(k->about, "weights_sha256"));
+	const char *file = inv_option_text(k->of.encoder->options, "weights");
+	char hex[INV_SHA256_HEX] = "", *text;
+	invar_status st;
+
+	snprintf(hex, sizeof hex, "%s", weights ? weights : "");
+	INV_TRY(inv_ranks_same(k->of.ctx, hex, file ? file : k->of.dataset->text));
+	if (!(text = inv_json_text(k->about, 0)))
+		return no_memory(k);
+	if ((st = inv_sha256(text, strlen(text), hex)) == INVAR_OK)
+		st = inv_ranks_same(k->of.ctx, hex, k->of.dataset->text);
+	inv_free(text);
+	return st;
+}
+
 static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
                                 const inv_encode_settings *o, const char *bank, bool again)
 {
-	encoding k = {.path = bank, .again = again, .ranks = 1};
+	encoding k = {.path = bank, .again = again};
 	invar_status st = inv_encoding_open(e, d, o, &k.of);
 
-	if (st == INVAR_OK && !(k.about = inv_encoding_json(&k.of)))
+	if (st != INVAR_OK)
+		goto done;
+	k.ranks = inv_process_count(k.of.ctx);
+	if (!(k.about = inv_encoding_json(&k.of)))
 		st = no_memory(&k);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && k.ranks > 1)
+		st = compare_about(&k);
+	if (st == INVAR_OK && inv_process_rank(k.of.ctx) == 0)
 		st = inv_bank_writer_open(bank, k.about, &k.bank);
 	if (st == INVAR_OK)
 		st = inv_pipeline_new(&k.of, &k.walk);
-	if (st == INVAR_OK)
-		st = inv_encode_ranks_begin(&k.of, bank, &k.ranks);
 	if (st == INVAR_OK) {
 		announce_preparation(&k.of);
 		st = encode_splits(&k);
 	}
-	if (k.ranks > 1)
-		inv_encode_ranks_end(&k.of);
+done:
 	inv_pipeline_free(k.walk);
 	inv_bank_writer_close(k.bank);
 	json_decref(k.about);

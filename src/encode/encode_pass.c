@@ -212,7 +212,7 @@ static invar_status save_marks(const inv_pass *p, const bool *complete)
 {
 	invar_status st = INVAR_OK;
 
-	if (!p->watch)
+	if (!p->ranks)
 		return inv_block_map_save(p->map);
 	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
 		for (size_t i = 0; complete[b] && i < p->arrays && st == INVAR_OK; i++)
@@ -279,7 +279,6 @@ static invar_status tick(void *user)
 	filling *f = user;
 	double since = inv_wall_seconds() - f->flushed;
 	uint64_t done;
-	inv_watch *watch = f->p->watch;
 
 	pthread_mutex_lock(&f->lock);
 	done = f->p->done;
@@ -291,11 +290,9 @@ static invar_status tick(void *user)
 		if (st != INVAR_OK)
 			return st;
 	}
-	if (!watch)
-		return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
-	/* The other ranks are taken to be as far as this one. */
-	return inv_watch_progress(watch, f->p->stage,
-	                          f->before + (done - f->before) * f->p->ranks, f->p->total);
+	if (f->p->ranks) /* the others are taken to be as far as this one */
+		done = f->before + (done - f->before) * f->p->ranks;
+	return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
 }
 
 /* ---- Blocks that are missing ------------------------------------------------------ */
@@ -414,12 +411,12 @@ invar_status inv_pass_run(inv_pass *p)
 	} else {
 		pthread_mutex_init(&f.lock, NULL);
 		count_missing(&f);
-		if (p->watch)
+		if (p->ranks)
 			keep_share(&f);
 		inv_test_stop("encode:pass %s", p->stage);
 		st = flush_after(&f, walk_stretches(&f));
-		p->encoded += p->watch ? f.missing - (p->done - f.before) : 0;
-		p->done = p->watch ? f.before + f.missing : p->done;
+		p->encoded += p->ranks ? f.missing - (p->done - f.before) : 0;
+		p->done = p->ranks ? f.before + f.missing : p->done;
 		pthread_mutex_destroy(&f.lock);
 	}
 	inv_free(f.left);

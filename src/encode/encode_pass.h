@@ -12,7 +12,6 @@
 #include "bank/block_map.h"
 #include "bank/fingerprints.h"
 #include "bank/write.h"
-#include "base/processes.h"
 #include "encode/pipeline.h"
 
 /* An array that the pass fills; in the map its number is copy + 1. */
@@ -47,10 +46,8 @@ typedef struct inv_pass {
 	const char *stage;
 	uint64_t done, total; /* images encoded, for the progress over all passes */
 	uint64_t encoded;     /* of them by this program */
-	bool compared;        /* all ranks read the same images (image_ranks.h) */
-	/* Other ranks fill the same arrays: this one has a share of the missing blocks. */
-	inv_watch *watch; /* NULL: this program alone */
-	unsigned rank, ranks;
+	/* If other ranks fill the same arrays, this one has a share of the missing blocks. */
+	unsigned rank, ranks; /* 0 ranks: this program alone */
 } inv_pass;
 
 /*

@@ -57,13 +57,12 @@ invar_status inv_images_agree(const invar_dataset *d, const inv_images *s)
 	                        .file = identify_image,
 	                        .print = print_image,
 	                        .differs = refuse_image};
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	if (!(images.scratch = inv_calloc(d->ctx->threads, sizeof *images.scratch)))
-		st = inv_dataset_no_memory(d);
-	if ((st = inv_agree(d->ctx, st)) == INVAR_OK)
-		st = inv_ranks_compare(d->ctx, &c);
-	for (unsigned i = 0; images.scratch && i < d->ctx->threads; i++)
+		return inv_dataset_no_memory(d);
+	st = inv_ranks_compare(d->ctx, &c);
+	for (unsigned i = 0; i < d->ctx->threads; i++)
 		inv_image_clear(&images.scratch[i]);
 	inv_free(images.scratch);
 	return st;

@@ -8,7 +8,8 @@
  *
  * Rows wait in a block of BLOCK_ROWS, counted from the first of a chunk, and are added when
  * it is full. The sums are thus the same bits for any number of threads and any split of
- * the rows into calls; a fit adds the waiting rows.
+ * the rows into calls between two fits; a fit ends the chunk under way. Of several ranks,
+ * each makes the sums of its own chunks.
  *
  * Rigid (orthogonal Procrustes): with both sides centred, M = A^T B = U S V^T and
  * R = U V^T is the orthogonal map with the least squared residual, reflections included. If
@@ -88,7 +89,7 @@ static double *sum_aa(const inv_pairs *p, double *sums)
 
 /* ---- Sums ------------------------------------------------------------------------- */
 
-size_t inv_pairs_doubles(const inv_pairs *p)
+static size_t pair_doubles(const inv_pairs *p)
 {
 	return 2 * p->d + (p->ridge ? 2 : 1) * p->d * p->d;
 }
@@ -106,11 +107,11 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	p->ctx = ctx;
 	p->d = d;
 	p->ridge = ridge;
-	p->total = inv_calloc(inv_pairs_doubles(p), sizeof(double));
-	p->chunk = inv_calloc(inv_pairs_doubles(p), sizeof(double));
+	p->chunk = inv_calloc(pair_doubles(p), sizeof(double));
 	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
 	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
-	if (!p->total || !p->chunk || !p->block || !p->kept) {
+	st = inv_block_sums_new(ctx, pair_doubles(p), &p->sums);
+	if (st != INVAR_OK || !p->chunk || !p->block || !p->kept) {
 		inv_pairs_free(p);
 		return inv_fail(INVAR_E_NOMEM,
 		                "not enough memory for the sums of %zu x %zu features", d, d);
@@ -123,7 +124,7 @@ void inv_pairs_free(inv_pairs *p)
 {
 	if (!p)
 		return;
-	inv_free(p->total);
+	inv_block_sums_free(p->sums);
 	inv_free(p->chunk);
 	inv_free(p->block);
 	inv_free(p->kept);
@@ -156,102 +157,77 @@ static void shift_row(const float *row, const double *origin, size_t d, double *
 	}
 }
 
-void inv_pairs_begin(inv_pairs *p, const float *a, const float *b)
-{
-	for (size_t j = 0; j < p->d && !p->begun; j++) {
-		origin_a(p)[j] = a[j];
-		origin_b(p)[j] = b[j];
-	}
-	p->begun = true;
-}
-
-void inv_pairs_put(inv_pairs *p, const float *a, const float *b)
+static void put_pair(inv_pairs *p, const float *a, const float *b)
 {
 	size_t d = p->d, at = p->in_chunk % BLOCK_ROWS * d;
 
 	shift_row(a, origin_a(p), d, sum_a(p->chunk), waiting_a(p) + at);
 	shift_row(b, origin_b(p), d, sum_b(p, p->chunk), waiting_b(p) + at);
-	if (++p->in_chunk % BLOCK_ROWS == 0)
+	if ((p->in_chunk + 1) % BLOCK_ROWS == 0)
 		add_waiting_to_chunk(p, BLOCK_ROWS);
 }
 
-/* Leaves the sums of the chunk complete; the next one starts. */
+/* Adds the sums of the chunk to those before; the next one starts. */
 static void end_chunk(inv_pairs *p)
 {
-	add_waiting_to_chunk(p, p->in_chunk % BLOCK_ROWS);
+	size_t count = pair_doubles(p);
+	double *to = inv_block_sums_next(p->sums);
+
+	if (to) {
+		add_waiting_to_chunk(p, p->in_chunk % BLOCK_ROWS);
+		for (size_t i = 0; i < count; i++)
+			to[i] += p->chunk[i];
+		memset(p->chunk, 0, count * sizeof *p->chunk);
+	}
 	p->in_chunk = 0;
-}
-
-void inv_pairs_settle(inv_pairs *p)
-{
-	size_t count = inv_pairs_doubles(p);
-
-	end_chunk(p);
-	for (size_t i = 0; i < count; i++)
-		p->total[i] += p->chunk[i];
-	memset(p->chunk, 0, count * sizeof *p->chunk);
-}
-
-void inv_pairs_take(inv_pairs *p, double *sums)
-{
-	size_t bytes = inv_pairs_doubles(p) * sizeof *sums;
-
-	end_chunk(p);
-	memcpy(sums, p->chunk, bytes);
-	memset(p->chunk, 0, bytes);
-}
-
-void inv_pairs_set(inv_pairs *p, uint64_t n, const double *totals)
-{
-	memcpy(p->total, totals, inv_pairs_doubles(p) * sizeof *totals);
-	p->n = n;
+	if (p->status == INVAR_OK)
+		p->status = inv_block_sums_end(p->sums);
 }
 
 void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 {
 	size_t d = p->d;
 
-	if (rows)
-		inv_pairs_begin(p, a, b);
+	for (size_t j = 0; j < d && rows && !p->n; j++) {
+		origin_a(p)[j] = a[j];
+		origin_b(p)[j] = b[j];
+	}
 	for (uint64_t i = 0; i < rows; i++) {
 		if (p->n < max_kept(p)) {
 			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
 			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
 		}
-		inv_pairs_put(p, a + i * d, b + i * d);
+		if (inv_block_sums_own(p->sums))
+			put_pair(p, a + i * d, b + i * d);
 		p->n++;
-		if (p->in_chunk == INV_PAIR_CHUNK)
-			inv_pairs_settle(p);
+		if (++p->in_chunk == INV_PAIR_CHUNK)
+			end_chunk(p);
 	}
+}
+
+/* Before a fit: the totals of all rows. */
+static invar_status settle(inv_pairs *p)
+{
+	if (p->in_chunk)
+		end_chunk(p);
+	INV_TRY(p->status);
+	return inv_block_sums_total(p->sums, &p->total);
 }
 
 /* ---- Fits -------------------------------------------------------------------------- */
 
-/* Of all rows of a, or of b. */
-static double sum_of_a(const inv_pairs *p, size_t j)
-{
-	return sum_a(p->total)[j] + sum_a(p->chunk)[j];
-}
-
-static double sum_of_b(const inv_pairs *p, size_t j)
-{
-	return sum_b(p, p->total)[j] + sum_b(p, p->chunk)[j];
-}
-
-/* out = sums + waiting rows - n mean mean^T: A^T A or A^T B of the centred rows. */
+/* out = sums - n mean mean^T: A^T A or A^T B of the centred rows. */
 static void centre(const inv_pairs *p, bool gram, double *out)
 {
 	size_t d = p->d;
 	const double *total = gram ? sum_aa(p, p->total) : sum_ab(p, p->total);
 
-	memcpy(out, gram ? sum_aa(p, p->chunk) : sum_ab(p, p->chunk), d * d * sizeof *out);
-	add_waiting(p, p->in_chunk % BLOCK_ROWS, gram ? waiting_a(p) : waiting_b(p), gram, out);
 	for (size_t i = 0; i < d; i++) {
-		double mean = sum_of_a(p, i) / (double)p->n;
+		double mean = sum_a(p->total)[i] / (double)p->n;
 
 		for (size_t j = 0; j < d; j++)
-			out[i * d + j] = total[i * d + j] + out[i * d + j] -
-			                 mean * (gram ? sum_of_a(p, j) : sum_of_b(p, j));
+			out[i * d + j] = total[i * d + j] -
+			                 mean * (gram ? sum_a(p->total)[j] : sum_b(p, p->total)[j]);
 	}
 }
 
@@ -262,20 +238,21 @@ static void translation(const inv_pairs *p, const double *M, double *t)
 	double n = (double)p->n;
 
 	for (size_t j = 0; j < d; j++)
-		t[j] = origin_b(p)[j] + sum_of_b(p, j) / n;
+		t[j] = origin_b(p)[j] + sum_b(p, p->total)[j] / n;
 	for (size_t i = 0; i < d; i++) {
-		double mean = origin_a(p)[i] + sum_of_a(p, i) / n;
+		double mean = origin_a(p)[i] + sum_a(p->total)[i] / n;
 
 		for (size_t j = 0; j < d; j++)
 			t[j] -= mean * M[i * d + j];
 	}
 }
 
-static invar_status new_map(const inv_pairs *p, inv_map_affine *out)
+static invar_status new_map(inv_pairs *p, inv_map_affine *out)
 {
 	*out = (inv_map_affine){.d = p->d};
 	if (!p->n)
 		return inv_fail(INVAR_E_USE, "a map cannot be fitted without rows");
+	INV_TRY(settle(p));
 	out->M = inv_alloc(p->d * p->d * sizeof(double));
 	out->t = inv_alloc(p->d * sizeof(double));
 	if (out->M && out->t)
@@ -312,8 +289,9 @@ static void centre_rows(const inv_pairs *p, const float *rows, const double *ori
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t j = 0; j < p->d; j++)
-			out[i * p->d + j] = (double)rows[i * p->d + j] - origin[j] -
-			                    (of_a ? sum_of_a(p, j) : sum_of_b(p, j)) / (double)p->n;
+			out[i * p->d + j] =
+				(double)rows[i * p->d + j] - origin[j] -
+				(of_a ? sum_a(p->total)[j] : sum_b(p, p->total)[j]) / (double)p->n;
 }
 
 /* The same for few rows; scratch holds both sides. */
@@ -326,13 +304,12 @@ static invar_status thin_rotation(const inv_pairs *p, double *scratch, double *R
 	return inv_procrustes_thin(p->ctx, p->n, p->d, a, b, R);
 }
 
-invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
+invar_status inv_fit_rigid(inv_pairs *p, inv_map_affine *out)
 {
-	invar_status st = new_map(p, out);
+	invar_status st;
 	double *scratch;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(new_map(p, out));
 	scratch = inv_alloc((3 * p->d + 1) * p->d * sizeof *scratch);
 	if (!scratch)
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory to fit a rigid map of %zu features",
@@ -382,13 +359,12 @@ static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram,
 	return st;
 }
 
-invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out)
+invar_status inv_fit_ridge(inv_pairs *p, double lambda, inv_map_affine *out)
 {
-	invar_status st = new_map(p, out);
+	invar_status st;
 	double *gram;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(new_map(p, out));
 	gram = inv_alloc(p->d * p->d * sizeof *gram);
 	st = gram ? solve_ridge(p, lambda, gram, out->M)
 	          : inv_fail(INVAR_E_NOMEM, "not enough memory to fit a ridge of %zu features",

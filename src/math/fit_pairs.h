@@ -9,7 +9,7 @@
  *
  * The sums, and so the fits, are the same bits for any number of threads and any split of
  * the rows into calls. They are made chunk by chunk: the sums of a chunk are complete
- * before they are added to those of the chunks before it, so that others can make them.
+ * before they are added to those of the chunks before it.
  */
 #ifndef INV_FIT_PAIRS_H
 #define INV_FIT_PAIRS_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/context.h"
+#include "base/processes.h"
 
 enum { INV_PAIR_CHUNK = 3584 };
 
@@ -28,13 +28,14 @@ typedef struct inv_pairs {
 	bool ridge;
 	uint64_t n;      /* pairs added */
 	size_t in_chunk; /* those of the chunk under way */
-	bool begun;      /* there is a first pair */
 	/*
 	 * Of a - a_0 and b - b_0, relative to the first pair: sums of a [d] and of b [d], of
 	 * a b^T [d, d], and unless only rigid maps are needed of a a^T [d, d], at least its
 	 * lower triangle.
 	 */
-	double *total; /* of the chunks before */
+	inv_block_sums *sums; /* of the chunks before, which ranks share */
+	double *total;        /* of all chunks, once a fit has settled them */
+	invar_status status;  /* of exchanges so far */
 	double *chunk; /* of the chunk under way; of its products, full blocks of rows only */
 	double *block; /* the first pair, and the waiting rows */
 	float *kept;   /* [2, d / 2, d]: the first rows of a and of b, as they came */
@@ -48,31 +49,19 @@ typedef struct inv_map_affine {
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out);
 void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
-/* Ends the chunk under way; further rows start another one. */
-void inv_pairs_settle(inv_pairs *p);
 void inv_pairs_free(inv_pairs *p);
-
-/*
- * For processes that make the sums together: each begins with the same first pair, puts the
- * rows of a chunk and takes its sums; one of them gets the totals, of n pairs.
- */
-size_t inv_pairs_doubles(const inv_pairs *p);
-void inv_pairs_begin(inv_pairs *p, const float *a, const float *b);
-void inv_pairs_put(inv_pairs *p, const float *a, const float *b);
-void inv_pairs_take(inv_pairs *p, double *sums);
-void inv_pairs_set(inv_pairs *p, uint64_t n, const double *totals);
 
 /*
  * At least one pair; fewer pairs than features are allowed. If the pairs do not determine
  * the rotation, it is one of those with the least residual. A fit fills out, free it with
- * inv_map_clear; more pairs may be added afterwards.
+ * inv_map_clear; pairs that are added afterwards start another chunk.
  */
-invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out);
+invar_status inv_fit_rigid(inv_pairs *p, inv_map_affine *out);
 /*
  * lambda times the mean diagonal of the centred Gram matrix is added to it. If that is 0,
  * because all sources are the same row, M = 0 and t is the mean of b.
  */
-invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out);
+invar_status inv_fit_ridge(inv_pairs *p, double lambda, inv_map_affine *out);
 /*
  * out may be z itself. Products and sums are double, the result is rounded once.
  * Rows in parallel blocks, same bits on any number of threads.

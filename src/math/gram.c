@@ -24,7 +24,6 @@ struct inv_gram {
 	float *c;
 	inv_tile_fn *then;
 	void *user;
-	size_t first, end; /* the rows that are wanted */
 	tile tiles[];
 };
 
@@ -81,11 +80,6 @@ static void mirror_within(float *c, size_t side, size_t stride)
 			c[i * stride + j] = c[j * stride + i];
 }
 
-static bool is_wanted(const inv_gram *p, size_t row, size_t rows)
-{
-	return row < p->end && row + rows > p->first;
-}
-
 static void run_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram *p = user;
@@ -93,8 +87,6 @@ static void run_tile(void *user, size_t index, unsigned thread)
 	float *c = p->c + t->row * p->m + t->col;
 
 	(void)thread;
-	if (!is_wanted(p, t->row, t->rows) && !is_wanted(p, t->col, t->cols))
-		return;
 	if (p->ctx->cpu)
 		multiply(p, t, c);
 	else
@@ -108,21 +100,13 @@ static void run_tile(void *user, size_t index, unsigned thread)
 		                     p->c + t->col * p->m + t->row);
 }
 
-void inv_gram_run_rows(inv_gram *p, const float *a, float *c, size_t first, size_t count,
-                       inv_tile_fn *then, void *user)
+void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then, void *user)
 {
 	p->a = a;
 	p->c = c;
 	p->then = then;
 	p->user = user;
-	p->first = first;
-	p->end = first + count;
 	inv_parallel(p->ctx, p->count, run_tile, p);
-}
-
-void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then, void *user)
-{
-	inv_gram_run_rows(p, a, c, 0, p->m, then, user);
 }
 
 void inv_gram_run(inv_gram *p, const float *a, float *c)

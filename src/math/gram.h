@@ -28,12 +28,6 @@ typedef void inv_tile_fn(void *user, size_t row, size_t rows, size_t col, size_t
  */
 void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then,
                        void *user);
-/*
- * Only rows [first, first + count) of C, with the same bits; others, near them, may be
- * written as well.
- */
-void inv_gram_run_rows(inv_gram *p, const float *a, float *c, size_t first, size_t count,
-                       inv_tile_fn *then, void *user);
 void inv_gram_free(inv_gram *p);
 
 #endif

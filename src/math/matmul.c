@@ -73,15 +73,10 @@ static double work_of(const inv_matmul_spec *s)
 	return (double)s->m * (double)s->n * (double)s->k;
 }
 
-static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
+bool inv_matmul_is_packed(const invar_context *ctx, const inv_matmul_spec *s)
 {
-	inv_matmul_spec whole = *s;
-
-	whole.m = s->whole_m ? s->whole_m : s->m;
-	whole.n = s->whole_n ? s->whole_n : s->n;
 	return (ctx->cpu & INV_CPU_PANELS) &&
-	       (s->relu ||
-	        (whole.m >= MIN_ROWS && whole.n >= MIN_COLS && work_of(&whole) >= packed_work));
+	       (s->relu || (s->m >= MIN_ROWS && s->n >= MIN_COLS && work_of(s) >= packed_work));
 }
 
 static size_t tile_count(const inv_matmul *p)
@@ -151,7 +146,7 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;
 	p->spec = *spec;
-	p->packed = suits_packing(ctx, spec);
+	p->packed = inv_matmul_is_packed(ctx, spec);
 	cut(p);
 	st = p->packed ? plan_packed(p) : inv_openblas_need_for(ctx);
 	if (st != INVAR_OK) {

@@ -30,14 +30,15 @@ typedef struct inv_matmul_spec {
 	bool bias;        /* adds bias[n] to every row */
 	bool relu;        /* then max(0, .); a plan may turn NaN into 0 */
 	bool add;         /* to what C was before, before ReLU */
-	/*
-	 * If C is some rows or columns of a larger product, its sizes, so that our own kernels
-	 * compute both or neither; 0: it is all. With them each number has the same bits.
-	 */
-	size_t whole_m, whole_n;
 } inv_matmul_spec;
 
 typedef struct inv_matmul inv_matmul;
+
+/*
+ * Do our own kernels compute it? Then some of its rows or columns have the same bits as in
+ * the whole product, if our own kernels compute those as well.
+ */
+bool inv_matmul_is_packed(const invar_context *ctx, const inv_matmul_spec *spec);
 
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out);

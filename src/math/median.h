@@ -25,13 +25,6 @@ invar_status inv_median_new(const invar_context *ctx, inv_median **out);
  * counts as greater than all others.
  */
 inv_middle inv_median_above(inv_median *p, const float *x, size_t n);
-/*
- * The same by all processes of the context, each of which has rows [first, first + count)
- * of x. `buffer`: inv_median_room() numbers.
- */
-size_t inv_median_room(const invar_context *ctx);
-invar_status inv_median_above_shared(inv_median *p, const float *x, size_t n, size_t first,
-                                     size_t count, uint32_t *buffer, inv_middle *out);
 void inv_median_free(inv_median *p);
 
 #endif

@@ -34,8 +34,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/threads.h"
-#include "math/gallery_ranks.h"
 #include "math/kernels.h"
 
 enum {
@@ -113,7 +113,6 @@ struct inv_neighbours {
 	double *lengths, *rests; /* [panels COLS] */
 	double *partial;         /* [blocks, width] for the mean */
 	scratch *scratch;        /* [threads] */
-	uint64_t id;             /* of its copies on other ranks; 0: none */
 };
 
 static size_t room_of(size_t k)
@@ -549,55 +548,54 @@ static void run_share(search *s)
 		inv_parallel(s->p->ctx, inv_blocks(s->m, s->block), search_block, s);
 }
 
-/* Queries of this rank; the flag says that they have classes. */
-static void run_queries(void *object, const inv_gallery_queries *q)
+/*
+ * Each rank searches for its share of the queries, and all get the results, unless that is
+ * too little. A failed exchange fails again in the next collective call (processes.h).
+ */
+static void run_search(search *s)
 {
-	inv_neighbours *p = object;
-	search s = {.p = p,
-	            .q = q->rows ? q->rows : p->rows + q->first * p->w,
-	            .classes = q->classes,
-	            .leave_out = q->own,
-	            .others = !q->rows,
-	            .first = q->first,
-	            .m = q->count};
+	const inv_neighbours *p = s->p;
+	inv_shares shares = inv_shares_of(p->ctx, s->m, 1);
+	size_t first = inv_own_first(&shares);
+	search mine = *s;
 
-	if (q->flag) {
-		s.own = q->out[0];
-		s.other = q->out[1];
-	} else {
-		s.index = q->out[0];
-		s.squared = q->out[1];
+	if (shares.ranks == 1 ||
+	    (double)p->n * (double)p->w * (double)s->m < INV_WORTH_DEALING) {
+		run_share(s);
+		return;
 	}
-	run_share(&s);
-}
-
-static void run_search(inv_neighbours *p, const inv_gallery_queries *q)
-{
-	size_t k = q->flag ? 1 : p->k;
-
-	inv_gallery_search_run(
-		p->ctx,
-		&(inv_gallery_search){.kind = &inv_gallery_neighbours,
-	                          .object = p,
-	                          .id = &p->id,
-	                          .shape = {p->n, p->w, 1, p->k, 0},
-	                          .rows = p->rows,
-	                          .classes = p->classes,
-	                          .q = *q,
-	                          .out_bytes = {q->flag ? sizeof(double) : k * sizeof(uint32_t),
-	                                        k * sizeof(double)}});
+	mine.m = inv_own_count(&shares);
+	mine.q += first * p->w;
+	mine.first += first;
+	if (s->own) {
+		mine.classes += first;
+		mine.leave_out = s->leave_out ? s->leave_out + first : NULL;
+		mine.own += first;
+		mine.other += first;
+		run_share(&mine);
+		(void)inv_gather(p->ctx, &shares, s->own, sizeof *s->own);
+		(void)inv_gather(p->ctx, &shares, s->other, sizeof *s->other);
+		return;
+	}
+	mine.index += first * p->k;
+	mine.squared = s->squared ? s->squared + first * p->k : NULL;
+	run_share(&mine);
+	(void)inv_gather(p->ctx, &shares, s->index, p->k * sizeof *s->index);
+	if (s->squared)
+		(void)inv_gather(p->ctx, &shares, s->squared, p->k * sizeof *s->squared);
 }
 
 void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *classes,
                           const uint32_t *leave_out, uint64_t m, double *own, double *other)
 {
 	if (p->ctx->cpu)
-		run_search(p, &(inv_gallery_queries){.rows = q,
-		                                     .classes = classes,
-		                                     .own = leave_out,
-		                                     .count = m,
-		                                     .flag = true,
-		                                     .out = {own, other}});
+		run_search(&(search){.p = p,
+		                     .q = q,
+		                     .classes = classes,
+		                     .leave_out = leave_out,
+		                     .m = m,
+		                     .own = own,
+		                     .other = other});
 	else
 		inv_nearest_by_class_ref(p->rows, p->classes, p->n, p->w, q, classes, leave_out, m,
 		                         own, other);
@@ -607,8 +605,7 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
                  double *squared)
 {
 	if (p->ctx->cpu)
-		run_search(p,
-		           &(inv_gallery_queries){.rows = q, .count = m, .out = {index, squared}});
+		run_search(&(search){.p = p, .q = q, .m = m, .index = index, .squared = squared});
 	else
 		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
 }
@@ -617,8 +614,13 @@ void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t 
                         double *squared)
 {
 	if (p->ctx->cpu)
-		run_search(
-			p, &(inv_gallery_queries){.count = m, .first = first, .out = {index, squared}});
+		run_search(&(search){.p = p,
+		                     .q = p->rows + first * p->w,
+		                     .others = true,
+		                     .first = first,
+		                     .m = m,
+		                     .index = index,
+		                     .squared = squared});
 	else
 		inv_nearest_others_ref(p->rows, p->n, p->w, first, m, p->k, index, squared);
 }
@@ -751,28 +753,7 @@ invar_status inv_neighbours_new_split(const invar_context *ctx, const float *row
 
 void inv_neighbours_free(inv_neighbours *p)
 {
-	if (p) {
-		inv_gallery_forget(p->ctx, p->id);
+	if (p)
 		inv_arena_free(&p->arena);
-	}
 	inv_free(p);
 }
-
-/* ---- On other ranks --------------------------------------------------------------- */
-
-static invar_status open_gallery(const invar_context *ctx, const inv_gallery_shape *s,
-                                 const float *rows, const uint32_t *classes, void **out)
-{
-	inv_neighbours *p;
-	invar_status st = inv_neighbours_new(ctx, rows, s->n, s->w, classes, s->k, &p);
-
-	*out = p;
-	return st;
-}
-
-static void close_gallery(void *object)
-{
-	inv_neighbours_free(object);
-}
-
-const inv_gallery_kind inv_gallery_neighbours = {open_gallery, run_queries, close_gallery};

@@ -33,8 +33,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/threads.h"
-#include "math/gallery_ranks.h"
 #include "math/kernels.h"
 #include "math/linalg.h"
 #include "math/neighbours.h"
@@ -92,7 +92,6 @@ struct inv_ranks {
 	exact *mine;            /* [OWN_BLOCK] */
 	double *closer, *wider; /* [OWN_BLOCK]: distances that decide */
 	uint32_t *nearer;       /* [OWN_BLOCK] */
-	uint64_t id;            /* of its copies on other ranks; 0: none */
 };
 
 /* One query in its block. */
@@ -573,46 +572,41 @@ static void rank_own_rows(inv_ranks *p, const inv_rank_queries *q, inv_rank *out
 	}
 }
 
-/* Queries of this process. A few blocks per thread; the result does not depend on how many.
- */
-static void rank_queries(void *object, const inv_gallery_queries *share)
+/* A few blocks per thread; the result does not depend on how many. */
+static void rank_queries(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 {
-	inv_ranks *p = object;
-	const inv_rank_queries q = {.rows = share->rows,
-	                            .count = share->count,
-	                            .own = share->own,
-	                            .classes = share->classes,
-	                            .leave_own_out = share->flag};
-	size_t block = inv_blocks(q.count, 4 * (size_t)p->ctx->threads);
-	search j = {p, &q, block < p->block ? block : p->block, share->out[0]};
+	size_t block = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);
+	search j = {p, q, block < p->block ? block : p->block, out};
 
 	if (p->split)
-		rank_own_rows(p, &q, share->out[0]);
-	else if (q.count)
-		inv_parallel(p->ctx, inv_blocks(q.count, j.block), rank_block, &j);
+		rank_own_rows(p, q, out);
+	else if (q->count)
+		inv_parallel(p->ctx, inv_blocks(q->count, j.block), rank_block, &j);
 }
 
+/* Each process ranks for its share of the queries, as in neighbours.c. */
 void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 {
-	inv_gallery_search s = {.kind = &inv_gallery_rankings,
-	                        .object = p,
-	                        .id = &p->id,
-	                        .shape = {p->g.n, p->g.w, p->views, 0, (int32_t)p->distance},
-	                        .rows = p->g.rows,
-	                        .classes = p->g.classes,
-	                        .q = {.rows = q->rows,
-	                              .count = q->count,
-	                              .own = q->own,
-	                              .classes = q->classes,
-	                              .flag = q->leave_own_out,
-	                              .out = {out}},
-	                        .out_bytes = {sizeof *out}};
+	inv_shares shares = inv_shares_of(p->ctx, q->count, 1);
+	size_t first = inv_own_first(&shares);
+	double products = (double)p->g.n * (double)p->g.w * (double)p->views * (double)q->count;
+	inv_rank_queries mine = *q;
 
 	assert(q->own || !p->split);
-	if (p->ctx->cpu)
-		inv_gallery_search_run(p->ctx, &s);
-	else
+	if (!p->ctx->cpu) {
 		inv_ranks_ref(&p->g, p->distance, p->views, q, p->distances, out);
+		return;
+	}
+	if (shares.ranks == 1 || products < INV_WORTH_DEALING) {
+		rank_queries(p, q, out);
+		return;
+	}
+	mine.count = inv_own_count(&shares);
+	mine.rows += first * p->views * p->g.w;
+	mine.own = q->own ? q->own + first : NULL;
+	mine.classes = q->classes ? q->classes + first : NULL;
+	rank_queries(p, &mine, out + first);
+	(void)inv_gather(p->ctx, &shares, out, sizeof *out);
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */
@@ -735,29 +729,8 @@ invar_status inv_ranks_new_views(const invar_context *ctx, const inv_gallery *g,
 void inv_ranks_free(inv_ranks *p)
 {
 	if (p) {
-		inv_gallery_forget(p->ctx, p->id);
 		inv_neighbours_free(p->split);
 		inv_arena_free(&p->arena);
 	}
 	inv_free(p);
 }
-
-/* ---- On other processes -------------------------------------------------------------- */
-
-static invar_status open_gallery(const invar_context *ctx, const inv_gallery_shape *s,
-                                 const float *rows, const uint32_t *classes, void **out)
-{
-	const inv_gallery g = {rows, s->n, s->w, classes};
-	inv_ranks *p;
-	invar_status st = inv_ranks_new_views(ctx, &g, (inv_distance)s->distance, s->views, &p);
-
-	*out = p;
-	return st;
-}
-
-static void close_gallery(void *object)
-{
-	inv_ranks_free(object);
-}
-
-const inv_gallery_kind inv_gallery_rankings = {open_gallery, rank_queries, close_gallery};

@@ -147,17 +147,11 @@ static void distances_of_tile(void *user, size_t row, size_t rows, size_t col, s
 	}
 }
 
-void inv_squares_run_rows(inv_squares *p, const float *x, size_t first, size_t count,
-                          float *out)
+void inv_squares_run(inv_squares *p, const float *x, float *out)
 {
 	p->x = x;
 	p->out = out;
 	inv_parallel(p->ctx, inv_blocks(p->width, BLOCK_COLS), mean_of_columns, p);
 	inv_parallel(p->ctx, inv_blocks(p->n, BLOCK_ROWS), centre_rows, p);
-	inv_gram_run_rows(p->gram, p->centred, out, first, count, distances_of_tile, p);
-}
-
-void inv_squares_run(inv_squares *p, const float *x, float *out)
-{
-	inv_squares_run_rows(p, x, 0, p->n, out);
+	inv_gram_run_then(p->gram, p->centred, out, distances_of_tile, p);
 }

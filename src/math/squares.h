@@ -21,9 +21,6 @@ invar_status inv_squares_new(const invar_context *ctx, size_t n, size_t width,
                              inv_squares **out);
 /* x [n, width] -> out [n, n], symmetric to the bit. */
 void inv_squares_run(inv_squares *p, const float *x, float *out);
-/* Only rows [first, first + count) of `out`, with the same bits; see inv_gram_run_rows. */
-void inv_squares_run_rows(inv_squares *p, const float *x, size_t first, size_t count,
-                          float *out);
 /* The rows of the last run about their mean, [n, width]; views. */
 const float *inv_squares_centred(const inv_squares *p);
 size_t inv_squares_memory(const inv_squares *p);

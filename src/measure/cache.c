@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "formats/safetensors.h"
 #include "math/matmul.h"
 
@@ -77,8 +78,8 @@ static bool read_values(const inv_safetensors *f, float *values, size_t count)
 	       strcmp(hex, want) == 0;
 }
 
-bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
-                    float *values, size_t count)
+static bool find_file(const invar_bank *bank, const char *name, const char *key,
+                      float *values, size_t count)
 {
 	inv_safetensors *f = NULL;
 	char path[PATH_MAX];
@@ -93,6 +94,18 @@ bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
 	return found;
 }
 
+/* Rank 0 has the files, so that all ranks compute or none. */
+bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
+                    float *values, size_t count)
+{
+	bool found =
+		inv_process_rank(bank->ctx) == 0 && find_file(bank, name, key, values, count);
+
+	if (inv_broadcast(bank->ctx, &found, sizeof found) != INVAR_OK)
+		return false;
+	return found && inv_broadcast(bank->ctx, values, count * sizeof *values) == INVAR_OK;
+}
+
 void inv_cache_keep(const invar_bank *bank, const char *name, const char *key,
                     const float *values, size_t count)
 {
@@ -102,8 +115,10 @@ void inv_cache_keep(const invar_bank *bank, const char *name, const char *key,
 	const inv_metadata metadata[] = {
 		{"format", "pt"}, {"invar.version", invar_version()}, {"sha256", hex}};
 
-	if (bank->in_memory)
+	if (bank->in_memory || inv_process_rank(bank->ctx)) {
+		inv_free(folder);
 		return;
+	}
 	if (!folder || !path_of(bank, name, key, path) || inv_make_folder(folder) != INVAR_OK ||
 	    inv_sha256(values, count * sizeof *values, hex) != INVAR_OK ||
 	    inv_safetensors_save(path, &tensor, 1, metadata, 3) != INVAR_OK)

@@ -23,6 +23,7 @@
 #include "bank/row_norms.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/rank_compare.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "base/test_stop.h"
@@ -504,6 +505,8 @@ invar_status inv_measure_describe(const inv_measure_input *in)
 	json_t *about, *value;
 	invar_status st = fingerprint(in, hex);
 
+	if (st == INVAR_OK)
+		st = inv_ranks_same(in->ctx, hex, in->bank->path);
 	if (st != INVAR_OK)
 		return st;
 	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
@@ -623,12 +626,21 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 	if ((st = begin_input(bank, units > 0, units && units == count, o, &view, &in)) !=
 	    INVAR_OK)
 		return st;
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		char hex[INV_SHA256_HEX];
+
 		st = inv_compatibility_warn_split(adapters[i], bank, in.split);
+		if (st == INVAR_OK && (st = inv_adapter_fingerprint(adapters[i], hex)) == INVAR_OK)
+			st = inv_ranks_same(in.ctx, hex, adapters[i]->path);
+	}
 	if (st == INVAR_OK)
 		st = note_units(&in, adapters, titles, count);
 	if (st == INVAR_OK)
 		st = measure_all(&in, adapters, titles, count, &f);
+	if (inv_processes_check(in.ctx->processes) != INVAR_OK) { /* some results are none */
+		invar_results_free(in.results);
+		return inv_processes_check(in.ctx->processes);
+	}
 	return give_results(in.results, &f, st, out);
 }
 

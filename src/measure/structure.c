@@ -10,8 +10,7 @@
  * exact 0, and L1 and L2 depend on the smallest distances.
  *
  * Sums are in double about a shift near the mean, one set per band, added in
- * band order: the result does not depend on the threads. Under mpirun all ranks get the
- * rows, and bands are dealt out: the sums come back to rank 0, one set per band as well.
+ * band order: the result does not depend on the threads. Bands are dealt out to ranks.
  */
 #include "measure/structure.h"
 
@@ -47,9 +46,10 @@ typedef struct structure_job {
 	space in[2]; /* clean features, codes */
 	uint64_t n;
 	double shift[2];
-	inv_pair_sums *sums;   /* [bands]; on other ranks than 0 those of the rank */
+	size_t rank, ranks;    /* that measure the bands; band b is one of rank b % ranks, */
+	size_t per_rank;       /* which has so many */
+	inv_pair_sums *sums;   /* [ranks, per_rank] */
 	band_scratch *scratch; /* [threads] */
-	unsigned rank, ranks;
 } structure_job;
 
 /* ---- Packing ------------------------------------------------------------------------ */
@@ -117,13 +117,18 @@ static void add_group(const structure_job *j, const band_scratch *s, uint64_t ro
 	}
 }
 
+static inv_pair_sums *sums_of(const structure_job *j, size_t band)
+{
+	return &j->sums[band % j->ranks * j->per_rank + band / j->ranks];
+}
+
 static void measure_band(void *user, size_t band, unsigned thread)
 {
 	const structure_job *j = user;
 	band_scratch *s = &j->scratch[thread];
 	uint64_t first = band * BAND;
 	uint64_t end = first + BAND < j->n ? first + BAND : j->n;
-	inv_pair_sums *sums = &j->sums[j->rank ? band / j->ranks : band];
+	inv_pair_sums *sums = sums_of(j, band);
 
 	*sums = (inv_pair_sums){.d_min = INFINITY, .ratio_min = INFINITY};
 	for (uint64_t strip = first; strip < j->n; strip += STRIP) {
@@ -155,16 +160,15 @@ static void measure_of_chunk(void *user, size_t block, unsigned thread)
 static invar_status measure_bands(const invar_context *ctx, structure_job *j)
 {
 	size_t own = (inv_blocks(j->n, BAND) + j->ranks - 1 - j->rank) / j->ranks;
-	inv_watch watch = inv_watch_start(ctx);
-	invar_status st = INVAR_OK;
+	inv_shares shares = inv_shares_of(ctx, j->ranks * j->per_rank, j->per_rank);
 
-	for (size_t at = 0; at < own && st == INVAR_OK; at += CHUNK) {
+	for (size_t at = 0; at < own; at += CHUNK) {
 		band_chunk c = {j, at};
 
-		if ((st = inv_watch_progress(&watch, "structure", at, own)) == INVAR_OK)
-			inv_parallel(ctx, own - at < CHUNK ? own - at : CHUNK, measure_of_chunk, &c);
+		INV_TRY(inv_progress(ctx, "structure", at, own));
+		inv_parallel(ctx, own - at < CHUNK ? own - at : CHUNK, measure_of_chunk, &c);
 	}
-	return j->ranks > 1 ? inv_watch_finish(&watch, st) : st;
+	return j->ranks > 1 ? inv_gather(ctx, &shares, j->sums, sizeof *j->sums) : INVAR_OK;
 }
 
 /* ---- Before and after ------------------------------------------------------------ */
@@ -238,12 +242,10 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 static invar_status allocate_structure(structure_job *j, const invar_context *ctx,
                                        inv_arena *arena)
 {
-	size_t bands = inv_blocks(j->n, BAND);
-
 	for (int round = 0; round < 2; round++) {
 		invar_status st;
 
-		j->sums = inv_arena_take(arena, bands, sizeof *j->sums);
+		j->sums = inv_arena_take(arena, j->ranks * j->per_rank, sizeof *j->sums);
 		j->scratch = inv_arena_take(arena, ctx->threads, sizeof *j->scratch);
 		for (unsigned t = 0; t < ctx->threads; t++)
 			for (int which = 0; which < 2; which++) {
@@ -262,90 +264,13 @@ static invar_status allocate_structure(structure_job *j, const invar_context *ct
 	return INVAR_OK;
 }
 
-static inv_dealt dealt_bands(const structure_job *j)
-{
-	return (inv_dealt){inv_blocks(j->n, BAND), 1, sizeof *j->sums};
-}
-
-/* ---- Several ranks --------------------------------------------------------------- */
-
-/* Below, rank 0 is faster alone: some milliseconds. */
-#define WORTH_IT ((double)(1 << 28))
-
-typedef struct structure_header {
-	uint64_t n, width[2];
-	double shift[2];
-} structure_header;
-
-/* Both sides: rows to all, the bands of this rank, all sums to rank 0. */
-static invar_status share_bands(const invar_context *ctx, structure_job *j, invar_status st)
-{
-	j->rank = inv_process_rank(ctx);
-	j->ranks = inv_process_count(ctx);
-	st = inv_agree(ctx, st);
-	for (int i = 0; i < 2 && st == INVAR_OK; i++)
-		st = inv_broadcast(ctx, (void *)(uintptr_t)j->in[i].rows,
-		                   j->n * j->in[i].width * sizeof(float));
-	if (st == INVAR_OK)
-		st = measure_bands(ctx, j);
-	return st == INVAR_OK ? inv_collect(ctx, dealt_bands(j), j->sums, j->sums) : st;
-}
-
-static invar_status serve_structure(const invar_context *ctx)
-{
-	structure_header h;
-	invar_status st = inv_broadcast(ctx, &h, sizeof h);
-	structure_job j = {.n = h.n};
-	float *rows[2] = {NULL, NULL};
-	inv_arena arena = {0};
-
-	if (st != INVAR_OK)
-		return st;
-	for (int i = 0; i < 2; i++) {
-		rows[i] = inv_alloc(h.n * h.width[i] * sizeof(float));
-		j.in[i] = (space){rows[i], h.width[i]};
-		j.shift[i] = h.shift[i];
-	}
-	if (!rows[0] || !rows[1])
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for the rows of a structure");
-	if (st == INVAR_OK)
-		st = allocate_structure(&j, ctx, &arena);
-	inv_kernels_init(&j.kernels, ctx->cpu);
-	st = share_bands(ctx, &j, st);
-	inv_arena_free(&arena);
-	inv_free(rows[0]);
-	inv_free(rows[1]);
-	return st;
-}
-
-const inv_service inv_structure_service = {.name = "structure", .serve = serve_structure};
-
-static invar_status call_structure(const invar_context *ctx, structure_job *j)
-{
-	structure_header h = {
-		j->n, {j->in[0].width, j->in[1].width}, {j->shift[0], j->shift[1]}};
-	invar_status st = inv_call(ctx, inv_structure_service.name);
-
-	if (st == INVAR_OK)
-		st = inv_broadcast(ctx, &h, sizeof h);
-	return st == INVAR_OK ? share_bands(ctx, j, INVAR_OK) : st;
-}
-
-static bool is_worth_it(const invar_context *ctx, const structure_job *j)
-{
-	double width = (double)(j->in[0].width + j->in[1].width);
-
-	return inv_process_count(ctx) > 1 &&
-	       (double)j->n * (double)j->n / 2 * width >= WORTH_IT;
-}
-
-/* ---- The call -------------------------------------------------------------------- */
-
 invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out)
 {
 	structure_job j = {.in = {{x, d}, {e, w}}, .n = n, .ranks = 1};
+	double products = (double)n * (double)n / 2 * ((double)d + (double)w);
+	size_t bands = inv_blocks(n, BAND);
 	inv_pair_sums total = {.d_min = INFINITY, .ratio_min = INFINITY};
 	inv_arena arena = {0};
 	invar_status st;
@@ -354,14 +279,19 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 	if (n < 2)
 		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, but there is %s",
 		                n ? "only 1" : "none");
+	if (products >= INV_WORTH_DEALING) {
+		j.rank = inv_process_rank(ctx);
+		j.ranks = inv_process_count(ctx);
+	}
+	j.per_rank = inv_blocks(bands, j.ranks);
 	if ((st = allocate_structure(&j, ctx, &arena)) != INVAR_OK)
 		return st;
 	inv_kernels_init(&j.kernels, ctx->cpu);
 	for (int i = 0; i < 2; i++)
 		j.shift[i] = shift_of(&j.in[i], n);
-	st = is_worth_it(ctx, &j) ? call_structure(ctx, &j) : measure_bands(ctx, &j);
-	for (size_t band = 0; band < inv_blocks(n, BAND); band++)
-		add_sums(&j.sums[band], &total);
+	st = measure_bands(ctx, &j);
+	for (size_t band = 0; band < bands && st == INVAR_OK; band++)
+		add_sums(sums_of(&j, band), &total);
 	inv_arena_free(&arena);
 	return st == INVAR_OK ? conclude(&j, &total, out) : st;
 }

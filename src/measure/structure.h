@@ -3,7 +3,7 @@
 #ifndef INV_STRUCTURE_H
 #define INV_STRUCTURE_H
 
-#include "base/processes.h"
+#include "base/context.h"
 
 typedef struct inv_structure {
 	uint64_t pairs; /* counted, without the zero ones */
@@ -12,8 +12,6 @@ typedef struct inv_structure {
 	double m, b, r2; /* least squares line e = m d + b */
 	double rmsd, nrmsd, cvrmsd;
 } inv_structure;
-
-extern const inv_service inv_structure_service;
 
 /* x is [n, d], e is [n, w]: the same points before and after E. */
 invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,

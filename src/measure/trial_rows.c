@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "bank/bank_ranks.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "measure/labels.h"
@@ -195,7 +196,11 @@ invar_status inv_trial_rows_open(inv_source *source, const invar_options *o,
 	                        .copies = at_most(source->copies, MAX_QUERIES / (folds * held)),
 	                        .gallery = at_most(n, MAX_GALLERY)};
 	out->queries = (uint64_t)out->copies * held;
-	st = draw_held(out);
+	st = source->bank->in_memory
+	         ? INVAR_OK
+	         : inv_bank_agree(source->ctx, source->stored, source->copies);
+	if (st == INVAR_OK)
+		st = draw_held(out);
 	for (uint32_t k = 0; k < folds && st == INVAR_OK; k++)
 		st = read_fold(out, &out->fold[k]);
 	return st == INVAR_OK ? read_classes(out) : st;

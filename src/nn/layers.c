@@ -26,7 +26,7 @@ enum { PAD = 16, APPLY_ROWS = 128 };
 struct inv_layers {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
-	inv_layers_shape s, whole;
+	inv_layers_shape s;
 	size_t M;
 	inv_matmul *forward[INV_MAX_LAYERS];  /* H[l] -> H[l+1] */
 	inv_matmul *backward[INV_MAX_LAYERS]; /* D[l] -> D[l-1]; of layer 0 if wanted */
@@ -89,17 +89,10 @@ static void plan_memory(inv_layers *p, bool backward)
 static invar_status plan_layer(inv_layers *p, size_t l, bool backward)
 {
 	size_t M = p->M, in = p->s.width[l], out = p->s.width[l + 1];
-	size_t all_in = p->whole.width[l], all_out = p->whole.width[l + 1];
-	const inv_matmul_spec forward = {M,
-	                                 out,
-	                                 in,
-	                                 .transpose_b = true,
-	                                 .bias = true,
-	                                 .relu = l + 1 < p->s.count,
-	                                 .whole_n = all_out};
-	const inv_matmul_spec back = {M, in, out, .whole_n = all_in};
-	const inv_matmul_spec weight = {
-		out, in, M, .transpose_a = true, .whole_m = all_out, .whole_n = all_in};
+	const inv_matmul_spec forward = {
+		M, out, in, .transpose_b = true, .bias = true, .relu = l + 1 < p->s.count};
+	const inv_matmul_spec back = {M, in, out, .add = false};
+	const inv_matmul_spec weight = {out, in, M, .transpose_a = true};
 	invar_status st = inv_matmul_new(p->ctx, &forward, &p->forward[l]);
 
 	if (st == INVAR_OK && backward && l)
@@ -122,9 +115,8 @@ static void share_scratch(inv_layers *p)
 	inv_matmul_share(plans, 3 * INV_MAX_LAYERS);
 }
 
-static invar_status make_layers(const invar_context *ctx, const inv_layers_shape *s,
-                                const inv_layers_shape *whole, size_t M, bool backward,
-                                inv_layers **out)
+invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
+                            bool backward, inv_layers **out)
 {
 	inv_layers *p = inv_calloc(1, sizeof *p);
 	invar_status st;
@@ -134,7 +126,6 @@ static invar_status make_layers(const invar_context *ctx, const inv_layers_shape
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a network");
 	p->ctx = ctx;
 	p->s = *s;
-	p->whole = *whole;
 	p->M = M;
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	plan_memory(p, backward);
@@ -149,18 +140,6 @@ static invar_status make_layers(const invar_context *ctx, const inv_layers_shape
 	share_scratch(p);
 	*out = p;
 	return INVAR_OK;
-}
-
-invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
-                            bool backward, inv_layers **out)
-{
-	return make_layers(ctx, s, s, M, backward, out);
-}
-
-invar_status inv_layers_new_share(const invar_context *ctx, const inv_layers_shape *s,
-                                  const inv_layers_shape *whole, size_t M, inv_layers **out)
-{
-	return make_layers(ctx, s, whole, M, true, out);
 }
 
 static size_t scratch_of(const inv_matmul *plan)

@@ -41,13 +41,6 @@ typedef struct inv_layers inv_layers;
 
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out);
-/*
- * Of some units of each layer, `whole` being the layers with all of them: products have the
- * bits of the whole ones (matmul.h). For inv_layers_forward_first and backward.
- */
-invar_status inv_layers_new_share(const invar_context *ctx, const inv_layers_shape *s,
-                                  const inv_layers_shape *whole, size_t M,
-                                  inv_layers **out);
 size_t inv_layers_memory(const inv_layers *p);
 /* The first of several layers alone; the result views the pass until the next one. */
 invar_status inv_layers_forward_first(inv_layers *p, const float *params, const float *x,

@@ -17,34 +17,43 @@ struct inv_mlp_ranks {
 	inv_matmul *last;              /* own rows, all units */
 	float *params, *m, *v, *grads; /* of own units */
 	float *second;                 /* [w, h] W2 */
-	float *columns;                /* [w, h] its columns as they arrive */
+	float *columns;                /* its columns as they arrive, [w, h_r] of each rank */
 	float *hidden;                 /* [M_r, h] */
-	float *turned;                 /* inv_turn's buffer */
+	float *arrived;                /* the same as [M_r, h_r] of each rank */
+	uint64_t *sent, *received;     /* [ranks] bytes of the exchange of H */
 	inv_arena arena;
 };
 
-static inv_columns columns_of(const inv_mlp_ranks *p)
-{
-	return (inv_columns){.cols = p->units, .rows = p->s.w, .buffer = p->columns};
-}
-
-static inv_turn turn_of(const inv_mlp_ranks *p, const float *own)
-{
-	return (inv_turn){.rows = p->rows,
-	                  .cols = p->units,
-	                  .from = own,
-	                  .out = p->hidden,
-	                  .from_stride = p->own.h,
-	                  .out_stride = p->s.h,
-	                  .buffer = p->turned};
-}
-
 /* ---- Plans --------------------------------------------------------------------------- */
+
+static inv_matmul_spec last_of(inv_mlp_shape s, size_t rows)
+{
+	return (inv_matmul_spec){rows, s.w, s.h, .transpose_b = true, .bias = true};
+}
+
+/* Do our own kernels compute the products of every rank? */
+static bool is_packed(const inv_mlp_ranks *p)
+{
+	size_t M = p->rows.items;
+	bool all = true;
+
+	for (unsigned r = 0; r < p->rows.ranks && all; r++) {
+		size_t h = inv_share_count(&p->units, r);
+		const inv_matmul_spec products[] = {last_of(p->s, inv_share_count(&p->rows, r)),
+		                                    {M, h, p->s.d, .relu = true},
+		                                    {M, h, p->s.w, .relu = false},
+		                                    {h, p->s.d, M, .transpose_a = true},
+		                                    {p->s.w, h, M, .transpose_a = true}};
+
+		for (size_t i = 0; i < sizeof products / sizeof *products && all; i++)
+			all = inv_matmul_is_packed(p->ctx, &products[i]);
+	}
+	return all;
+}
 
 static void plan_memory(inv_mlp_ranks *p)
 {
-	size_t floats = inv_mlp_floats(p->own);
-	inv_turn turn = turn_of(p, NULL);
+	size_t floats = inv_mlp_floats(p->own), hidden = inv_own_count(&p->rows) * p->s.h;
 
 	p->params = inv_arena_take(&p->arena, floats, sizeof(float));
 	p->m = inv_arena_take(&p->arena, floats, sizeof(float));
@@ -52,54 +61,54 @@ static void plan_memory(inv_mlp_ranks *p)
 	p->grads = inv_arena_take(&p->arena, floats, sizeof(float));
 	p->second = inv_arena_take(&p->arena, p->s.w * p->s.h, sizeof(float));
 	p->columns = inv_arena_take(&p->arena, p->s.w * p->s.h, sizeof(float));
-	p->hidden = inv_arena_take(&p->arena, inv_own_count(&p->rows) * p->s.h, sizeof(float));
-	p->turned = inv_arena_take(&p->arena, inv_turn_floats(&turn), sizeof(float));
+	p->hidden = inv_arena_take(&p->arena, hidden, sizeof(float));
+	p->arrived = inv_arena_take(&p->arena, hidden, sizeof(float));
+	p->sent = inv_arena_take(&p->arena, p->rows.ranks, sizeof *p->sent);
+	p->received = inv_arena_take(&p->arena, p->rows.ranks, sizeof *p->received);
 }
 
-static invar_status plan_products(inv_mlp_ranks *p)
+static invar_status plan_ranks(inv_mlp_ranks *p)
 {
 	const inv_layers_shape own = {2, {p->s.d, p->own.h, p->s.w}};
-	const inv_layers_shape whole = {2, {p->s.d, p->s.h, p->s.w}};
-	const inv_matmul_spec last = {.m = inv_own_count(&p->rows),
-	                              .n = p->s.w,
-	                              .k = p->s.h,
-	                              .transpose_b = true,
-	                              .bias = true,
-	                              .whole_m = p->rows.items};
-	invar_status st = inv_layers_new_share(p->ctx, &own, &whole, p->rows.items, &p->layers);
+	const inv_matmul_spec last = last_of(p->s, inv_own_count(&p->rows));
 
-	return st == INVAR_OK ? inv_matmul_new(p->ctx, &last, &p->last) : st;
+	plan_memory(p);
+	INV_TRY(inv_arena_commit(&p->arena));
+	plan_memory(p);
+	memset(p->grads, 0, inv_mlp_floats(p->own) * sizeof *p->grads);
+	for (unsigned r = 0; r < p->rows.ranks; r++) {
+		p->sent[r] = inv_share_count(&p->rows, r) * p->own.h * sizeof(float);
+		p->received[r] =
+			inv_own_count(&p->rows) * inv_share_count(&p->units, r) * sizeof(float);
+	}
+	INV_TRY(inv_layers_new(p->ctx, &own, p->rows.items, true, &p->layers));
+	return inv_matmul_new(p->ctx, &last, &p->last);
 }
 
 invar_status inv_mlp_ranks_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
                                inv_mlp_ranks **out)
 {
-	inv_mlp_ranks *p = inv_calloc(1, sizeof *p);
-	invar_status st;
+	inv_mlp_ranks *p;
+	invar_status st = INVAR_OK;
 
 	*out = NULL;
-	if (!p)
+	if (inv_process_count(ctx) == 1)
+		return INVAR_OK;
+	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a network");
 	p->ctx = ctx;
 	p->s = p->own = s;
 	p->rows = inv_shares_of(ctx, M, 1);
-	p->units = inv_shares_of(ctx, s.h, s.h >= UNIT * inv_process_count(ctx) ? UNIT : 1);
+	p->units = inv_shares_of(ctx, s.h, UNIT);
 	p->own.h = inv_own_count(&p->units);
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	inv_mlp_layout(p->s, p->blocks);
 	inv_mlp_layout(p->own, p->own_blocks);
-	plan_memory(p);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
-		plan_memory(p);
-		st = plan_products(p);
-	}
-	if (st != INVAR_OK) {
+	if (is_packed(p) && (st = plan_ranks(p)) == INVAR_OK)
+		*out = p;
+	else
 		inv_mlp_ranks_free(p);
-		return st;
-	}
-	memset(p->grads, 0, inv_mlp_floats(p->own) * sizeof *p->grads);
-	*out = p;
-	return INVAR_OK;
+	return st;
 }
 
 size_t inv_mlp_ranks_memory(const inv_mlp_ranks *p)
@@ -115,11 +124,6 @@ void inv_mlp_ranks_free(inv_mlp_ranks *p)
 	inv_matmul_free(p->last);
 	inv_arena_free(&p->arena);
 	inv_free(p);
-}
-
-inv_shares inv_mlp_ranks_rows(const inv_mlp_ranks *p)
-{
-	return p->rows;
 }
 
 /* ---- Weights and moments ------------------------------------------------------------- */
@@ -149,53 +153,82 @@ void inv_mlp_ranks_take(inv_mlp_ranks *p, const float *params, const float *m,
 	memcpy(p->second, params + p->blocks[2].offset, p->s.w * p->s.h * sizeof *p->second);
 }
 
+/* Columns of the second weight, or of its moments, start on their way to all ranks. */
+static invar_status send_columns(inv_mlp_ranks *p, const float *own)
+{
+	size_t w = p->s.w;
+
+	memcpy(p->columns + w * inv_own_first(&p->units), own, w * p->own.h * sizeof *own);
+	return inv_gather_start(p->ctx, &p->units, p->columns, w * sizeof *own);
+}
+
+static invar_status place_columns(inv_mlp_ranks *p, float *all)
+{
+	INV_TRY(inv_gather_finish(p->ctx));
+	for (unsigned r = 0; r < p->units.ranks; r++) {
+		size_t first = inv_share_first(&p->units, r), h = inv_share_count(&p->units, r);
+
+		for (size_t i = 0; i < p->s.w; i++)
+			memcpy(all + i * p->s.h + first, p->columns + p->s.w * first + i * h,
+			       h * sizeof *all);
+	}
+	return INVAR_OK;
+}
+
 static invar_status collect_vector(inv_mlp_ranks *p, const float *own, float *all)
 {
 	size_t first = inv_own_first(&p->units), h = p->own.h, row = p->s.d * sizeof *all;
 	const inv_mlp_block *to = p->blocks, *from = p->own_blocks;
 	float *weight = all + to[0].offset, *bias = all + to[1].offset;
-	inv_columns columns = columns_of(p);
-	invar_status st;
 
 	memcpy(weight + first * p->s.d, own + from[0].offset, h * row);
 	memcpy(bias + first, own + from[1].offset, h * sizeof *all);
 	memcpy(all + to[3].offset, own + from[3].offset, p->s.w * sizeof *all);
-	if ((st = inv_gather_rows(p->ctx, &p->units, weight, row)) == INVAR_OK)
-		st = inv_gather_rows(p->ctx, &p->units, bias, sizeof *bias);
-	if (st == INVAR_OK)
-		st = inv_columns_start(p->ctx, &columns, own + from[2].offset);
-	return st == INVAR_OK ? inv_columns_finish(p->ctx, &columns, all + to[2].offset) : st;
+	INV_TRY(inv_gather(p->ctx, &p->units, weight, row));
+	INV_TRY(inv_gather(p->ctx, &p->units, bias, sizeof *bias));
+	INV_TRY(send_columns(p, own + from[2].offset));
+	return place_columns(p, all + to[2].offset);
 }
 
 invar_status inv_mlp_ranks_collect(inv_mlp_ranks *p, float *params, float *m, float *v)
 {
-	invar_status st = collect_vector(p, p->params, params);
-
-	if (st == INVAR_OK)
-		st = collect_vector(p, p->m, m);
-	return st == INVAR_OK ? collect_vector(p, p->v, v) : st;
+	INV_TRY(collect_vector(p, p->params, params));
+	INV_TRY(collect_vector(p, p->m, m));
+	return collect_vector(p, p->v, v);
 }
 
 /* ---- Passes -------------------------------------------------------------------------- */
+
+/* All units of own rows, from all rows of own units. */
+static invar_status exchange_hidden(inv_mlp_ranks *p, const float *own)
+{
+	size_t rows = inv_own_count(&p->rows);
+
+	INV_TRY(
+		inv_exchange(p->ctx, (const char *)own, p->sent, (char *)p->arrived, p->received));
+	for (unsigned r = 0; r < p->units.ranks; r++) {
+		size_t first = inv_share_first(&p->units, r), h = inv_share_count(&p->units, r);
+
+		for (size_t i = 0; i < rows; i++)
+			memcpy(p->hidden + i * p->s.h + first, p->arrived + rows * first + i * h,
+			       h * sizeof *own);
+	}
+	return INVAR_OK;
+}
 
 invar_status inv_mlp_ranks_forward(inv_mlp_ranks *p, const float *x, bool residual,
                                    float *y)
 {
 	size_t first = inv_own_first(&p->rows), count = inv_own_count(&p->rows), w = p->s.w;
 	const float *own;
-	invar_status st = inv_layers_forward_first(p->layers, p->params, x, &own);
-	inv_turn turn = turn_of(p, own);
 
-	if (st == INVAR_OK)
-		st = inv_turn_run(p->ctx, &turn);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->last, p->hidden, p->second,
-		                    p->params + p->own_blocks[3].offset, y + first * w);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_layers_forward_first(p->layers, p->params, x, &own));
+	INV_TRY(exchange_hidden(p, own));
+	INV_TRY(inv_matmul_run(p->last, p->hidden, p->second,
+	                       p->params + p->own_blocks[3].offset, y + first * w));
 	if (residual)
 		p->kernels.add(x + first * w, count * w, y + first * w);
-	return inv_gather_rows(p->ctx, &p->rows, y, w * sizeof *y);
+	return inv_gather(p->ctx, &p->rows, y, w * sizeof *y);
 }
 
 typedef struct rank_update {
@@ -210,7 +243,7 @@ static void take_part(void *user, const float *grads, size_t at, size_t count)
 
 	inv_adamw_take(&u->adamw, grads, at, count);
 	if (at / u->width % POKE == 0)
-		inv_exchange_poke(u->ctx);
+		inv_gather_poke(u->ctx);
 }
 
 invar_status inv_mlp_ranks_update(inv_mlp_ranks *p, const float *x, const float *dy,
@@ -218,13 +251,10 @@ invar_status inv_mlp_ranks_update(inv_mlp_ranks *p, const float *x, const float 
 {
 	rank_update u = {inv_adamw_begin(&p->kernels, a, lr, t, p->params, p->m, p->v), p->ctx,
 	                 p->s.d};
-	inv_columns columns = columns_of(p);
-	invar_status st = inv_layers_backward_take(p->layers, 1, p->params, NULL, dy, p->grads,
-	                                           inv_adamw_take, &u.adamw);
 
-	if (st == INVAR_OK)
-		st = inv_columns_start(p->ctx, &columns, p->params + p->own_blocks[2].offset);
-	if (st == INVAR_OK)
-		st = inv_layers_backward_take(p->layers, 0, NULL, x, NULL, p->grads, take_part, &u);
-	return st == INVAR_OK ? inv_columns_finish(p->ctx, &columns, p->second) : st;
+	INV_TRY(inv_layers_backward_take(p->layers, 1, p->params, NULL, dy, p->grads,
+	                                 inv_adamw_take, &u.adamw));
+	INV_TRY(send_columns(p, p->params + p->own_blocks[2].offset));
+	INV_TRY(inv_layers_backward_take(p->layers, 0, NULL, x, NULL, p->grads, take_part, &u));
+	return place_columns(p, p->second);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mlp_ranks.h - training passes of an adapter whose hidden units are shared by processes.
+ * mlp_ranks.h - training passes of an adapter whose hidden units are dealt out to ranks.
  *
  * Each rank has some of the h units: their rows of the first weight, their columns of the
  * second, and the moments of both. Rows are those of the whole batch.
@@ -12,10 +12,9 @@
  *     dW2_r = dY' H_r, dW1_r = D_r' X
  *
  * No sum is cut: each number is computed by one rank from whole rows or columns, in the
- * order of a single process, so weights are those of one process in every bit wherever our
- * own kernels compute the products (matmul.h). No gradient leaves its rank, and each rank
- * makes the AdamW step of its own weights; their new columns of W2 go to all ranks while
- * the first layer's gradients are computed.
+ * order of a single process, so weights are those of one process in every bit. No gradient
+ * leaves its rank, and each rank makes the AdamW step of its own weights; their new columns
+ * of W2 go to all ranks while the first layer's gradients are computed.
  *
  * Floats into each rank and step: M h / R for H, M w for Y, w h for W2, (R - 1) / R of
  * each.
@@ -23,20 +22,20 @@
 #ifndef INV_MLP_RANKS_H
 #define INV_MLP_RANKS_H
 
-#include "base/rank_shares.h"
+#include "base/processes.h"
 #include "nn/adamw.h"
 #include "nn/mlp.h"
 
 typedef struct inv_mlp_ranks inv_mlp_ranks;
 
-/* All ranks of the context take part; each has at least one row and one unit. */
+/*
+ * *out is NULL, without an error, if there is a single rank, or if the share of a rank is
+ * too small for our own kernels (matmul.h): then every rank computes everything.
+ */
 invar_status inv_mlp_ranks_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
                                inv_mlp_ranks **out);
 size_t inv_mlp_ranks_memory(const inv_mlp_ranks *p);
 void inv_mlp_ranks_free(inv_mlp_ranks *p); /* accepts NULL */
-
-/* The rows of codes that each rank computes. */
-inv_shares inv_mlp_ranks_rows(const inv_mlp_ranks *p);
 
 /* Weights and moments of all units, laid out as mlp.h has them; the same on all ranks. */
 void inv_mlp_ranks_take(inv_mlp_ranks *p, const float *params, const float *m,

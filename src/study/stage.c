@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/test_stop.h"
 #include "run/run.h"
 
@@ -39,6 +40,7 @@ struct inv_stages {
 	json_t *record;
 	int64_t recorded; /* when it was saved, in ns */
 	bool unsaved;     /* it has new stamps of inputs */
+	bool called;      /* the other ranks know what to do in this stage */
 	stage **list;
 	size_t count, next; /* next: the first that was not run yet */
 };
@@ -200,9 +202,9 @@ invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages 
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
-	if (inv_exists(folder))
+	if (inv_process_rank(ctx) == 0 && inv_exists(folder))
 		st = inv_folder_lock(folder, busy, &s->lock);
-	if (st == INVAR_OK)
+	if (inv_process_rank(ctx) == 0 && st == INVAR_OK)
 		st = load_record(s);
 	if (st == INVAR_OK)
 		*out = s;
@@ -606,6 +608,19 @@ static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t
 	return st == INVAR_OK ? remove_part(s, g) : st;
 }
 
+/* Rank 0: the others run the stage in this folder too; NULL: they have nothing to do. */
+static invar_status call_ranks(inv_stages *s, const char *at)
+{
+	char *text = at ? inv_strdup(at) : NULL;
+	invar_status st = inv_await_rank_0(s->ctx);
+
+	s->called = true;
+	if (st == INVAR_OK)
+		st = inv_broadcast_text(s->ctx, &text);
+	inv_free(text);
+	return st;
+}
+
 static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *reads,
                               finding found)
 {
@@ -628,6 +643,7 @@ static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *r
 		inv_log(s->ctx, INVAR_LOG_INFO, "%s", g->says);
 	g->ran = true;
 	inv_test_stop("stage:%s", g->name);
+	INV_TRY(call_ranks(s, g->kind->alone ? NULL : where(g, beside)));
 	if ((st = g->kind->run(g->own, where(g, beside))) == INVAR_OK)
 		st = inv_stamp_new(s->ctx, where(g, beside), g->kind->list, g->own, &outputs);
 	return st == INVAR_OK
@@ -681,14 +697,62 @@ static invar_status take_turn(inv_stages *s, stage *g)
 	return st;
 }
 
+/* Failures that all ranks have alike, unlike those of a disk or of memory. */
+static bool is_of_data(invar_status st)
+{
+	return st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE ||
+	       st == INVAR_E_FORMAT;
+}
+
+/*
+ * Rank 0 decides from the record and the files whether a stage runs, and what became of it.
+ * A failure that is not of the data ends the run on all ranks.
+ */
+static invar_status take_turn_together(inv_stages *s, stage *g)
+{
+	bool follows = inv_process_rank(s->ctx) > 0;
+	invar_status st = INVAR_OK, of_0;
+	char *at = NULL, text[1024] = "", *message = NULL;
+
+	s->called = false;
+	if (!follows) {
+		st = take_turn(s, g);
+		if (!s->called && (st == INVAR_OK || is_of_data(st))) {
+			inv_last_error_spelled(INV_MARKED, text, sizeof text);
+			INV_TRY(call_ranks(s, NULL));
+			if (st != INVAR_OK)
+				inv_fail(st, "%s", text);
+		}
+	} else {
+		INV_TRY(inv_await_rank_0(s->ctx));
+		INV_TRY(inv_broadcast_text(s->ctx, &at));
+		g->ran = at != NULL;
+		st = at ? g->kind->run(g->own, at) : INVAR_OK;
+		inv_free(at);
+	}
+	if (st != INVAR_OK && !is_of_data(st))
+		return st;
+	INV_TRY(inv_await_rank_0(s->ctx));
+	of_0 = st;
+	if (st != INVAR_OK)
+		message = inv_strdup(inv_last_error_spelled(INV_MARKED, text, sizeof text));
+	INV_TRY(inv_broadcast(s->ctx, &of_0, sizeof of_0));
+	INV_TRY(inv_broadcast_text(s->ctx, &message));
+	if (of_0 != INVAR_OK)
+		st = inv_fail(of_0, "%s", message ? message : "");
+	inv_free(message);
+	return st;
+}
+
 invar_status inv_stages_run(inv_stages *s)
 {
+	bool alone = inv_process_count(s->ctx) == 1;
 	invar_status st = INVAR_OK;
 
 	while (st == INVAR_OK && s->next < s->count) {
 		st = inv_progress(s->ctx, "stages", s->next, s->count);
 		if (st == INVAR_OK)
-			st = take_turn(s, s->list[s->next]);
+			st = (alone ? take_turn : take_turn_together)(s, s->list[s->next]);
 		if (st == INVAR_OK)
 			s->next++;
 	}

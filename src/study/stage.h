@@ -82,8 +82,10 @@ typedef struct inv_stage_kind {
 	/* Adds to `inputs` what determines the result besides the paths; NULL: nothing. */
 	invar_status (*describe)(void *own, json_t *inputs);
 	/* Makes the output, a file, or the folder `at`; a folder that was begun with the same
-	 * inputs is resumed. */
+	 * inputs is resumed. All ranks call it (base/processes.h), unless rank 0 works alone.
+	 */
 	invar_status (*run)(void *own, const char *at);
+	bool alone;
 	/* What people know of it besides the output, such as results kept with a run, exists;
 	 * NULL: nothing. */
 	bool (*is_whole)(void *own);

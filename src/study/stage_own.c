@@ -33,7 +33,7 @@ static invar_status run_own(void *own, const char *at)
 }
 
 static const inv_stage_kind own_kind = {
-	.describe = describe_own, .run = run_own, .free = free_own};
+	.describe = describe_own, .run = run_own, .alone = true, .free = free_own};
 
 invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage)
 {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/processes.h"
 #include "measure/eval_options.h"
 #include "measure/trial.h"
 #include "run/results.h"
@@ -62,10 +63,15 @@ static invar_status describe_options(void *own, json_t *inputs)
 	           : inv_no_memory();
 }
 
+/* Rank 0 does, as all ranks have the same results. */
 static invar_status save_results(const results_stage *g, const invar_results *r)
 {
-	char *text;
-	invar_status st = invar_results_json(r, &text);
+	char *text = NULL;
+	invar_status st = INVAR_OK;
+
+	if (inv_process_rank(g->ctx) > 0)
+		return INVAR_OK;
+	st = invar_results_json(r, &text);
 
 	if (st == INVAR_OK)
 		st = inv_file_save(g->results, text, strlen(text));
@@ -162,7 +168,7 @@ static invar_status run_eval(void *own, const char *at)
 	if (is_partial(g, st, r))
 		st = INVAR_OK;
 	/* As the command does: a run keeps its own figures, and pages are made from those. */
-	if (st == INVAR_OK && g->run && inv_is_folder(g->run))
+	if (st == INVAR_OK && g->run && inv_is_folder(g->run) && inv_process_rank(g->ctx) == 0)
 		st = invar_run_keep_results(g->ctx, g->run, r, "1");
 	if (st == INVAR_OK)
 		st = save_results(g, r);

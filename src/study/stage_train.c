@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/processes.h"
 #include "base/status.h"
 #include "measure/trial.h"
 #include "run/run.h"
@@ -70,9 +71,9 @@ static bool is_none(const char *run)
 }
 
 /* A run that was begun had its trial before; what this one finds is for this run alone. */
-static invar_status try_and_train(const train_stage *t, invar_bank *bank, const char *at)
+static invar_status try_and_train(const train_stage *t, invar_bank *bank, const char *at,
+                                  bool begun)
 {
-	bool begun = inv_run_is_begun(at, 0);
 	invar_results *trial = NULL;
 	invar_options *o = NULL;
 	invar_status st = inv_options_copy(t->options, &o);
@@ -96,16 +97,19 @@ static invar_status try_and_train(const train_stage *t, invar_bank *bank, const 
 static invar_status run_train(void *own, const char *at)
 {
 	const train_stage *t = own;
+	bool none = is_none(at), begun = inv_run_is_begun(at, 0);
 	invar_bank *bank;
 	invar_status st;
 
-	if (is_none(at))
+	INV_TRY(inv_broadcast(t->ctx, &none, sizeof none));
+	INV_TRY(inv_broadcast(t->ctx, &begun, sizeof begun));
+	if (none)
 		return INVAR_OK;
 	st = invar_bank_open(t->ctx, t->bank, t->options, &bank);
 	if (st == INVAR_OK)
-		st = try_and_train(t, bank, at);
+		st = try_and_train(t, bank, at, begun);
 	if (st == INVAR_E_MISMATCH && strcmp(inv_last_error_topic(), INV_NO_ADAPTER) == 0)
-		st = keep_none(t, at);
+		st = inv_process_rank(t->ctx) ? INVAR_OK : keep_none(t, at);
 	invar_bank_close(bank);
 	return st;
 }

@@ -15,6 +15,7 @@
 #include "bank/bank.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "encode/forecast.h"
 #include "images/dataset.h"
 #include "run/run.h"
@@ -55,12 +56,16 @@ char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a, ui
 	return printed("%s/runs/%" PRIu64 "/%s", b->folder, seed, a->folder);
 }
 
-/* Creates the folders that lead to a file or folder. */
+/* Creates the folders that lead to a file or folder; rank 0 does. */
 static invar_status make_parents(const inv_study_job *j, const char *path)
 {
 	char *copy = j->plans ? NULL : strdup(path);
 	invar_status st = copy || j->plans ? INVAR_OK : inv_no_memory();
 
+	if (inv_process_rank(j->ctx)) {
+		free(copy);
+		return INVAR_OK;
+	}
 	for (char *at = copy ? strchr(copy + 1, '/') : NULL; at && st == INVAR_OK;
 	     at = strchr(at + 1, '/')) {
 		*at = '\0';
@@ -90,6 +95,7 @@ static invar_status settle_failure(inv_study_job *j, const char *stage, invar_st
 {
 	if (st == INVAR_E_CANCELLED)
 		return st;
+	INV_TRY(inv_processes_check(j->ctx->processes)); /* another rank has failed */
 	if (j->keep_going && st != INVAR_E_NOMEM)
 		return note_failure(j, stage ? stage : "bank");
 	inv_study_spelled(st);
@@ -422,16 +428,18 @@ static invar_status train_adapter(inv_study_job *j, const fitting *f, uint32_t d
 }
 
 /* That no adapter helps is a result of a training, see inv_stages_add_train. */
-static invar_status read_none(fitting *f)
+static invar_status read_none(const inv_study_job *j, fitting *f)
 {
 	json_t *json = inv_run_json(f->run);
 	const char *why = json_string_value(json_object_get(json, "error"));
 	bool none = json_is_true(json_object_get(json, INV_RUN_NO_ADAPTER));
 
 	if (none)
-		f->none = strdup(why ? why : "no adapter helps");
+		f->none = inv_strdup(why ? why : "no adapter helps");
 	json_decref(json);
-	return !none || f->none ? INVAR_OK : inv_no_memory();
+	if (none && !f->none)
+		return inv_no_memory();
+	return j->plans ? INVAR_OK : inv_broadcast_text(j->ctx, &f->none);
 }
 
 static invar_status eval_adapter(inv_study_job *j, const fitting *f, bool *done)
@@ -584,7 +592,7 @@ static invar_status fit(inv_study_job *j, tabling *t, const inv_study_adapter *a
 	if (st == INVAR_OK)
 		st = train_adapter(j, &f, d, &trained);
 	if (st == INVAR_OK && trained && !last_pending(j))
-		st = read_none(&f);
+		st = read_none(j, &f);
 	if (st == INVAR_OK && trained)
 		st = eval_adapter(j, &f, &measured);
 	else
@@ -593,7 +601,7 @@ static invar_status fit(inv_study_job *j, tabling *t, const inv_study_adapter *a
 		st = keep_fitting(j, t, &f);
 	free(f.run);
 	free(f.results);
-	free(f.none);
+	inv_free(f.none);
 	return st;
 }
 
@@ -628,7 +636,7 @@ static invar_status run_bank(inv_study_job *j, const inv_study_bank *b)
 	uint32_t d = 0;
 
 	INV_TRY(make_parents(j, b->folder));
-	if (!j->plans)
+	if (!j->plans && inv_process_rank(j->ctx) == 0)
 		INV_TRY(inv_make_folder(b->folder));
 	if (b->dataset)
 		INV_TRY(encode_bank(j, b, &d, &done));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # mpi_eval.sh INVAR MAKE - measurements under mpirun: the same text, digit by digit, for any number
-# of ranks; a recipe by invar run --ranks.
+# of ranks; a recipe by invar run --ranks, also one of which a stage fails.
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2")
 . "$(dirname "$0")/mpi_common.sh"
@@ -25,6 +25,17 @@ printf 'eval: {metrics: [structure, knn]}\nreport: false\n' >>study.yaml
 "$invar" run study.yaml -o plain -q >plain.txt
 "$invar" run study.yaml -o shared -q --ranks 2 >shared.txt
 diff plain.txt shared.txt
+
+# --- A stage that fails because of its data is left out by all ranks; what is done stays done.
+printf 'eval: {metrics: [structure], split: none}\nreport: false\nbank: small\nadapters: [{preset: instant, hidden: 16}]\n' >failing.yaml
+for n in 0 2; do
+	code=0
+	$([ $n = 0 ] || echo ranks $n) "$invar" run failing.yaml -o "failing-$n" --keep-going 2>"error-$n" || code=$?
+	[ $code = 1 ] || { cat "error-$n"; fail "$n ranks: a failing stage: exit $code"; }
+	grep -E '^(invar|failed)' "error-$n" | sed "s/failing-$n/STUDY/g" >"told-$n"
+	[ -s "failing-$n/small/runs/0/instant/adapter.safetensors" ] || fail "$n ranks: the stage before was not kept"
+done
+diff told-0 told-2
 code=0
 ranks 2 "$invar" run study.yaml -o other -q --ranks 3 2>error || code=$?
 [ $code = 2 ] && grep -q -- '--ranks 3, but the launcher has started 2' error || { cat error; fail "another number of ranks: exit $code"; }

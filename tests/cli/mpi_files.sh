@@ -68,7 +68,14 @@ flip "b/photos/$photo" 1
 flip b/weights.safetensors 1
 refused weights.safetensors encode "${encode[@]}" -o "$work/mixed"
 
-# Measurements get all rows from rank 0.
-"$invar" eval a/bank plain --metrics structure,knn --threads 1 -q >one
-apart eval bank "$work/plain" --metrics structure,knn --threads 1 -q >two
+eval=(--metrics structure,knn --threads 1 -q)
+"$invar" eval a/bank plain "${eval[@]}" >one
+refused bank eval bank "$work/plain" "${eval[@]}"
+flip b/bank/train/aug/001.npy 2
+flip b/bank/test/clean.npy 2
+apart eval bank "$work/plain" "${eval[@]}" >two || fail "equal copies of a bank are refused"
 cmp one two
+cp plain/adapter.safetensors a/e.safetensors
+cp plain/adapter.safetensors b/e.safetensors
+flip b/e.safetensors 2
+refused e.safetensors eval bank e.safetensors "${eval[@]}"

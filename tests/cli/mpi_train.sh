@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 "$make" bank bank 4000 24
 
-# --- Closed forms: enough rows that ranks share them (feature_ranks.h), chosen or given lambda.
+# --- Closed forms: enough rows that ranks share them (feature_ridge.c), chosen or given lambda.
 for form in '--init features --hidden 512' '--init features --hidden 512 --ridge 0.1 --anchor 2' '--init ridge' '--init ridge --ridge 0.1' '--init ridge --unit' '--init rigid' '--init features --hidden 512 --unit'; do
 	rm -rf plain
 	"$invar" train --trial=false bank -o plain --loss none $form --threads 1 -q
@@ -24,9 +24,9 @@ done
 # --- Steps: after 48 of them, the same bytes for every loss; 3 ranks have shares that differ in size.
 lines_of() { cat "$1/log.jsonl" 2>/dev/null | wc -l; }
 log_of() { sed 's/, "seconds".*//' "$1/log.jsonl"; }
-for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --scaled' 'mawa --unit' 'keep --validation 0.1' simclr hsic waco; do
+for loss in 'mawa --validation 0.1 --keep best' 'waco --decoder --width 16' 'mawa --no-identity' 'mawa --scaled' 'mawa --unit' 'keep --validation 0.1' simclr hsic waco; do
 	options=(--loss $loss --hidden 72 --epochs 3 --batch-size 250 --threads 1 -q)
-	[ "$loss" != waco ] || options+=(--projections 40)
+	[ "${loss%% *}" != waco ] || options+=(--projections 40)
 	rm -rf plain
 	"$invar" train --trial=false bank -o plain "${options[@]}"
 	for n in 3 $([ "$loss" != waco ] || echo 1 2 4); do
@@ -36,8 +36,15 @@ for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --sca
 		[ "$(log_of plain)" = "$(log_of shared)" ] || fail "$loss: $n ranks log other losses"
 	done
 done
-ranks 2 "$invar" train --trial=false bank -o alone --loss waco --decoder --width 16 --hidden 64 --epochs 1 --projections 20 2>log
-grep -q 'rank 0 trains alone: it has a decoder' log || { cat log; fail "a decoder is not split"; }
+
+# --- With its trial, and on two banks.
+"$invar" train bank -o tried --hidden 64 --epochs 1 --threads 1 -q --even-if-worse
+ranks 2 "$invar" train bank -o tried-by-2 --hidden 64 --epochs 1 --threads 1 -q --even-if-worse
+cmp tried/adapter.safetensors tried-by-2/adapter.safetensors || fail "2 ranks make another trial"
+two=(--loss waco --projections 40 --hidden 64 --epochs 1 --threads 1 -q)
+"$invar" train --trial=false bank bank -o both "${two[@]}"
+ranks 2 "$invar" train --trial=false bank bank -o both-by-2 "${two[@]}"
+cmp both/adapter.safetensors both-by-2/adapter.safetensors || fail "2 ranks make another adapter from two banks"
 
 # --- A rank is killed in mid-training, then another; the run resumes and ends as if nothing was.
 options=(--hidden 128 --epochs 40 --batch-size 1000 --threads 1 --checkpoint-seconds 0 -q)

@@ -4,7 +4,8 @@
  *
  * Rows are buffered in chunks, one for clean rows and one for copies, and converted to
  * features when a chunk is full. A solution first adds the rows that are still buffered. So
- * the sums are the same bits for any split of the rows into calls between two solutions.
+ * the sums are the same bits for any split of the rows into calls between two solutions. Of
+ * several ranks, each makes the sums of its own chunks.
  *
  * While there are at most half as many rows as features, all rows stay in their buffers,
  * and a solution is computed from their products (math/dual_ridge.h): of 126 images with 6
@@ -27,6 +28,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/rng.h"
 #include "base/threads.h"
 #include "math/dual_ridge.h"
@@ -34,13 +36,16 @@
 #include "math/linalg.h"
 #include "math/matmul.h"
 
-enum { BLOCK = 512, CHUNK = INV_FEATURE_CHUNK }; /* rows of a product, of an addition */
+enum { BLOCK = 512, CHUNK = 3584 }; /* rows of a product, of an addition */
 
 /* Of the clean rows or of the copies. */
 typedef struct sums {
 	uint64_t n;
-	double *gram; /* [p, p], lower triangle */
-	double *sum;  /* [p] of x */
+	inv_block_sums *totals; /* over chunks, which ranks share; the vector has the parts: */
+	double *gram;           /* [p, p], lower triangle; these are set by a solution */
+	double *sum;            /* [p] of x */
+	double *cross;          /* [p, d] of x y^T; of copies alone, as is the next */
+	double *sum_y;          /* [d] */
 	size_t waiting;
 	float *u, *y; /* [room, d] buffered rows, and their targets (NULL: 0) */
 } sums;
@@ -58,8 +63,6 @@ struct inv_feature_ridge {
 	float *W, *b; /* [h, d], [h] */
 	float *H;     /* [CHUNK, h] relu(W u + b) */
 	sums clean, copies;
-	double *cross;     /* [p, d] of x y^T over copies */
-	double *sum_y;     /* [d] */
 	double *columns;   /* [p] of one addition */
 	inv_matmul *units; /* H of u */
 	inv_gram_sum *add;
@@ -87,13 +90,6 @@ static bool allocate_buffers(const inv_feature_ridge *f, bool targets, sums *s)
 	s->u = inv_calloc(cells, sizeof *s->u);
 	s->y = targets ? inv_calloc(cells, sizeof *s->y) : NULL;
 	return s->u && (s->y || !targets);
-}
-
-static bool allocate_sums(const inv_feature_ridge *f, sums *s)
-{
-	s->gram = inv_calloc(f->p * f->p, sizeof *s->gram);
-	s->sum = inv_calloc(f->p, sizeof *s->sum);
-	return s->gram && s->sum;
 }
 
 static bool allocate_ridge(inv_feature_ridge *f)
@@ -169,8 +165,7 @@ invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
 
 static void free_sums(sums *s)
 {
-	inv_free(s->gram);
-	inv_free(s->sum);
+	inv_block_sums_free(s->totals);
 	inv_free(s->u);
 	inv_free(s->y);
 }
@@ -195,8 +190,6 @@ void inv_feature_ridge_free(inv_feature_ridge *f)
 	inv_free(f->W);
 	inv_free(f->b);
 	inv_free(f->H);
-	inv_free(f->cross);
-	inv_free(f->sum_y);
 	inv_free(f->columns);
 	inv_matmul_free(f->units);
 	inv_gram_sum_free(f->add);
@@ -222,8 +215,17 @@ static void add_columns(const inv_feature_ridge *f, const float *x, size_t rows,
 		to[j] += f->columns[j];
 }
 
-invar_status inv_feature_ridge_sum(inv_feature_ridge *f, const float *u, const float *y,
-                                   size_t rows, const inv_feature_sums *to)
+/* Where the parts of a vector of sums are. */
+static void place_sums(const inv_feature_ridge *f, double *vector, sums *s)
+{
+	s->gram = vector;
+	s->sum = s->gram + f->p * f->p;
+	s->cross = s->y ? s->sum + f->p : NULL;
+	s->sum_y = s->y ? s->cross + f->p * f->d : NULL;
+}
+
+static invar_status sum_rows(inv_feature_ridge *f, const float *u, const float *y,
+                             size_t rows, const sums *to)
 {
 	const inv_gram_part x[] = {{u, f->d}, {f->H, f->h}};
 	invar_status st = INVAR_OK;
@@ -245,11 +247,15 @@ invar_status inv_feature_ridge_sum(inv_feature_ridge *f, const float *u, const f
 /* Buffered rows from number `at` on, at most CHUNK. */
 static invar_status add_block(inv_feature_ridge *f, sums *s, size_t at, size_t rows)
 {
-	const inv_feature_sums to = {s->gram, s->sum, f->cross, f->sum_y};
+	double *vector = inv_block_sums_next(s->totals);
+	sums to = *s;
 
 	s->n += rows;
-	return inv_feature_ridge_sum(f, s->u + at * f->d, s->y ? s->y + at * f->d : NULL, rows,
-	                             &to);
+	if (vector) {
+		place_sums(f, vector, &to);
+		INV_TRY(sum_rows(f, s->u + at * f->d, s->y ? s->y + at * f->d : NULL, rows, &to));
+	}
+	return inv_block_sums_end(s->totals);
 }
 
 /* Full chunks, and the rest if `all`. */
@@ -275,10 +281,9 @@ static invar_status add_waiting(inv_feature_ridge *f, sums *s, bool all)
 static invar_status start_sums(inv_feature_ridge *f)
 {
 	free_few(&f->few);
-	f->cross = inv_calloc(f->p * f->d, sizeof *f->cross);
-	f->sum_y = inv_calloc(f->d, sizeof *f->sum_y);
-	if (!f->cross || !f->sum_y || !allocate_sums(f, &f->clean) ||
-	    !allocate_sums(f, &f->copies))
+	if (inv_block_sums_new(f->ctx, f->p * f->p + f->p, &f->clean.totals) != INVAR_OK ||
+	    inv_block_sums_new(f->ctx, f->p * f->p + f->p + f->p * f->d + f->d,
+	                       &f->copies.totals) != INVAR_OK)
 		return refuse_memory(f);
 	f->summed = true;
 	return INVAR_OK;
@@ -293,23 +298,6 @@ static invar_status add_buffered(inv_feature_ridge *f)
 	return st == INVAR_OK ? add_waiting(f, &f->copies, false) : st;
 }
 
-bool inv_feature_ridge_sums_rows(size_t d, size_t h, uint64_t rows)
-{
-	return rows > max_few(d + h);
-}
-
-invar_status inv_feature_ridge_open_sums(inv_feature_ridge *f, uint64_t clean,
-                                         uint64_t copies, inv_feature_sums out[2])
-{
-	invar_status st = f->summed ? INVAR_OK : start_sums(f);
-
-	f->clean.n = clean;
-	f->copies.n = copies;
-	out[0] = (inv_feature_sums){f->clean.gram, f->clean.sum, NULL, NULL};
-	out[1] = (inv_feature_sums){f->copies.gram, f->copies.sum, f->cross, f->sum_y};
-	return st;
-}
-
 static invar_status check_buffers(inv_feature_ridge *f, sums *s)
 {
 	if (f->summed)
@@ -318,8 +306,8 @@ static invar_status check_buffers(inv_feature_ridge *f, sums *s)
 	                                                            : INVAR_OK;
 }
 
-void inv_feature_ridge_scale(const inv_feature_ridge *f, const float *row,
-                             const float *clean, float *u, float *y)
+static void scale_row(const inv_feature_ridge *f, const float *row, const float *clean,
+                      float *u, float *y)
 {
 	for (size_t j = 0; j < f->d; j++)
 		u[j] = (float)((row[j] - f->mu[j]) / f->sigma);
@@ -336,8 +324,9 @@ static invar_status add_rows(inv_feature_ridge *f, sums *s, const float *z,
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
 		size_t at = s->waiting++ * d;
 
-		inv_feature_ridge_scale(f, z + i * d, clean ? clean + i * d : NULL, s->u + at,
-		                        s->y ? s->y + at : NULL);
+		if (!f->summed || inv_block_sums_own(s->totals))
+			scale_row(f, z + i * d, clean ? clean + i * d : NULL, s->u + at,
+			          s->y ? s->y + at : NULL);
 		st = check_buffers(f, s);
 	}
 	return st;
@@ -375,7 +364,7 @@ static void average(choice *c)
 	for (size_t i = 0; i < f->p; i++)
 		c->mean[i] = (c->anchor * f->clean.sum[i] + f->copies.sum[i]) / c->weight;
 	for (size_t j = 0; j < f->d; j++)
-		c->mean_y[j] = f->sum_y[j] / c->weight;
+		c->mean_y[j] = f->copies.sum_y[j] / c->weight;
 }
 
 /* Of the centred Gram matrix of both kinds of rows. */
@@ -399,7 +388,7 @@ static void centre_row(void *user, size_t i, unsigned thread)
 		c->gram[i * c->q + j] = gram_cell(c, i, j);
 	for (size_t j = 0; j < c->r; j++)
 		c->B[i * c->r + j] =
-			f->cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
+			f->copies.cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
 }
 
 /* Units penalised by their share: see inv_feature_ridge_try. */
@@ -496,14 +485,25 @@ static invar_status solve_few(inv_feature_ridge *f, choice *c)
 
 /* ---- Solutions -------------------------------------------------------------------- */
 
+/* The sums of all rows, also of those that are still buffered. */
+static invar_status complete_sums(inv_feature_ridge *f, sums *s)
+{
+	double *vector;
+
+	INV_TRY(add_waiting(f, s, true));
+	INV_TRY(inv_block_sums_total(s->totals, &vector));
+	place_sums(f, vector, s);
+	return INVAR_OK;
+}
+
 static invar_status regress(inv_feature_ridge *f, choice *c)
 {
 	invar_status st;
 
 	if (!f->summed)
 		st = solve_few(f, c);
-	else if ((st = add_waiting(f, &f->clean, true)) == INVAR_OK &&
-	         (st = add_waiting(f, &f->copies, true)) == INVAR_OK)
+	else if ((st = complete_sums(f, &f->clean)) == INVAR_OK &&
+	         (st = complete_sums(f, &f->copies)) == INVAR_OK)
 		st = solve_sums(c);
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,

@@ -43,30 +43,6 @@ invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
                                           const float *clean, uint64_t rows);
 
 /*
- * Rows are added in chunks: the sums of a chunk are complete before they are added to
- * those of the chunks before it. So others can make the sums of a chunk
- * (feature_ranks.h).
- */
-enum { INV_FEATURE_CHUNK = 3584 };
-
-/* p = d + h. cross and sum_y belong to copies alone; NULL for clean rows. */
-typedef struct inv_feature_sums {
-	double *gram, *sum, *cross, *sum_y; /* [p, p] lower triangle, [p], [p, d], [d] */
-} inv_feature_sums;
-
-/* A row as u, and with `clean` its target y. */
-void inv_feature_ridge_scale(const inv_feature_ridge *f, const float *row,
-                             const float *clean, float *u, float *y);
-/* Adds the sums of a chunk, u and y [room for a multiple of 512 rows, d]. */
-invar_status inv_feature_ridge_sum(inv_feature_ridge *f, const float *u, const float *y,
-                                   size_t rows, const inv_feature_sums *to);
-/* Would so many rows be summed, rather than all of them kept? */
-bool inv_feature_ridge_sums_rows(size_t d, size_t h, uint64_t rows);
-/* Gives its sums of clean rows and of copies, for the caller to fill. */
-invar_status inv_feature_ridge_open_sums(inv_feature_ridge *f, uint64_t clean,
-                                         uint64_t copies, inv_feature_sums out[2]);
-
-/*
  * Fills map and units of `out`, which inv_closed_form_clear frees, for one choice; rows may
  * be added afterwards. INVAR_E_NUMERIC if lambda is too small for linearly
  * dependent features.

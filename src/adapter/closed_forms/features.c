@@ -21,7 +21,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "adapter/closed_forms/feature_ranks.h"
+#include "adapter/closed_forms/feature_ridge.h"
+#include "adapter/closed_forms/visit_pairs.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 
@@ -34,7 +35,6 @@ typedef struct features_fit {
 	const inv_closed_form_spec *s;
 	inv_pair_visitor rows;
 	inv_feature_ridge *ridge;
-	inv_feature_ranks *ranks; /* that make its sums; NULL: this process */
 	double lambda, anchor;
 	size_t units, tried;   /* all hidden units; those of a trial */
 	double error[CHOICES]; /* of held-out rows, per feature; NaN: not tried */
@@ -50,14 +50,7 @@ static invar_status add_rows(void *user, const float *a, const float *b, uint64_
 
 static invar_status sum_images(features_fit *f, const uint32_t *images, uint32_t count)
 {
-	return f->ranks ? inv_feature_ranks_add(f->ranks, &f->rows, images, count)
-	                : inv_visit_pairs(&f->rows, images, count, add_rows, f);
-}
-
-/* Before a solution. */
-static invar_status settle_sums(features_fit *f)
-{
-	return f->ranks ? inv_feature_ranks_settle(f->ranks) : INVAR_OK;
+	return inv_visit_pairs(&f->rows, images, count, add_rows, f);
 }
 
 /* ---- Choosing lambda -------------------------------------------------------------- */
@@ -83,12 +76,9 @@ static invar_status judge_choice(features_fit *f, int i, const uint32_t *held,
                                  uint32_t count)
 {
 	judge j = {.f = f};
-	invar_status st = settle_sums(f);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_feature_ridge_try(f->ridge, choices[i], f->anchor, f->tried, &j.trial);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_feature_ridge_try(f->ridge, choices[i], f->anchor, f->tried, &j.trial));
 	f->tried = j.trial.units;
 	f->rows.total += count;
 	st = inv_visit_pairs(&f->rows, held, count, add_error, &j);
@@ -211,9 +201,6 @@ static invar_status open_fit(features_fit *f)
 	                   s->images[s->image_count - 1]);
 	st = inv_feature_ridge_new(s->bank->ctx, s->bank->dim, f->units, &scale, s->seed,
 	                           &f->ridge);
-	if (st == INVAR_OK)
-		st = inv_feature_ranks_open(&(inv_feature_task){s, f->units, &scale, f->ridge},
-		                            &f->ranks);
 	inv_clean_statistics_clear(&scale);
 	return st == INVAR_OK ? inv_pair_visitor_open(s, true, &f->rows) : st;
 }
@@ -225,8 +212,6 @@ static invar_status run_fit(features_fit *f, inv_closed_form *out)
 
 	if (st == INVAR_OK)
 		st = given ? sum_images(f, f->s->images, f->s->image_count) : sum_and_choose(f);
-	if (st == INVAR_OK)
-		st = settle_sums(f);
 	if (st == INVAR_OK)
 		st = inv_feature_ridge_solve(f->ridge, f->lambda, f->anchor, out);
 	return st == INVAR_OK ? describe_features(f, given, out->about) : st;
@@ -246,7 +231,6 @@ static invar_status fit_features(const inv_closed_form_spec *s, inv_closed_form 
 	for (int i = 0; i < CHOICES; i++)
 		f.error[i] = NAN;
 	st = run_fit(&f, out);
-	inv_feature_ranks_close(f.ranks);
 	inv_pair_visitor_close(&f.rows);
 	inv_feature_ridge_free(f.ridge);
 	return st;

@@ -8,7 +8,7 @@
  * rows; the best is then fitted to all images. Whole images are held out, as the copies
  * of one image resemble each other.
  */
-#include "adapter/closed_forms/pair_ranks.h"
+#include "adapter/closed_forms/visit_pairs.h"
 #include "base/memory.h"
 
 enum { CHOICES = 6 };
@@ -32,11 +32,6 @@ static const invar_option options[] = {
 typedef struct chosen {
 	double lambda, error[CHOICES];
 } chosen;
-
-typedef struct ridge_sums {
-	inv_pairs *pairs;
-	inv_row_ranks *ranks; /* that make them; NULL: this process */
-} ridge_sums;
 
 /* ---- Choosing lambda ---------------------------------------------------------------- */
 
@@ -65,9 +60,8 @@ static invar_status add_error(void *user, const float *a, const float *b, uint64
 	return st;
 }
 
-static invar_status judge_choice(inv_pair_visitor *w, const inv_pairs *p,
-                                 const uint32_t *held, uint32_t count, double lambda,
-                                 double *error)
+static invar_status judge_choice(inv_pair_visitor *w, inv_pairs *p, const uint32_t *held,
+                                 uint32_t count, double lambda, double *error)
 {
 	inv_map_affine map;
 	judge j = {.w = w, .map = &map};
@@ -83,39 +77,24 @@ static invar_status judge_choice(inv_pair_visitor *w, const inv_pairs *p,
 	return st;
 }
 
-/* The sums of these images; they are complete, by other processes or this one. */
-static invar_status add_images(inv_pair_visitor *w, ridge_sums *p, const uint32_t *images,
-                               uint32_t count)
-{
-	invar_status st;
-
-	if (!p->ranks) {
-		st = inv_visit_pairs(w, images, count, inv_add_pairs, p->pairs);
-		inv_pairs_settle(p->pairs);
-		return st;
-	}
-	st = inv_row_ranks_add(p->ranks, w, images, count);
-	return st == INVAR_OK ? inv_row_ranks_settle(p->ranks) : st;
-}
-
 /* Leaves in p the sums of all images, first those kept and then those held out. */
-static invar_status choose_lambda(inv_pair_visitor *w, ridge_sums *p, uint32_t *order,
+static invar_status choose_lambda(inv_pair_visitor *w, inv_pairs *p, uint32_t *order,
                                   uint32_t kept, chosen *out)
 {
 	uint32_t held = w->s->image_count - kept;
-	invar_status st = add_images(w, p, order, kept);
+	invar_status st = inv_visit_pairs(w, order, kept, inv_add_pairs, p);
 	int best = 0;
 
 	for (int i = 0; i < CHOICES && st == INVAR_OK; i++) {
-		st = judge_choice(w, p->pairs, order + kept, held, choices[i], &out->error[i]);
+		st = judge_choice(w, p, order + kept, held, choices[i], &out->error[i]);
 		if (out->error[i] < out->error[best])
 			best = i;
 	}
 	out->lambda = choices[best];
-	return st == INVAR_OK ? add_images(w, p, order + kept, held) : st;
+	return st == INVAR_OK ? inv_visit_pairs(w, order + kept, held, inv_add_pairs, p) : st;
 }
 
-static invar_status sum_and_choose(inv_pair_visitor *w, ridge_sums *p, chosen *out)
+static invar_status sum_and_choose(inv_pair_visitor *w, inv_pairs *p, chosen *out)
 {
 	uint32_t n = w->s->image_count, kept, *order;
 	invar_status st = inv_hold_out(w->s, &order, &kept);
@@ -150,13 +129,13 @@ static invar_status describe_ridge(const chosen *c, bool given, json_t *about)
 	return inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
 }
 
-static invar_status sum_pairs(inv_pair_visitor *w, ridge_sums *p, chosen *c)
+static invar_status sum_pairs(inv_pair_visitor *w, inv_pairs *p, chosen *c)
 {
 	const inv_closed_form_spec *s = w->s;
 	invar_status st;
 
 	if (c->lambda > 0)
-		return add_images(w, p, s->images, s->image_count);
+		return inv_visit_pairs(w, s->images, s->image_count, inv_add_pairs, p);
 	st = sum_and_choose(w, p, c);
 	if (st == INVAR_OK)
 		inv_log(s->bank->ctx, INVAR_LOG_INFO,
@@ -169,22 +148,17 @@ static invar_status fit_ridge(const inv_closed_form_spec *s, inv_closed_form *ou
 	chosen c = {.lambda = inv_option_number(s->options, "ridge")};
 	bool given = c.lambda > 0;
 	inv_pair_visitor w = {0};
-	ridge_sums p = {0};
-	invar_status st = inv_pairs_new(s->bank->ctx, s->bank->dim, true, &p.pairs);
+	inv_pairs *p = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_pair_visitor_open(s, true, &w);
-	if (st == INVAR_OK)
-		st = inv_pair_ranks_open(s, true, p.pairs, &p.ranks);
-	if (st == INVAR_OK)
-		st = sum_pairs(&w, &p, &c);
-	inv_row_ranks_close(p.ranks);
-	if (st == INVAR_OK)
-		st = inv_fit_ridge(p.pairs, c.lambda, &out->map);
-	if (st == INVAR_OK)
-		st = describe_ridge(&c, given, out->about);
+	INV_TRY_OR(done, inv_pairs_new(s->bank->ctx, s->bank->dim, true, &p));
+	INV_TRY_OR(done, inv_pair_visitor_open(s, true, &w));
+	INV_TRY_OR(done, sum_pairs(&w, p, &c));
+	INV_TRY_OR(done, inv_fit_ridge(p, c.lambda, &out->map));
+	st = describe_ridge(&c, given, out->about);
+done:
 	inv_pair_visitor_close(&w);
-	inv_pairs_free(p.pairs);
+	inv_pairs_free(p);
 	return st;
 }
 

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rigid.c - the best orthogonal map and translation of copies onto their clean rows. */
-#include "adapter/closed_forms/pair_ranks.h"
+#include "adapter/closed_forms/visit_pairs.h"
 
 static invar_status fit_rigid(const inv_closed_form_spec *s, inv_closed_form *out)
 {
 	inv_pair_visitor v = {0};
-	inv_row_ranks *ranks = NULL;
 	inv_pairs *p = NULL;
-	invar_status st = inv_pairs_new(s->bank->ctx, s->bank->dim, false, &p);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_pair_visitor_open(s, false, &v);
-	if (st == INVAR_OK)
-		st = inv_pair_ranks_open(s, false, p, &ranks);
-	if (st == INVAR_OK && ranks)
-		st = inv_row_ranks_add(ranks, &v, s->images, s->image_count);
-	else if (st == INVAR_OK)
-		st = inv_visit_pairs(&v, s->images, s->image_count, inv_add_pairs, p);
-	if (st == INVAR_OK && ranks)
-		st = inv_row_ranks_settle(ranks);
-	inv_row_ranks_close(ranks);
-	if (st == INVAR_OK)
-		st = inv_fit_rigid(p, &out->map);
+	INV_TRY_OR(done, inv_pairs_new(s->bank->ctx, s->bank->dim, false, &p));
+	INV_TRY_OR(done, inv_pair_visitor_open(s, false, &v));
+	INV_TRY_OR(done, inv_visit_pairs(&v, s->images, s->image_count, inv_add_pairs, p));
+	st = inv_fit_rigid(p, &out->map);
+done:
 	inv_pair_visitor_close(&v);
 	inv_pairs_free(p);
 	return st;

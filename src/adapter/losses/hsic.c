@@ -18,10 +18,8 @@
  * is one product and the row sums of W. The pair (a, a) is left out: its share would
  * cancel except for rounding.
  *
- * Processes that share it have rows of the [M, M] matrix; the small kernel of X each of
- * them computes whole. A width that is not given is the median distance, a constant to the
- * gradient: over the pairs of distinct clean rows, and over all pairs of codes; 1 if it is
- * 0.
+ * A width that is not given is the median distance, a constant to the gradient: over the
+ * pairs of distinct clean rows, and over all pairs of codes; 1 if it is 0.
  */
 #include "adapter/losses/loss.h"
 
@@ -45,7 +43,6 @@ enum { TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
 typedef struct hsic {
 	const inv_loss_shape *shape;
 	size_t N, M, w;
-	inv_shares own;          /* rows of codes */
 	double given_x, given_z; /* widths of the kernels; 0: the median */
 	inv_squares *of_clean, *of_codes;
 	inv_median *median;
@@ -56,7 +53,6 @@ typedef struct hsic {
 	size_t *distinct; /* [N] the first of equal clean rows */
 	float *pairs;     /* [M, M] squared distances, then W */
 	double *sum;      /* [M] of the rows of W */
-	uint32_t *counts; /* of the median that processes find together */
 	/* Of the current batch: */
 	double sigma_z;
 	float *grad;
@@ -112,8 +108,6 @@ static void plan_hsic_memory(hsic *p)
 	p->distinct = inv_arena_take(&p->arena, p->N, sizeof(size_t));
 	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
 	p->sum = inv_arena_take(&p->arena, p->M, sizeof(double));
-	p->counts = inv_arena_take(
-		&p->arena, p->own.ranks > 1 ? inv_median_room(p->shape->ctx) : 0, sizeof(uint32_t));
 }
 
 static void release_hsic(void *state)
@@ -130,8 +124,7 @@ static void release_hsic(void *state)
 
 static invar_status make_plans(hsic *p, const inv_loss_shape *s)
 {
-	inv_matmul_spec product = {
-		.m = inv_own_count(&p->own), .n = s->w, .k = p->M, .whole_m = p->M};
+	inv_matmul_spec product = {.m = p->M, .n = s->w, .k = p->M};
 	invar_status st;
 
 	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK)
@@ -159,8 +152,7 @@ static invar_status prepare_hsic(const inv_loss_shape *s, inv_loss_work *out)
 	}
 	p->shape = s;
 	p->N = s->N;
-	p->own = inv_loss_shares(&inv_loss_hsic, s);
-	p->M = p->own.items;
+	p->M = inv_loss_rows(&inv_loss_hsic, s);
 	p->w = s->w;
 	if (p->M > MAX_ROWS) {
 		release_hsic(p);
@@ -182,33 +174,17 @@ static invar_status prepare_hsic(const inv_loss_shape *s, inv_loss_work *out)
 
 /* ---- Widths ---------------------------------------------------------------------- */
 
-static double width_of(inv_middle middle)
-{
-	double sigma = (sqrt((double)middle.low) + sqrt((double)middle.high)) / 2;
-
-	return sigma == 0 ? 1 : sigma;
-}
-
 /* d2 [n, n] */
 static double median_distance(hsic *p, const float *d2, size_t n)
 {
-	return n < 2 ? 1 : width_of(inv_median_above(p->median, d2, n));
-}
-
-/* Of the codes, whose distances processes may share. */
-static invar_status median_of_codes(hsic *p, double *sigma)
-{
 	inv_middle middle;
-	invar_status st;
+	double sigma;
 
-	if (!p->shape->shared || p->M < 2) {
-		*sigma = median_distance(p, p->pairs, p->M);
-		return INVAR_OK;
-	}
-	st = inv_median_above_shared(p->median, p->pairs, p->M, inv_own_first(&p->own),
-	                             inv_own_count(&p->own), p->counts, &middle);
-	*sigma = width_of(middle);
-	return st;
+	if (n < 2)
+		return 1;
+	middle = inv_median_above(p->median, d2, n);
+	sigma = (sqrt((double)middle.low) + sqrt((double)middle.high)) / 2;
+	return sigma == 0 ? 1 : sigma;
 }
 
 /* The distances among distinct rows, gathered in [M, M], which is still free. */
@@ -272,17 +248,10 @@ static double find_kernel(hsic *p, const float *clean)
 
 /* ---- The codes --------------------------------------------------------------------- */
 
-/* Of a block of this process's rows: the first, and past the last. */
-static size_t first_own(const hsic *p, size_t block)
+/* Past the last row of a block. */
+static size_t end_of(const hsic *p, size_t block)
 {
-	return inv_own_first(&p->own) + block * BLOCK;
-}
-
-static size_t end_own(const hsic *p, size_t block)
-{
-	size_t end = inv_own_first(&p->own) + inv_own_count(&p->own);
-
-	return first_own(p, block) + BLOCK < end ? first_own(p, block) + BLOCK : end;
+	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
 }
 
 /* Squared distances to W; the row of K~ of an image is used M/N times. */
@@ -292,7 +261,7 @@ static void weights_of_block(void *user, size_t block, unsigned thread)
 	float scale = exponent(p->sigma_z);
 
 	(void)thread;
-	for (size_t a = first_own(p, block); a < end_own(p, block); a++) {
+	for (size_t a = block * BLOCK; a < end_of(p, block); a++) {
 		const float *k = p->kernel + a % p->N * p->N;
 		double sum = 0;
 
@@ -306,12 +275,12 @@ static void weights_of_block(void *user, size_t block, unsigned thread)
 static void gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
-	const float *z = inv_squares_centred(p->of_codes) + first_own(p, block) * p->w;
+	const float *z = inv_squares_centred(p->of_codes) + block * BLOCK * p->w;
 	double rest = fmax((double)p->M - 1, 1);
 	double scale = 4 * (double)exponent(p->sigma_z) / (rest * rest);
 
 	(void)thread;
-	for (size_t a = first_own(p, block); a < end_own(p, block); a++, z += p->w) {
+	for (size_t a = block * BLOCK; a < end_of(p, block); a++, z += p->w) {
 		float *grad = p->grad + a * p->w;
 
 		for (size_t j = 0; j < p->w; j++)
@@ -321,18 +290,14 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 
 static invar_status find_gradient(hsic *p)
 {
-	size_t first = inv_own_first(&p->own), count = inv_own_count(&p->own);
-	invar_status st;
-
-	for (size_t a = first; a < first + count; a++) {
+	for (size_t a = 0; a < p->M; a++) {
 		p->sum[a] -= p->pairs[a * p->M + a];
 		p->pairs[a * p->M + a] = 0;
 	}
-	st = inv_matmul_run(p->product, p->pairs + first * p->M,
-	                    inv_squares_centred(p->of_codes), NULL, p->grad + first * p->w);
-	if (st == INVAR_OK)
-		inv_parallel(p->shape->ctx, inv_blocks(count, BLOCK), gradient_of_block, p);
-	return st;
+	INV_TRY(inv_matmul_run(p->product, p->pairs, inv_squares_centred(p->of_codes), NULL,
+	                       p->grad));
+	inv_parallel(p->shape->ctx, inv_blocks(p->M, BLOCK), gradient_of_block, p);
+	return INVAR_OK;
 }
 
 static invar_status evaluate_hsic(const inv_loss_shape *s, void *state,
@@ -340,23 +305,14 @@ static invar_status evaluate_hsic(const inv_loss_shape *s, void *state,
 {
 	hsic *p = state;
 	double rest = fmax((double)p->M - 1, 1); /* one row alone depends on nothing: 0 */
-	size_t count = inv_own_count(&p->own);
-	invar_status st = INVAR_OK;
 
 	p->shape = s;
 	p->grad = grad;
 	out->term[TERM_SIGMA_X] = find_kernel(p, b->clean);
-	inv_squares_run_rows(p->of_codes, b->codes, inv_own_first(&p->own), count, p->pairs);
-	p->sigma_z = p->given_z;
-	if (!(p->given_z > 0))
-		st = median_of_codes(p, &p->sigma_z);
+	inv_squares_run(p->of_codes, b->codes, p->pairs);
+	p->sigma_z = p->given_z > 0 ? p->given_z : median_distance(p, p->pairs, p->M);
 	out->term[TERM_SIGMA_Z] = p->sigma_z;
-	if (st == INVAR_OK)
-		inv_parallel(s->ctx, inv_blocks(count, BLOCK), weights_of_block, p);
-	if (st == INVAR_OK && s->shared)
-		st = inv_gather_rows(s->ctx, &p->own, p->sum, sizeof *p->sum);
-	if (st != INVAR_OK)
-		return st;
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), weights_of_block, p);
 	out->term[TERM_HSIC] = inv_sum_in_order(p->sum, p->M) / (rest * rest);
 	out->value = 0 - out->term[TERM_HSIC]; /* 0 and not -0 */
 	return grad ? find_gradient(p) : INVAR_OK;

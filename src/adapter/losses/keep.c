@@ -33,10 +33,6 @@
  *
  * A direction q or κ shorter than 1e-6 √d is treated as none: its cosines are 0 and so is
  * their pull, whereas dividing by its length would drown all other rows.
- *
- * Processes that share it have some copies each, up to A; they exchange A and the terms B
- * (1
- * - q·κ / |κ|²), then each computes the gradients of its own rows.
  */
 #include "adapter/losses/loss.h"
 
@@ -67,20 +63,12 @@ typedef struct keep_row {
 	double S, V;
 } keep_row;
 
-/* An interval of rows. */
-typedef struct keep_span {
-	size_t first, count;
-} keep_span;
-
 typedef struct keep {
 	const inv_loss_shape *shape;
 	size_t N, C, R, w;
-	inv_shares own;                   /* rows of codes */
-	inv_shares own_copies;            /* copies whose row of A this process computes */
-	keep_span clean, copies, vicinal; /* own rows of codes, each counted from 0 */
 	double vicinal_weight, weight[INDEXES][MEASURES];
 	double steepness[MEASURES]; /* of logits: 2 / (tau D), 1 / tau */
-	inv_matmul *pairs_product, *copies_product, *clean_product; /* NULL: no own rows */
+	inv_matmul *pairs_product, *copies_product, *clean_product;
 	inv_arena arena;
 	uint32_t *first, *second; /* [N] permutations of vicinal rows */
 	float *rho;               /* [N] */
@@ -193,7 +181,7 @@ static void plan_keep_memory(keep *p)
 	p->pairs = inv_arena_take(a, C * 2 * N, sizeof *p->pairs);
 	p->A = inv_arena_take(a, C * 2 * N, sizeof *p->A);
 	p->turn = inv_arena_take(a, C * N, sizeof *p->turn);
-	p->A_turned = inv_arena_take(a, p->clean.count * C, sizeof *p->A_turned);
+	p->A_turned = inv_arena_take(a, N * C, sizeof *p->A_turned);
 	p->S = inv_arena_take(a, N, sizeof *p->S);
 	p->V = inv_arena_take(a, N, sizeof *p->V);
 	p->row = inv_arena_take(a, C, sizeof *p->row);
@@ -203,38 +191,17 @@ static void plan_keep_memory(keep *p)
 		inv_arena_take(a, p->shape->ctx->threads * p->scratch_floats, sizeof *p->scratch);
 }
 
-/* The part of own rows that is in [from, from + count), counted from there. */
-static keep_span own_span(const inv_shares *own, size_t from, size_t count)
-{
-	size_t first = inv_own_first(own), end = first + inv_own_count(own);
-
-	first = first < from ? from : first;
-	end = end > from + count ? from + count : end;
-	return first < end ? (keep_span){first - from, end - first} : (keep_span){0, 0};
-}
-
 static invar_status plan_keep_products(keep *p)
 {
 	const invar_context *ctx = p->shape->ctx;
-	const inv_matmul_spec pairs = {.m = inv_own_count(&p->own_copies),
-	                               .n = 2 * p->N,
-	                               .k = p->w,
-	                               .transpose_b = true,
-	                               .bias = true,
-	                               .whole_m = p->C};
-	const inv_matmul_spec copies = {
-		.m = p->copies.count, .n = p->w, .k = 2 * p->N, .whole_m = p->C};
-	const inv_matmul_spec clean = {
-		.m = p->clean.count, .n = p->w, .k = p->C, .whole_m = p->N};
-	invar_status st = INVAR_OK;
+	const inv_matmul_spec pairs = {
+		.m = p->C, .n = 2 * p->N, .k = p->w, .transpose_b = true, .bias = true};
+	const inv_matmul_spec copies = {.m = p->C, .n = p->w, .k = 2 * p->N};
+	const inv_matmul_spec clean = {.m = p->N, .n = p->w, .k = p->C};
 
-	if (pairs.m)
-		st = inv_matmul_new(ctx, &pairs, &p->pairs_product);
-	if (st == INVAR_OK && copies.m)
-		st = inv_matmul_new(ctx, &copies, &p->copies_product);
-	if (st == INVAR_OK && clean.m)
-		st = inv_matmul_new(ctx, &clean, &p->clean_product);
-	return st;
+	INV_TRY(inv_matmul_new(ctx, &pairs, &p->pairs_product));
+	INV_TRY(inv_matmul_new(ctx, &copies, &p->copies_product));
+	return inv_matmul_new(ctx, &clean, &p->clean_product);
 }
 
 static void release_keep(void *state)
@@ -275,13 +242,7 @@ static invar_status prepare_keep(const inv_loss_shape *s, inv_loss_work *out)
 	p->N = s->N;
 	p->C = s->s * s->N;
 	p->w = s->w;
-	p->own = inv_loss_shares(&inv_loss_keep, s);
-	p->R = p->own.items;
-	p->own_copies =
-		s->shared ? inv_shares_of(s->ctx, p->C, 1) : (inv_shares){p->C, 1, 0, 1};
-	p->clean = own_span(&p->own, 0, p->N);
-	p->copies = own_span(&p->own, p->N, p->C);
-	p->vicinal = own_span(&p->own, p->N + p->C, p->N);
+	p->R = inv_loss_rows(&inv_loss_keep, s);
 	p->scratch_floats = 2 * p->N > p->w ? 2 * p->N : p->w;
 	read_keep_options(s, p);
 	plan_keep_memory(p);
@@ -376,15 +337,14 @@ static double pull_on(const keep *p, size_t r)
 	return r < p->N + p->C ? 2 / (rows * w) : 2 * p->vicinal_weight / ((double)p->N * w);
 }
 
-/* Squared errors of own rows; also the whole gradient of vicinal rows. */
+/* Squared errors; also the whole gradient of vicinal rows. */
 static void error_of_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
-	size_t first = inv_own_first(&p->own), count = inv_own_count(&p->own);
-	size_t end = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
+	size_t end = (block + 1) * BLOCK < p->R ? (block + 1) * BLOCK : p->R;
 	float *unwanted = p->scratch + thread * p->scratch_floats;
 
-	for (size_t r = first + block * BLOCK; r < first + end; r++) {
+	for (size_t r = block * BLOCK; r < end; r++) {
 		bool is_vicinal = r >= p->N + p->C;
 
 		p->error[r] = p->shape->kernels->squared_error(
@@ -457,11 +417,10 @@ static void weigh_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
 	const struct inv_kernels *k = p->shape->kernels;
-	size_t first = inv_own_first(&p->own_copies), count = inv_own_count(&p->own_copies);
-	size_t end = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
+	size_t end = (block + 1) * BLOCK < p->C ? (block + 1) * BLOCK : p->C;
 	float *scratch = p->scratch + thread * p->scratch_floats;
 
-	for (size_t r = first + block * BLOCK; r < first + end; r++) {
+	for (size_t r = block * BLOCK; r < end; r++) {
 		const float *y = p->b->codes + (p->N + r) * p->w;
 		double square = k->squared_distance(y, p->away, p->w), length = sqrt(square);
 		keep_query q = {.r = r,
@@ -477,13 +436,12 @@ static void weigh_block(void *user, size_t block, unsigned thread)
 
 /* ---- The gradient ------------------------------------------------------------------ */
 
-/* S and V of own clean rows, and A of the new index by columns. */
+/* S and V of clean rows, and A of the new index by columns. */
 static void sum_columns_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
-	size_t from = block * BLOCK, N = p->N;
-	size_t count = p->clean.count - from < BLOCK ? p->clean.count - from : BLOCK;
-	size_t column = p->clean.first + from;
+	size_t column = block * BLOCK, N = p->N;
+	size_t count = N - column < BLOCK ? N - column : BLOCK;
 	double S[BLOCK] = {0}, V[BLOCK] = {0};
 
 	(void)thread;
@@ -499,19 +457,18 @@ static void sum_columns_block(void *user, size_t block, unsigned thread)
 	memcpy(p->S + column, S, count * sizeof *S);
 	memcpy(p->V + column, V, count * sizeof *V);
 	p->shape->kernels->transpose(p->A + N + column, p->C, count, 2 * N, p->C,
-	                             p->A_turned + from * p->C);
+	                             p->A_turned + column * p->C);
 }
 
 /* The product in place of grad to dL/dy, of clean rows and copies. */
 static void gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
-	size_t count = p->clean.count + p->copies.count;
-	size_t first = p->clean.count ? p->clean.first : p->N + p->copies.first;
+	size_t count = p->N + p->C;
 	size_t end = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
 
 	(void)thread;
-	for (size_t r = first + block * BLOCK; r < first + end; r++) {
+	for (size_t r = block * BLOCK; r < end; r++) {
 		const float *y = p->b->codes + r * p->w, *u = target_of(p, r), *away = p->away;
 		float *g = p->grad + r * p->w, pull = (float)pull_on(p, r);
 		float S = (float)(r < p->N ? p->S[r] : p->row[r - p->N].S);
@@ -526,27 +483,12 @@ static invar_status add_gradients(keep *p)
 {
 	const invar_context *ctx = p->shape->ctx;
 	const float *copies = p->b->codes + p->N * p->w;
-	size_t N = p->N, w = p->w;
-	invar_status st = INVAR_OK;
 
-	if (p->shape->shared) {
-		st = inv_gather_rows(ctx, &p->own_copies, p->A, 2 * N * sizeof *p->A);
-		if (st == INVAR_OK)
-			st = inv_gather_rows(ctx, &p->own_copies, p->turn, N * sizeof *p->turn);
-	}
-	if (st != INVAR_OK)
-		return st;
-	inv_parallel(ctx, inv_blocks(p->clean.count, BLOCK), sum_columns_block, p);
-	if (p->clean_product)
-		st = inv_matmul_run(p->clean_product, p->A_turned, copies, NULL,
-		                    p->grad + p->clean.first * w);
-	if (st == INVAR_OK && p->copies_product)
-		st = inv_matmul_run(p->copies_product, p->A + p->copies.first * 2 * N, p->keys,
-		                    NULL, p->grad + (N + p->copies.first) * w);
-	if (st == INVAR_OK)
-		inv_parallel(ctx, inv_blocks(p->clean.count + p->copies.count, BLOCK),
-		             gradient_of_block, p);
-	return st;
+	inv_parallel(ctx, inv_blocks(p->N, BLOCK), sum_columns_block, p);
+	INV_TRY(inv_matmul_run(p->clean_product, p->A_turned, copies, NULL, p->grad));
+	INV_TRY(inv_matmul_run(p->copies_product, p->A, p->keys, NULL, p->grad + p->N * p->w));
+	inv_parallel(ctx, inv_blocks(p->N + p->C, BLOCK), gradient_of_block, p);
+	return INVAR_OK;
 }
 
 /* ---- The whole --------------------------------------------------------------------- */
@@ -576,8 +518,6 @@ static invar_status evaluate_keep(const inv_loss_shape *s, void *state,
 {
 	keep *p = state;
 	const float *origin = s->frame.origin;
-	size_t first = inv_own_first(&p->own_copies), count = inv_own_count(&p->own_copies);
-	invar_status st = INVAR_OK;
 
 	p->shape = s;
 	p->b = b;
@@ -585,20 +525,10 @@ static invar_status evaluate_keep(const inv_loss_shape *s, void *state,
 	for (size_t j = 0; j < p->w; j++)
 		p->away[j] = origin ? -origin[j] : 0;
 	inv_parallel(s->ctx, inv_blocks(2 * p->N, BLOCK), place_keys_block, p);
-	inv_parallel(s->ctx, inv_blocks(inv_own_count(&p->own), BLOCK), error_of_block, p);
-	if (p->pairs_product)
-		st = inv_matmul_run(p->pairs_product, b->codes + (p->N + first) * p->w, p->keys,
-		                    p->bias, p->pairs + first * 2 * p->N);
-	if (st != INVAR_OK)
-		return st;
-	inv_parallel(s->ctx, inv_blocks(count, BLOCK), weigh_block, p);
-	if (s->shared) {
-		st = inv_gather_rows(s->ctx, &p->own, p->error, sizeof *p->error);
-		if (st == INVAR_OK)
-			st = inv_gather_rows(s->ctx, &p->own_copies, p->row, sizeof *p->row);
-	}
-	if (st != INVAR_OK)
-		return st;
+	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), error_of_block, p);
+	INV_TRY(inv_matmul_run(p->pairs_product, b->codes + p->N * p->w, p->keys, p->bias,
+	                       p->pairs));
+	inv_parallel(s->ctx, inv_blocks(p->C, BLOCK), weigh_block, p);
 	add_terms(p, out);
 	return grad ? add_gradients(p) : INVAR_OK;
 }

@@ -21,7 +21,6 @@
 
 #include "base/context.h"
 #include "base/options.h"
-#include "base/rank_shares.h"
 #include "math/kernels.h"
 
 enum {
@@ -47,7 +46,6 @@ typedef struct inv_loss_shape {
 	const invar_options *options; /* read once, by prepare */
 	size_t N, s, groups, d, w;
 	inv_loss_frame frame; /* zeros unless training is scaled */
-	bool shared;          /* by all processes of ctx; see evaluate */
 } inv_loss_shape;
 
 /* Directions and permutations from outside, for checking; in the order XZ, XX, ZZ. */
@@ -103,11 +101,7 @@ typedef struct inv_loss {
 	 */
 	void (*draw_vicinal)(const inv_loss_shape *shape, void *state, const inv_loss_batch *b,
 	                     float *out);
-	/*
-	 * grad [R, w] is written, not added to; NULL if only the value is needed. If the shape
-	 * is shared, all processes call this with the same batch, each writes its share of the
-	 * rows (inv_loss_shares), and all get the same value, in every bit that of one process.
-	 */
+	/* grad [R, w] is written, not added to; NULL if only the value is needed. */
 	invar_status (*evaluate)(const inv_loss_shape *shape, void *state,
 	                         const inv_loss_batch *b, inv_loss_value *out, float *grad);
 	void (*release)(void *state);
@@ -132,14 +126,6 @@ static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s
 	return (s->groups * s->s + loss->codes_clean(s->options) +
 	        (loss->draw_vicinal != NULL)) *
 	       s->N;
-}
-
-/* The rows of codes that a process evaluates; all of them unless the shape is shared. */
-static inline inv_shares inv_loss_shares(const inv_loss *loss, const inv_loss_shape *s)
-{
-	size_t rows = inv_loss_rows(loss, s);
-
-	return s->shared ? inv_shares_of(s->ctx, rows, 1) : (inv_shares){rows, 1, 0, 1};
 }
 
 const char *inv_loss_kind(size_t i); /* "mawa", …; NULL past the last */

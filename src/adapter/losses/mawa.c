@@ -34,7 +34,6 @@ typedef struct mawa_job {
 	const mawa *state;
 	const inv_loss_batch *b;
 	size_t rows, block; /* rows in all, and in a block of work */
-	size_t first, end;  /* of this process */
 	float *grad;
 } mawa_job;
 
@@ -87,8 +86,8 @@ static void error_block(void *user, size_t block, unsigned thread)
 {
 	const mawa_job *j = user;
 	const inv_loss_shape *s = j->shape;
-	size_t from = j->first + block * j->block, w = s->w;
-	size_t end = from + j->block < j->end ? from + j->block : j->end;
+	size_t from = block * j->block, w = s->w;
+	size_t end = from + j->block < j->rows ? from + j->block : j->rows;
 	float *unwanted = j->state->unwanted + thread * w;
 
 	for (size_t row = from; row < end; row++) {
@@ -106,22 +105,15 @@ static invar_status evaluate_mawa(const inv_loss_shape *s, void *state,
                                   const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	const mawa *p = state;
-	const inv_shares own = inv_loss_shares(&inv_loss_mawa, s);
-	size_t rows = own.items, clean = p->clean;
+	size_t rows = inv_loss_rows(&inv_loss_mawa, s), clean = p->clean;
 	mawa_job j = {.shape = s,
 	              .state = p,
 	              .b = b,
 	              .rows = rows,
 	              .block = inv_blocks(BLOCK_FLOATS, s->w),
-	              .first = inv_own_first(&own),
-	              .end = inv_own_first(&own) + inv_own_count(&own),
 	              .grad = grad};
-	invar_status st;
 
-	inv_parallel(s->ctx, inv_blocks(j.end - j.first, j.block), error_block, &j);
-	if (s->shared &&
-	    (st = inv_gather_rows(s->ctx, &own, p->error, sizeof *p->error)) != INVAR_OK)
-		return st;
+	inv_parallel(s->ctx, inv_blocks(rows, j.block), error_block, &j);
 	out->term[TERM_CLEAN] = inv_sum_in_order(p->error, clean) / (double)rows;
 	out->term[TERM_AUGMENTED] =
 		inv_sum_in_order(p->error + clean, rows - clean) / (double)rows;

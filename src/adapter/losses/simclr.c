@@ -13,9 +13,6 @@
  *
  *     dL/dz = (g - (g·u) u) / |z|,   g = dL/du
  *
- * Processes that share it have rows of the [M, M] matrix; P + Pᵀ needs columns of E too,
- * which they exchange.
- *
  * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12. If training is
  * scaled, z is a code plus the origin of the frame: its direction is that of a feature.
  */
@@ -38,7 +35,6 @@ static const double least_norm = 1e-12;
 typedef struct simclr {
 	const inv_loss_shape *shape;
 	size_t M, w;
-	inv_shares own; /* rows of codes */
 	double temperature;
 	inv_gram *gram;
 	inv_matmul *product;
@@ -49,7 +45,6 @@ typedef struct simclr {
 	float *share;   /* [M] 1 / row sums of E */
 	double *loss;   /* [M] of each row */
 	double *cosine; /* [M] with its partner */
-	float *turned;  /* of the exchange of E */
 	/* Of the current batch: */
 	const float *codes;
 	float *grad;
@@ -73,33 +68,14 @@ static bool codes_clean(const invar_options *o)
 	return false;
 }
 
-/* Rows of E that other processes have: the columns of this one's. */
-static inv_turn turn_of(const simclr *p)
-{
-	size_t first = inv_own_first(&p->own);
-
-	return (inv_turn){.rows = p->own,
-	                  .cols = p->own,
-	                  .to_columns = true,
-	                  .from = p->pairs + first * p->M,
-	                  .out = p->pairs + first,
-	                  .from_stride = p->M,
-	                  .out_stride = p->M,
-	                  .buffer = p->turned};
-}
-
 static void plan_simclr_memory(simclr *p)
 {
-	const inv_turn turn = {.rows = p->own, .cols = p->own};
-
 	p->unit = inv_arena_take(&p->arena, (uint64_t)p->M * p->w, sizeof(float));
 	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
 	p->share = inv_arena_take(&p->arena, p->M, sizeof(float));
 	p->norm = inv_arena_take(&p->arena, p->M, sizeof(double));
 	p->loss = inv_arena_take(&p->arena, p->M, sizeof(double));
 	p->cosine = inv_arena_take(&p->arena, p->M, sizeof(double));
-	p->turned = inv_arena_take(&p->arena, p->own.ranks > 1 ? inv_turn_floats(&turn) : 0,
-	                           sizeof(float));
 }
 
 static void release_simclr(void *state)
@@ -121,11 +97,9 @@ static invar_status prepare_simclr(const inv_loss_shape *s, inv_loss_work *out)
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	p->temperature = inv_option_number(s->options, "temperature");
-	p->own = inv_loss_shares(&inv_loss_simclr, s);
-	p->M = p->own.items;
+	p->M = inv_loss_rows(&inv_loss_simclr, s);
 	p->w = s->w;
-	product = (inv_matmul_spec){
-		.m = inv_own_count(&p->own), .n = s->w, .k = p->M, .whole_m = p->M};
+	product = (inv_matmul_spec){.m = p->M, .n = s->w, .k = p->M};
 	plan_simclr_memory(p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
 		st = inv_gram_new(s->ctx, p->M, s->w, &p->gram);
@@ -143,22 +117,6 @@ static invar_status prepare_simclr(const inv_loss_shape *s, inv_loss_work *out)
 static size_t end_of(size_t from, size_t end)
 {
 	return from + BLOCK < end ? from + BLOCK : end;
-}
-
-/* Of a block of this process's rows: the first, and past the last. */
-static size_t first_own(const simclr *p, size_t block)
-{
-	return inv_own_first(&p->own) + block * BLOCK;
-}
-
-static size_t end_own(const simclr *p, size_t block)
-{
-	return end_of(first_own(p, block), inv_own_first(&p->own) + inv_own_count(&p->own));
-}
-
-static void in_own_blocks(simclr *p, inv_block_fn *fn)
-{
-	inv_parallel(p->shape->ctx, inv_blocks(inv_own_count(&p->own), BLOCK), fn, p);
 }
 
 /* ---- The value ------------------------------------------------------------------- */
@@ -198,7 +156,7 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 	double inverse = 1 / p->temperature;
 
 	(void)thread;
-	for (size_t i = first_own(p, block); i < end_own(p, block); i++) {
+	for (size_t i = block * BLOCK; i < end_of(block * BLOCK, p->M); i++) {
 		float *row = p->pairs + i * p->M, largest;
 		double r;
 
@@ -218,17 +176,7 @@ static size_t tile_rows(const simclr *p, size_t row)
 	return p->M - row < TILE ? p->M - row : TILE;
 }
 
-static bool is_own_tile(const simclr *p, size_t row)
-{
-	size_t first = inv_own_first(&p->own);
-
-	return row < first + inv_own_count(&p->own) && row + tile_rows(p, row) > first;
-}
-
-/*
- * E to P + Pᵀ: a band of tiles from the diagonal to the right, and their transposes. Of
- * tiles that reach beyond this process's rows and columns, the rest is never used.
- */
+/* E to P + Pᵀ: a band of tiles from the diagonal to the right, and their transposes. */
 static void symmetrise_band(void *user, size_t band, unsigned thread)
 {
 	simclr *p = user;
@@ -236,10 +184,9 @@ static void symmetrise_band(void *user, size_t band, unsigned thread)
 
 	(void)thread;
 	for (size_t j = i; j < p->M; j += TILE)
-		if (is_own_tile(p, i) || is_own_tile(p, j))
-			p->shape->kernels->add_mirrored(p->share + i, p->share + j, tile_rows(p, i),
-			                                tile_rows(p, j), p->M, p->pairs + i * p->M + j,
-			                                p->pairs + j * p->M + i);
+		p->shape->kernels->add_mirrored(p->share + i, p->share + j, tile_rows(p, i),
+		                                tile_rows(p, j), p->M, p->pairs + i * p->M + j,
+		                                p->pairs + j * p->M + i);
 }
 
 /* grad holds g = G u and becomes dL/dz. */
@@ -249,7 +196,7 @@ static void through_norms_of_block(void *user, size_t block, unsigned thread)
 	double scale = 1 / ((double)p->M * p->temperature);
 
 	(void)thread;
-	for (size_t i = first_own(p, block); i < end_own(p, block); i++) {
+	for (size_t i = block * BLOCK; i < end_of(block * BLOCK, p->M); i++) {
 		const float *u = p->unit + i * p->w;
 		float *g = p->grad + i * p->w;
 		double by = scale / fmax(p->norm[i], least_norm), along = 0;
@@ -263,31 +210,14 @@ static void through_norms_of_block(void *user, size_t block, unsigned thread)
 
 static invar_status find_gradient(simclr *p)
 {
-	size_t first = inv_own_first(&p->own), end = first + inv_own_count(&p->own);
-	inv_turn turn = turn_of(p);
-	invar_status st = p->shape->shared ? inv_turn_run(p->shape->ctx, &turn) : INVAR_OK;
-
-	if (st != INVAR_OK)
-		return st;
-	inv_parallel(p->shape->ctx, inv_blocks(p->M, TILE), symmetrise_band, p);
-	for (size_t i = first; i < end; i++)
-		p->pairs[i * p->M + (i + p->M / 2) % p->M] -= 2;
-	st = inv_matmul_run(p->product, p->pairs + first * p->M, p->unit, NULL,
-	                    p->grad + first * p->w);
-	if (st == INVAR_OK)
-		in_own_blocks(p, through_norms_of_block);
-	return st;
-}
-
-/* All processes get what belongs to all rows. */
-static invar_status gather_rows(simclr *p)
-{
 	const invar_context *ctx = p->shape->ctx;
-	invar_status st = inv_gather_rows(ctx, &p->own, p->loss, sizeof *p->loss);
 
-	if (st == INVAR_OK)
-		st = inv_gather_rows(ctx, &p->own, p->cosine, sizeof *p->cosine);
-	return st == INVAR_OK ? inv_gather_rows(ctx, &p->own, p->share, sizeof *p->share) : st;
+	inv_parallel(ctx, inv_blocks(p->M, TILE), symmetrise_band, p);
+	for (size_t i = 0; i < p->M; i++)
+		p->pairs[i * p->M + (i + p->M / 2) % p->M] -= 2;
+	INV_TRY(inv_matmul_run(p->product, p->pairs, p->unit, NULL, p->grad));
+	inv_parallel(ctx, inv_blocks(p->M, BLOCK), through_norms_of_block, p);
+	return INVAR_OK;
 }
 
 static invar_status evaluate_simclr(const inv_loss_shape *s, void *state,
@@ -295,17 +225,13 @@ static invar_status evaluate_simclr(const inv_loss_shape *s, void *state,
                                     float *grad)
 {
 	simclr *p = state;
-	invar_status st;
 
 	p->shape = s;
 	p->codes = b->codes;
 	p->grad = grad;
 	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), normalise_block, p);
-	inv_gram_run_rows(p->gram, p->unit, p->pairs, inv_own_first(&p->own),
-	                  inv_own_count(&p->own), NULL, NULL);
-	in_own_blocks(p, exponentials_of_block);
-	if (s->shared && (st = gather_rows(p)) != INVAR_OK)
-		return st;
+	inv_gram_run(p->gram, p->unit, p->pairs);
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), exponentials_of_block, p);
 	out->value = inv_sum_in_order(p->loss, p->M) / (double)p->M;
 	out->term[0] = inv_sum_in_order(p->cosine, p->M) / (double)p->M;
 	return grad ? find_gradient(p) : INVAR_OK;

@@ -20,10 +20,6 @@
  * memory does not grow with L. The weights of the two gradients are known only after the
  * last block and are applied then. Orthogonal directions are drawn by frames, which are
  * kept until blocks have used them up.
- *
- * Processes that share it have some directions of every block each, up to the slopes; then
- * they exchange these, so that each has all slopes of its own rows, whose gradients it
- * computes. Orthogonal directions come from large factorisations, and are not shared.
  */
 #include "adapter/losses/loss.h"
 
@@ -57,17 +53,12 @@ typedef struct shuffle {
 typedef struct waco {
 	size_t M, L;
 	size_t block; /* directions at once, a multiple of LINE; all blocks but the last */
-	inv_shares own, own_rows; /* of the directions of a block; of the rows of codes */
-	size_t stride;            /* own directions of a block */
-	bool split;               /* other processes have the rest of them */
-	double p;                 /* the power of the distances */
+	double p;     /* the power of the distances */
 	bool codes_clean, orthogonal;
 	bool shuffle_second; /* XX and ZZ keep their first half in place */
 	/* Directions: of X in xz, xx (both halves); of Z in xz; of Z in zz (both halves). */
 	float *theta_x, *theta_xz, *theta_zz;
-	float *x, *xz, *zz; /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
-	/* Of a whole block, if processes share it: directions of Z; slopes of own rows. */
-	float *all_xz, *all_zz, *slopes_xz, *slopes_zz, *turned;
+	float *x, *xz, *zz;       /* projections [N, 3 block], [M, block], [M, 2 block] */
 	float *codes, *grad;      /* of one augmentation among several, [M, w] */
 	float *grad_xz, *grad_zz; /* [M, w] */
 	uint32_t *rows, *images;  /* r, and r modulo N */
@@ -129,7 +120,7 @@ static size_t round_up(size_t n, size_t step)
 /* The place of the directions of a block. */
 static void describe_directions(const inv_loss_shape *s, const waco *p, inv_directions *set)
 {
-	size_t L = p->stride;
+	size_t L = p->block;
 
 	set[XZ] = (inv_directions){
 		.L = L, .first = s->d, .second = s->w, .a = p->theta_x, .b = p->theta_xz};
@@ -169,34 +160,9 @@ static void plan_shuffle(waco *p, shuffle *s)
 	}
 }
 
-/* Slopes [M, stride] to [own rows, block]; `from` and `out` may be halves of ZZ's. */
-static inv_turn turn_of(const waco *p, const float *from, float *out, size_t halves)
-{
-	return (inv_turn){.rows = p->own_rows,
-	                  .cols = p->own,
-	                  .from = from,
-	                  .out = out,
-	                  .from_stride = halves * p->stride,
-	                  .out_stride = halves * p->block,
-	                  .buffer = p->turned};
-}
-
-static void plan_whole(const inv_loss_shape *s, waco *p)
-{
-	size_t rows = inv_own_count(&p->own_rows), width = p->split ? p->block : 0;
-	inv_turn turn = turn_of(p, NULL, NULL, 1);
-
-	p->all_xz = inv_arena_take(&p->arena, width * s->w, sizeof(float));
-	p->all_zz = inv_arena_take(&p->arena, 2 * width * s->w, sizeof(float));
-	p->slopes_xz = inv_arena_take(&p->arena, width * rows, sizeof(float));
-	p->slopes_zz = inv_arena_take(&p->arena, 2 * width * rows, sizeof(float));
-	p->turned =
-		inv_arena_take(&p->arena, p->split ? inv_turn_floats(&turn) : 0, sizeof(float));
-}
-
 static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 {
-	size_t M = p->M, n = p->stride;
+	size_t M = p->M, n = p->block;
 	inv_directions set[DISTANCES];
 
 	describe_directions(s, p, set);
@@ -221,24 +187,20 @@ static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 		p->powers[i] = inv_arena_take(&p->arena, round_up(p->L, p->block), sizeof(double));
 		plan_shuffle(p, &p->shuffles[i]);
 	}
-	plan_whole(s, p);
 }
 
 static invar_status plan_products(const inv_loss_shape *s, waco *p)
 {
-	size_t n = p->stride, all_n = p->block, M = p->M, rows = inv_own_count(&p->own_rows);
+	size_t n = p->block, M = p->M;
 	const struct {
 		inv_matmul_spec spec;
 		inv_matmul **plan;
 	} all[] = {
-		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true, .whole_n = 3 * all_n},
-	     &p->project_x},
-		{{.m = M, .n = n, .k = s->w, .transpose_b = true, .whole_n = all_n},
-	     &p->project_xz},
-		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true, .whole_n = 2 * all_n},
-	     &p->project_zz},
-		{{.m = rows, .n = s->w, .k = all_n, .add = true, .whole_m = M}, &p->back_xz},
-		{{.m = rows, .n = s->w, .k = 2 * all_n, .add = true, .whole_m = M}, &p->back_zz},
+		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true}, &p->project_x},
+		{{.m = M, .n = n, .k = s->w, .transpose_b = true}, &p->project_xz},
+		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true}, &p->project_zz},
+		{{.m = M, .n = s->w, .k = n, .add = true}, &p->back_xz},
+		{{.m = M, .n = s->w, .k = 2 * n, .add = true}, &p->back_zz},
 	};
 	invar_status st = INVAR_OK;
 
@@ -275,22 +237,6 @@ static void release_waco(void *state)
 	inv_free(p);
 }
 
-/* Whole cache lines of directions; all of them where there are fewer than processes. */
-static void share_directions(const inv_loss_shape *s, waco *p)
-{
-	p->own_rows = (inv_shares){p->M, 1, 0, 1};
-	p->own = (inv_shares){p->block, LINE, 0, 1};
-	if (s->shared) {
-		inv_shares own = inv_shares_of(s->ctx, p->block, LINE);
-
-		assert(s->groups == 1);
-		p->own_rows = inv_shares_of(s->ctx, p->M, 1);
-		p->split = own.ranks > 1 && own.ranks <= p->block / LINE && !p->orthogonal;
-		p->own = p->split ? own : p->own;
-	}
-	p->stride = inv_own_count(&p->own);
-}
-
 static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 {
 	waco *p = inv_calloc(1, sizeof *p);
@@ -311,7 +257,6 @@ static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 	}
 	p->L = inv_option_count(s->options, "projections");
 	p->block = round_up(inv_blocks(p->L, inv_blocks(p->L, MAX_BLOCK)), LINE);
-	share_directions(s, p);
 	plan_waco_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
 		plan_waco_memory(s, p);
@@ -396,15 +341,6 @@ static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
 	}
 }
 
-/* Of directions [from, from + count), the first of this process and how many it has. */
-static size_t own_directions(const waco *p, size_t *from, size_t count)
-{
-	size_t first = inv_own_first(&p->own), left = count > first ? count - first : 0;
-
-	*from += first;
-	return left < p->stride ? left : p->stride;
-}
-
 /* Directions [from, from + count) of each distance. */
 static invar_status draw_directions(const inv_loss_shape *s, waco *p,
                                     const inv_loss_batch *b, size_t group, size_t from,
@@ -414,7 +350,7 @@ static invar_status draw_directions(const inv_loss_shape *s, waco *p,
 
 	describe_directions(s, p, set);
 	for (int i = 0; i < DISTANCES; i++) {
-		if (count < p->stride)
+		if (count < p->block)
 			clear_rest(&set[i], count);
 		set[i].stream = stream_of(b, "directions", i, group);
 		set[i].from = from;
@@ -483,7 +419,7 @@ static void measure_xz(const inv_loss_shape *s, const waco *p, size_t from, size
                        bool slopes)
 {
 	const shuffle *by = &p->shuffles[XZ];
-	size_t wide = 3 * p->stride, n = p->stride;
+	size_t wide = 3 * p->block, n = p->block;
 	inv_sliced job = {.first = side(p->x, wide, p->images, p->xz, n, p->rows, p->M),
 	                  .second =
 	                      side(p->x, wide, by->image[0], p->xz, n, by->sigma[1], p->M),
@@ -500,8 +436,8 @@ static void measure_xz(const inv_loss_shape *s, const waco *p, size_t from, size
 static void measure_xx(const inv_loss_shape *s, const waco *p, size_t from, size_t count)
 {
 	const shuffle *by = &p->shuffles[XX];
-	const float *a = p->x + p->stride, *b = p->x + 2 * p->stride;
-	size_t wide = 3 * p->stride;
+	const float *a = p->x + p->block, *b = p->x + 2 * p->block;
+	size_t wide = 3 * p->block;
 	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, s->N),
 	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
 	                  .repeat = p->M / s->N,
@@ -515,8 +451,8 @@ static void measure_zz(const inv_loss_shape *s, const waco *p, size_t from, size
                        bool slopes)
 {
 	const shuffle *by = &p->shuffles[ZZ];
-	float *a = p->zz, *b = p->zz + p->stride;
-	size_t wide = 2 * p->stride;
+	float *a = p->zz, *b = p->zz + p->block;
+	size_t wide = 2 * p->block;
 	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, p->M),
 	                  .second = side(a, wide, by->sigma[0], b, wide, by->sigma[1], p->M),
 	                  .repeat = 1,
@@ -560,64 +496,14 @@ static void combine_gradients(const inv_loss_shape *s, const waco *p, const doub
 	double by_zz = -power * term[TERM_XZ] * term[TERM_XX] * pow(base, -power - 1);
 	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, p->p);
 	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, p->p);
-	size_t first = inv_own_first(&p->own_rows) * s->w;
-	combination c = {.a = p->grad_xz + first,
-	                 .b = p->grad_zz + first,
+	combination c = {.a = p->grad_xz,
+	                 .b = p->grad_zz,
 	                 .by_a = (float)(outer * by_xz * slope_xz),
 	                 .by_b = (float)(outer * by_zz * slope_zz),
-	                 .out = grad + first,
-	                 .count = inv_own_count(&p->own_rows) * s->w};
+	                 .out = grad,
+	                 .count = p->M * s->w};
 
 	inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
-}
-
-/* The powers of a whole block of directions, of all processes. */
-static invar_status gather_powers(const inv_loss_shape *s, waco *p, size_t from)
-{
-	invar_status st = INVAR_OK;
-
-	for (int i = 0; i < DISTANCES && st == INVAR_OK && p->split; i++)
-		st = inv_rows_start(s->ctx, &p->own, p->powers[i] + from, sizeof(double), 1, 0);
-	return st == INVAR_OK && p->split ? inv_exchange_finish(s->ctx) : st;
-}
-
-/* All directions of Z in a block, and all slopes of this process's rows. */
-static invar_status exchange_slopes(const inv_loss_shape *s, waco *p)
-{
-	size_t w = s->w, row = w * sizeof(float), half = p->stride * w;
-	size_t first = inv_own_first(&p->own);
-	inv_turn turns[] = {turn_of(p, p->xz, p->slopes_xz, 1),
-	                    turn_of(p, p->zz, p->slopes_zz, 2),
-	                    turn_of(p, p->zz + p->stride, p->slopes_zz + p->block, 2)};
-	invar_status st = INVAR_OK;
-
-	memcpy(p->all_xz + first * w, p->theta_xz, half * sizeof(float));
-	memcpy(p->all_zz + first * w, p->theta_zz, half * sizeof(float));
-	memcpy(p->all_zz + (p->block + first) * w, p->theta_zz + half, half * sizeof(float));
-	for (size_t i = 0; i < sizeof turns / sizeof *turns && st == INVAR_OK; i++)
-		st = inv_turn_run(s->ctx, &turns[i]);
-	if (st == INVAR_OK)
-		st = inv_rows_start(s->ctx, &p->own, p->all_xz, row, 1, 0);
-	if (st == INVAR_OK)
-		st = inv_rows_start(s->ctx, &p->own, p->all_zz, row, 2, p->block * row);
-	return st == INVAR_OK ? inv_exchange_finish(s->ctx) : st;
-}
-
-/* Adds the share of a block to the gradients of this process's rows. */
-static invar_status add_gradients(const inv_loss_shape *s, waco *p)
-{
-	size_t first = inv_own_first(&p->own_rows);
-	const float *xz = p->split ? p->slopes_xz : p->xz + first * p->stride;
-	const float *zz = p->split ? p->slopes_zz : p->zz + first * 2 * p->stride;
-	invar_status st = p->split ? exchange_slopes(s, p) : INVAR_OK;
-
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->back_xz, xz, p->split ? p->all_xz : p->theta_xz, NULL,
-		                    p->grad_xz + first * s->w);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->back_zz, zz, p->split ? p->all_zz : p->theta_zz, NULL,
-		                    p->grad_zz + first * s->w);
-	return st;
 }
 
 /*
@@ -628,22 +514,17 @@ static invar_status run_block(const inv_loss_shape *s, waco *p, const inv_loss_b
                               const float *codes, size_t group, size_t from, size_t count,
                               bool slopes)
 {
-	size_t block = from, own = own_directions(p, &from, count);
-	invar_status st = draw_directions(s, p, b, group, from, own);
-
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->project_x, b->clean, p->theta_x, NULL, p->x);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->project_xz, codes, p->theta_xz, NULL, p->xz);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz);
-	if (st != INVAR_OK)
-		return st;
-	measure_xz(s, p, from, own, slopes);
-	measure_xx(s, p, from, own);
-	measure_zz(s, p, from, own, slopes);
-	st = gather_powers(s, p, block);
-	return st == INVAR_OK && slopes ? add_gradients(s, p) : st;
+	INV_TRY(draw_directions(s, p, b, group, from, count));
+	INV_TRY(inv_matmul_run(p->project_x, b->clean, p->theta_x, NULL, p->x));
+	INV_TRY(inv_matmul_run(p->project_xz, codes, p->theta_xz, NULL, p->xz));
+	INV_TRY(inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz));
+	measure_xz(s, p, from, count, slopes);
+	measure_xx(s, p, from, count);
+	measure_zz(s, p, from, count, slopes);
+	if (!slopes)
+		return INVAR_OK;
+	INV_TRY(inv_matmul_run(p->back_xz, p->xz, p->theta_xz, NULL, p->grad_xz));
+	return inv_matmul_run(p->back_zz, p->zz, p->theta_zz, NULL, p->grad_zz);
 }
 
 static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
