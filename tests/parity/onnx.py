@@ -234,7 +234,7 @@ def main():
         write_bank(os.path.join(place, "bank"))
         for form, options in FORMS.items():
             adapter = os.path.join(place, form)
-            run(program, "train", os.path.join(place, "bank"), "-o", adapter, "--hidden", str(HIDDEN), "-q",
+            run(program, "train", os.path.join(place, "bank"), "-o", adapter, "--trial=false", "--hidden", str(HIDDEN), "-q",
                 *([] if "instant" in options else ["--epochs", "5"]), *options)
             for dtype, allowed in TOLERANCE.items():
                 show("%s, %s" % (form, dtype), check_alone(program, place, adapter, dtype), allowed)
