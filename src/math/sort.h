@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From this many values on radix sort is faster than the network (README). */
+/* From this many values on radix sort is faster than the network. */
 enum { INV_SORT_LONG = 32768 };
 
 /* The rows that sort_keys needs space for: the next power of two, at least 8. */

@@ -16,7 +16,7 @@
  * If there are many units, half of them are tried, at an eighth of the cost of a factor.
  * Fewer units make a noisier kernel, which prefers a larger lambda, if anything: so of
  * lambdas whose errors are within a tie of the least, the smallest is taken. On three banks
- * (src/adapter/README.md) this is the choice that all units make.
+ * (docs/design/ADAPTER.md) this is the choice that all units make.
  */
 #include <inttypes.h>
 #include <math.h>
