@@ -3,7 +3,7 @@
  * test_images.c - JPEG, PNG, TIFF and WebP files against Pillow's pixels.
  *
  * make_images.py made the files. JPEG agrees to the last bit if the decoder
- * has the same defaults; see the README of src/formats for other versions of it.
+ * has the same defaults (docs/design/FORMATS.md).
  */
 #include <stdio.h>
 #include <stdlib.h>
