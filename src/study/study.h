@@ -4,7 +4,7 @@
  *
  *   node.h, yaml_tree.h   the file as a tree
  *   settings.c            options of commands by their names, from entries of mappings
- *   names.c               titles and folder names of items; paths beside the recipe
+ *   item_names.c          titles and folder names of items; paths beside the recipe
  *   study_banks.c         data x encoders x augmentations, or existing banks
  *   study_adapters.c      adapters; a list as a value makes one per value
  *   study.c               all of it, from the tree to a study
