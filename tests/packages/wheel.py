@@ -60,7 +60,7 @@ def use_module():
     clean, labels = np.concatenate(rows).astype("f4"), np.arange(20).repeat(60)
     bank = invar.bank({"train": clean, "test": clean}, {"train": clean[:, None] + 1, "test": clean[:, None] + 1},
                       {"train": labels, "test": labels}, name="made", path="made")
-    run = invar.train(bank, "run", preset="instant")
+    run = invar.train(bank, "run", preset="instant", trial=False)
     print(run.eval(bank, metrics=["lc", "structure", "graph"]))
     image = np.random.default_rng(1).integers(0, 255, (4, 32, 32, 3)).astype("u1")
     invar.encode(image, "arrays", encoder=os.path.join(SITE, "invar/share/invar/demo.safetensors"), size=32)
