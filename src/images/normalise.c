@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/words.h"
 
 static const struct {
@@ -90,7 +91,7 @@ invar_status inv_normalisation_parse(const char *text, inv_normalisation *out)
 			return INVAR_OK;
 		}
 	if (!plain)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a normalisation");
+		return inv_no_memory();
 	before = uselocale(plain);
 	fine = read_numbers(text, out);
 	uselocale(before);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/words.h"
 
 /* A piece of the text; copied for functions that need a string. */
@@ -250,7 +251,6 @@ static invar_status read_op(piece p, inv_spec_op *o)
 {
 	piece name, key;
 	unsigned seen = 0;
-	invar_status st = INVAR_OK;
 	const inv_key *form;
 
 	next_piece(&p, ':', &name);
@@ -258,11 +258,11 @@ static invar_status read_op(piece p, inv_spec_op *o)
 		return unknown_op(name);
 	for (size_t k = 0; (form = inv_op_key(o->op, k)); k++)
 		o->value[k] = (inv_value){form->low, form->high};
-	while (st == INVAR_OK && next_piece(&p, ',', &key))
-		st = read_key(key, o, &seen);
+	while (next_piece(&p, ',', &key))
+		INV_TRY(read_key(key, o, &seen));
 	o->has_on = o->value[INV_KEY_P].low < 1;
 	o->inside = is_inside(o);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Chains and sets ------------------------------------------------------------ */
@@ -482,15 +482,14 @@ static void put_spec(writer *w, const inv_spec *s)
 static invar_status read_set(const char *text, inv_spec *s)
 {
 	piece set = {text, strlen(text)}, chain;
-	invar_status st = INVAR_OK;
 
-	while (st == INVAR_OK && next_piece(&set, '|', &chain)) {
+	while (next_piece(&set, '|', &chain)) {
 		if (s->chains == INV_MAX_CHAINS)
 			return inv_fail(INVAR_E_USE, "the augmentation has more than %d chains",
 			                INV_MAX_CHAINS);
-		st = read_chain(chain, s);
+		INV_TRY(read_chain(chain, s));
 	}
-	return st == INVAR_OK ? check_inside(s) : st;
+	return check_inside(s);
 }
 
 invar_status inv_spec_parse(const char *text, inv_spec *out)
@@ -504,7 +503,7 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 		                INV_SPEC_TEXT - 1);
 	/* The program's locale may write 0,5; a SPEC always has 0.5. */
 	if (!(plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
+		return inv_no_memory();
 	before = uselocale(plain);
 	if ((st = read_set(text, out)) == INVAR_OK) {
 		count_columns(out);

@@ -97,10 +97,9 @@ static invar_status apply_blur(const inv_op_call *call, float *out)
 	              .w = s.w,
 	              .radius = radius < side ? radius : side - 1};
 	size_t taps = 2 * b.radius + 1;
-	float *memory = inv_alloc((taps + s.w + taps + s.h * s.w) * sizeof *memory);
+	float *memory;
 
-	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a blur");
+	INV_TRY(inv_new_array(&memory, taps + s.w + taps + s.h * s.w));
 	b.weight = memory;
 	b.padded = memory + taps;
 	b.plane = memory + taps + s.w + taps;

@@ -255,7 +255,7 @@ static json_t *chains_json(const layout *l, const float *params)
 	return array_json(&p, l->images, data);
 }
 
-static json_t *document(const layout *l, const inv_draw *d, const float *params)
+static json_t *params_document(const layout *l, const inv_draw *d, const float *params)
 {
 	json_t *stages = json_array(), *out;
 
@@ -275,23 +275,23 @@ invar_status inv_augment_params_save(const invar_augment *a, const invar_options
                                      const char *path)
 {
 	layout l = {.a = a, .images = shape[0], .name = path};
-	invar_status st = inv_augment_shape(shape, &l.in);
 	invar_options *kept;
 	json_t *whole;
 	inv_draw d;
+	invar_status st;
 
-	for (uint64_t i = 0; i < shape[0] && st == INVAR_OK; i++)
-		st = inv_augment_check_row(a, l.in, params + i * a->spec.columns, i);
-	if (st != INVAR_OK)
-		return inv_context(st, "%s", path);
-	if ((st = inv_draw_read(o, &kept, &d)) != INVAR_OK)
-		return st;
-	whole = document(&l, &d, params);
+	INV_TRY_OR(wrong_rows, inv_augment_shape(shape, &l.in));
+	for (uint64_t i = 0; i < shape[0]; i++)
+		INV_TRY_OR(wrong_rows,
+		           inv_augment_check_row(a, l.in, params + i * a->spec.columns, i));
+	INV_TRY(inv_draw_read(o, &kept, &d));
+	whole = params_document(&l, &d, params);
 	invar_options_free(kept);
-	st = whole ? inv_json_save(path, whole)
-	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its text", path);
+	st = whole ? inv_json_save(path, whole) : inv_no_memory();
 	json_decref(whole);
 	return st;
+wrong_rows:
+	return inv_context(st, "%s", path);
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
@@ -412,7 +412,7 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 }
 
 /* Flags in the file must match the SPEC. */
-static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
+static invar_status check_stage_flags(const layout *l, size_t op, const json_t *stage)
 {
 	const inv_spec_op *o = &l->a->spec.op[op];
 	inv_extent in = inv_augment_input(l->a, l->in, op);
@@ -425,37 +425,38 @@ static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
 	json_object_foreach (own, key, value) {
 		const json_t *given = json_object_get(flags, key);
 
-		if (st == INVAR_OK && given && !json_equal(given, value))
+		if (given && !json_equal(given, value)) {
 			st = inv_fail(INVAR_E_MISMATCH, "%s: stage %zu (%s): %s differs from the SPEC",
 			              l->name, op, o->op->name, key);
+			break;
+		}
 	}
 	json_decref(own);
 	return st;
 }
 
-static invar_status read_stage(const layout *l, size_t op, const json_t *stage, float *rows)
+static invar_status read_params_stage(const layout *l, size_t op, const json_t *stage,
+                                      float *rows)
 {
 	const inv_op *form = l->a->spec.op[op].op;
 	const char *class_name = json_string_value(json_object_get(stage, "class"));
 	const json_t *params = json_object_get(stage, "params");
 	uint64_t acting;
-	invar_status st;
 
 	if (!class_name || strcmp(class_name, form->class_name) != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: stage %zu has class %.60s, but the SPEC has %s there, class %s", l->name,
 			op, class_name ? class_name : "(none)", form->name, form->class_name);
-	if ((st = check_flags(l, op, stage)) != INVAR_OK ||
-	    (st = read_acting(l, op, params, rows, &acting)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < array_count(form) && st == INVAR_OK; i++) {
+	INV_TRY(check_stage_flags(l, op, stage));
+	INV_TRY(read_acting(l, op, params, rows, &acting));
+	for (size_t i = 0; i < array_count(form); i++) {
 		inv_param_array p = array_of(form, i);
 
 		if (!p.spread || p.gather)
-			st = read_array(l, op, &p, params, acting, rows);
+			INV_TRY(read_array(l, op, &p, params, acting, rows));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status read_chains(const layout *l, const json_t *whole, float *rows)
@@ -480,22 +481,21 @@ static invar_status read_chains(const layout *l, const json_t *whole, float *row
 	return INVAR_OK;
 }
 
-static invar_status read_document(const layout *l, const json_t *whole, float *rows)
+static invar_status read_params_document(const layout *l, const json_t *whole, float *rows)
 {
 	const json_t *stages = json_object_get(whole, "stages");
-	invar_status st;
 
 	if (!json_is_array(stages) || json_array_size(stages) != l->a->spec.ops)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has %zu stages, but the SPEC %s has %zu",
 		                l->name, json_array_size(stages), l->a->spec.canonical,
 		                l->a->spec.ops);
 	memset(rows, 0, (size_t)l->images * columns_of(l) * sizeof *rows);
-	st = read_chains(l, whole, rows);
-	for (size_t i = 0; i < l->a->spec.ops && st == INVAR_OK; i++)
-		st = read_stage(l, i, json_array_get(stages, i), rows);
-	for (uint64_t i = 0; i < l->images && st == INVAR_OK; i++)
-		st = inv_augment_check_row(l->a, l->in, rows + i * columns_of(l), i);
-	return st;
+	INV_TRY(read_chains(l, whole, rows));
+	for (size_t i = 0; i < l->a->spec.ops; i++)
+		INV_TRY(read_params_stage(l, i, json_array_get(stages, i), rows));
+	for (uint64_t i = 0; i < l->images; i++)
+		INV_TRY(inv_augment_check_row(l->a, l->in, rows + i * columns_of(l), i));
+	return INVAR_OK;
 }
 
 invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
@@ -503,17 +503,17 @@ invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
                                       const uint64_t shape[4], float *params)
 {
 	layout l = {.a = a, .images = shape[0], .name = name};
-	invar_status st = inv_augment_shape(shape, &l.in);
 	inv_extent result;
 	json_error_t error;
 	json_t *whole;
+	invar_status st;
 
-	if (st != INVAR_OK || (st = inv_augment_result(a, l.in, &result)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &l.in));
+	INV_TRY(inv_augment_result(a, l.in, &result));
 	whole = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	if (!whole)
 		return inv_fail(INVAR_E_FORMAT, "%s: line %d: %s", name, error.line, error.text);
-	st = read_document(&l, whole, params);
+	st = read_params_document(&l, whole, params);
 	json_decref(whole);
 	return st;
 }
@@ -523,10 +523,9 @@ invar_status inv_augment_params_load(const invar_augment *a, const char *path,
 {
 	char *text;
 	size_t bytes;
-	invar_status st = inv_file_load(path, MAX_BYTES, &text, &bytes);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_load(path, MAX_BYTES, &text, &bytes));
 	st = inv_augment_params_parse(a, text, bytes, path, shape, params);
 	inv_free(text);
 	return st;
