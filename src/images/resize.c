@@ -149,7 +149,7 @@ void inv_taps_clear(inv_taps *taps)
 
 /* ---- Floats ----------------------------------------------------------------------- */
 
-static void resize_row(const inv_taps *t, const float *in, float *out)
+static void resize_float_row(const inv_taps *t, const float *in, float *out)
 {
 	for (size_t i = 0; i < t->out; i++) {
 		const double *weight = t->weight + i * t->max;
@@ -162,8 +162,8 @@ static void resize_row(const inv_taps *t, const float *in, float *out)
 	}
 }
 
-static void resize_column(const inv_taps *t, size_t i, const float *in, size_t width,
-                          float *out)
+static void resize_float_column(const inv_taps *t, size_t i, const float *in, size_t width,
+                                float *out)
 {
 	const float *p = in + (size_t)t->first[i] * width;
 
@@ -190,9 +190,9 @@ invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
 	INV_TRY_OR(end, inv_new_zeros(&rows, h * out_w)); /* both sides are below 2^31 */
 	for (size_t c = 0; c < planes; c++) {
 		for (size_t v = 0; v < h; v++)
-			resize_row(&x, in + (c * h + v) * w, rows + v * out_w);
+			resize_float_row(&x, in + (c * h + v) * w, rows + v * out_w);
 		for (size_t v = 0; v < out_h; v++)
-			resize_column(&y, v, rows, out_w, out + (c * out_h + v) * out_w);
+			resize_float_column(&y, v, rows, out_w, out + (c * out_h + v) * out_w);
 	}
 end:
 	inv_free(rows);

@@ -546,7 +546,7 @@ static size_t buffer_cells(const invar_augment *a, inv_extent in)
 	return largest;
 }
 
-static invar_status run_augment(job *j)
+static invar_status run_augment_blocks(job *j)
 {
 	size_t cells = inv_extent_cells(j->in), threads = j->a->ctx->threads;
 	invar_status st;
@@ -575,7 +575,7 @@ invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const 
 	for (size_t i = 0; i < j.images && params; i++)
 		INV_TRY(inv_augment_check_row(a, j.in, params + i * a->spec.columns, i));
 	j.t = prepare_streams(d);
-	return run_augment(&j);
+	return run_augment_blocks(&j);
 }
 
 /* ---- The public names of the same ------------------------------------------------- */

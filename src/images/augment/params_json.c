@@ -34,7 +34,7 @@ typedef struct layout {
 	const char *name; /* of the file, for messages */
 } layout;
 
-static size_t columns_of(const layout *l)
+static size_t layout_columns(const layout *l)
 {
 	return l->a->spec.columns;
 }
@@ -59,7 +59,7 @@ static size_t cells_of(const inv_param_array *p)
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
-static json_t *number(const inv_param_array *p, double value)
+static json_t *param_number(const inv_param_array *p, double value)
 {
 	return p->integer ? json_integer((json_int_t)value) : json_real(value);
 }
@@ -69,7 +69,7 @@ static json_t *flat_list(const inv_param_array *p, const double *cells, size_t c
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, number(p, cells[i]));
+		json_array_append_new(list, param_number(p, cells[i]));
 	return list;
 }
 
@@ -79,7 +79,7 @@ static json_t *nest(const inv_param_array *p, const double *cells)
 	json_t *list;
 
 	if (p->rank == 0)
-		return number(p, cells[0]);
+		return param_number(p, cells[0]);
 	if (p->rank == 1)
 		return flat_list(p, cells, p->shape[0]);
 	list = json_array();
@@ -88,7 +88,7 @@ static json_t *nest(const inv_param_array *p, const double *cells)
 	return list;
 }
 
-static json_t *array_json(const inv_param_array *p, uint64_t rows, json_t *data)
+static json_t *param_array_json(const inv_param_array *p, uint64_t rows, json_t *data)
 {
 	json_t *shape = json_array();
 
@@ -99,8 +99,8 @@ static json_t *array_json(const inv_param_array *p, uint64_t rows, json_t *data)
 	                 shape, "data", data);
 }
 
-static void spread(const inv_param_array *p, const inv_spec_op *o, inv_extent in,
-                   const float *own, double cells[MAX_CELLS])
+static void spread_row(const inv_param_array *p, const inv_spec_op *o, inv_extent in,
+                       const float *own, double cells[MAX_CELLS])
 {
 	if (p->spread)
 		p->spread(o->value, in, own, cells);
@@ -118,16 +118,16 @@ static json_t *param_json(const layout *l, size_t op, const inv_param_array *p,
 	uint64_t rows = 0;
 
 	for (uint64_t i = 0; i < l->images; i++) {
-		const float *row = params + i * columns_of(l);
+		const float *row = params + i * layout_columns(l);
 		double cells[MAX_CELLS];
 
 		if (!inv_spec_acts(&l->a->spec, row, op))
 			continue;
-		spread(p, o, in, inv_augment_own(o, row), cells);
+		spread_row(p, o, in, inv_augment_own(o, row), cells);
 		json_array_append_new(data, nest(p, cells));
 		rows++;
 	}
-	return array_json(p, rows, data);
+	return param_array_json(p, rows, data);
 }
 
 static json_t *batch_prob(const layout *l, size_t op, const float *params)
@@ -136,9 +136,9 @@ static json_t *batch_prob(const layout *l, size_t op, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++)
-		json_array_append_new(
-			data, json_real(inv_spec_acts(&l->a->spec, params + i * columns_of(l), op)));
-	return array_json(&p, l->images, data);
+		json_array_append_new(data, json_real(inv_spec_acts(
+										&l->a->spec, params + i * layout_columns(l), op)));
+	return param_array_json(&p, l->images, data);
 }
 
 static json_t *input_shape(inv_extent in, uint64_t images)
@@ -172,14 +172,14 @@ static json_t *matrices(const layout *l, size_t op, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++) {
-		const float *row = params + i * columns_of(l);
+		const float *row = params + i * layout_columns(l);
 		double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
 		if (inv_spec_acts(&l->a->spec, row, op))
 			o->op->matrix(o->value, in, inv_augment_own(o, row), m);
 		json_array_append_new(data, nest(&p, m));
 	}
-	return array_json(&p, l->images, data);
+	return param_array_json(&p, l->images, data);
 }
 
 /* A word of a key as JSON: booleans where Kornia has them. */
@@ -194,7 +194,7 @@ static json_t *word_json(const inv_key *key, inv_value v)
 	return json_stringn(word, strcspn(word, "|"));
 }
 
-static json_t *value_json(const inv_key *key, inv_value v)
+static json_t *key_value_json(const inv_key *key, inv_value v)
 {
 	switch (key->type) {
 	case INV_KEY_WORD:
@@ -223,7 +223,7 @@ static json_t *keys_json(const inv_spec_op *o, bool flags, inv_extent result)
 		if (key->type == INV_KEY_SIZE)
 			v = (inv_value){(double)result.h, (double)result.w};
 		json_object_set_new(out, strcmp(key->name, "mode") ? key->name : "cropping_mode",
-		                    value_json(key, v));
+		                    key_value_json(key, v));
 	}
 	return out;
 }
@@ -251,8 +251,9 @@ static json_t *chains_json(const layout *l, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++)
-		json_array_append_new(data, json_integer((json_int_t)params[i * columns_of(l)]));
-	return array_json(&p, l->images, data);
+		json_array_append_new(data,
+		                      json_integer((json_int_t)params[i * layout_columns(l)]));
+	return param_array_json(&p, l->images, data);
 }
 
 static json_t *params_document(const layout *l, const inv_draw *d, const float *params)
@@ -310,7 +311,7 @@ static const json_t *data_of(const json_t *params, const char *name)
 	return json_is_array(data) ? data : NULL;
 }
 
-static bool take_list(const json_t *list, size_t count, double *cells)
+static bool take_param_list(const json_t *list, size_t count, double *cells)
 {
 	if (!json_is_array(list) || json_array_size(list) != count)
 		return false;
@@ -328,17 +329,18 @@ static bool take_cells(const json_t *value, const inv_param_array *p, double *ce
 	if (p->rank == 0)
 		return json_is_number(value);
 	if (p->rank == 1)
-		return take_list(value, p->shape[0], cells);
+		return take_param_list(value, p->shape[0], cells);
 	if (!json_is_array(value) || json_array_size(value) != p->shape[0])
 		return false;
 	for (size_t i = 0; i < p->shape[0]; i++)
-		if (!take_list(json_array_get(value, i), p->shape[1], cells + i * p->shape[1]))
+		if (!take_param_list(json_array_get(value, i), p->shape[1],
+		                     cells + i * p->shape[1]))
 			return false;
 	return true;
 }
 
 /* Puts the cells into the row; false where two cells of one column disagree. */
-static bool gather(const inv_param_array *p, const double *cells, float *own)
+static bool gather_row(const inv_param_array *p, const double *cells, float *own)
 {
 	if (p->gather)
 		return p->gather(cells, own);
@@ -350,8 +352,8 @@ static bool gather(const inv_param_array *p, const double *cells, float *own)
 	return true;
 }
 
-static invar_status read_array(const layout *l, size_t op, const inv_param_array *p,
-                               const json_t *params, uint64_t acting, float *rows)
+static invar_status read_param_array(const layout *l, size_t op, const inv_param_array *p,
+                                     const json_t *params, uint64_t acting, float *rows)
 {
 	const inv_spec_op *o = &l->a->spec.op[op];
 	const json_t *data = data_of(params, p->name);
@@ -366,7 +368,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		                " images",
 		                l->name, op, o->op->name, p->name, json_array_size(data), acting);
 	for (uint64_t i = 0; i < l->images; i++) {
-		float *row = rows + i * columns_of(l);
+		float *row = rows + i * layout_columns(l);
 		double cells[MAX_CELLS];
 		const json_t *entry;
 
@@ -376,7 +378,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		if (!take_cells(entry, p, cells))
 			return inv_fail(INVAR_E_FORMAT, "%s: stage %zu (%s): %s has the wrong numbers",
 			                l->name, op, o->op->name, p->name);
-		if (!gather(p, cells, row + o->column + o->has_on))
+		if (!gather_row(p, cells, row + o->column + o->has_on))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: stage %zu (%s): %s of an image is not possible for %s",
 			                l->name, op, o->op->name, p->name, o->op->name);
@@ -396,7 +398,7 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 	if (prob && json_array_size(prob) != l->images)
 		return wrong(l, op, "batch_prob does not have one entry per image");
 	for (uint64_t i = 0; i < l->images; i++) {
-		float *row = rows + i * columns_of(l);
+		float *row = rows + i * layout_columns(l);
 		bool chosen = l->a->spec.chains == 1 || row[0] == (float)o->chain;
 		bool on = !prob || json_number_value(json_array_get(prob, (size_t)i)) > 0.5;
 
@@ -454,7 +456,7 @@ static invar_status read_params_stage(const layout *l, size_t op, const json_t *
 		inv_param_array p = array_of(form, i);
 
 		if (!p.spread || p.gather)
-			INV_TRY(read_array(l, op, &p, params, acting, rows));
+			INV_TRY(read_param_array(l, op, &p, params, acting, rows));
 	}
 	return INVAR_OK;
 }
@@ -476,7 +478,7 @@ static invar_status read_chains(const layout *l, const json_t *whole, float *row
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: chain of image %" PRIu64 " must be 0 to %zu", l->name, i,
 			                l->a->spec.chains - 1);
-		rows[i * columns_of(l)] = (float)chain;
+		rows[i * layout_columns(l)] = (float)chain;
 	}
 	return INVAR_OK;
 }
@@ -489,12 +491,12 @@ static invar_status read_params_document(const layout *l, const json_t *whole, f
 		return inv_fail(INVAR_E_MISMATCH, "%s: has %zu stages, but the SPEC %s has %zu",
 		                l->name, json_array_size(stages), l->a->spec.canonical,
 		                l->a->spec.ops);
-	memset(rows, 0, (size_t)l->images * columns_of(l) * sizeof *rows);
+	memset(rows, 0, (size_t)l->images * layout_columns(l) * sizeof *rows);
 	INV_TRY(read_chains(l, whole, rows));
 	for (size_t i = 0; i < l->a->spec.ops; i++)
 		INV_TRY(read_params_stage(l, i, json_array_get(stages, i), rows));
 	for (uint64_t i = 0; i < l->images; i++)
-		INV_TRY(inv_augment_check_row(l->a, l->in, rows + i * columns_of(l), i));
+		INV_TRY(inv_augment_check_row(l->a, l->in, rows + i * layout_columns(l), i));
 	return INVAR_OK;
 }
 
