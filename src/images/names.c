@@ -61,7 +61,7 @@ bool inv_names_find(const inv_names *n, const char *text, size_t *i)
 	return false;
 }
 
-static int compare_listed(const void *a, const void *b, void *text)
+static int compare_name_texts(const void *a, const void *b, void *text)
 {
 	return strcmp((const char *)text + *(const size_t *)a,
 	              (const char *)text + *(const size_t *)b);
@@ -70,7 +70,7 @@ static int compare_listed(const void *a, const void *b, void *text)
 void inv_names_sort(inv_names *n)
 {
 	if (n->count > 1)
-		qsort_r(n->at, n->count, sizeof *n->at, compare_listed, n->text);
+		qsort_r(n->at, n->count, sizeof *n->at, compare_name_texts, n->text);
 }
 
 static bool is_line_blank(char c)

@@ -392,8 +392,8 @@ typedef struct writer {
 	size_t fill;
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char *format,
-                                                           ...)
+__attribute__((format(printf, 2, 3))) static void put_spec_text(writer *w,
+                                                                const char *format, ...)
 {
 	va_list list;
 	int length;
@@ -416,7 +416,7 @@ static void put_spec_number(writer *w, double value)
 		if (strtod(text, NULL) == value && !strchr(text, '+')) /* which joins operations */
 			break;
 	}
-	put_text(w, "%s", text);
+	put_spec_text(w, "%s", text);
 }
 
 static void put_key_value(writer *w, const inv_key *key, inv_value v)
@@ -426,14 +426,14 @@ static void put_key_value(writer *w, const inv_key *key, inv_value v)
 	if (key->type == INV_KEY_WORD) {
 		for (int i = 0; i <= (int)v.low; i++)
 			next_piece(&list, '|', &word);
-		put_text(w, "%.*s", (int)word.length, word.at);
+		put_spec_text(w, "%.*s", (int)word.length, word.at);
 		return;
 	}
 	put_spec_number(w, v.low + 0.0); /* -0 is 0 */
 	if (key->type == INV_KEY_SPREAD || (v.low != v.high && key->type == INV_KEY_RANGE))
-		put_text(w, "..");
+		put_spec_text(w, "..");
 	else if (key->type == INV_KEY_SIZE)
-		put_text(w, "x");
+		put_spec_text(w, "x");
 	else
 		return;
 	put_spec_number(w, v.high + 0.0);
@@ -446,7 +446,7 @@ static void put_keys(writer *w, const inv_spec_op *o, size_t from, size_t to, ch
 
 	for (size_t k = from; k < to && (key = inv_op_key(o->op, k)); k++)
 		if (o->value[k].low != key->low || o->value[k].high != key->high) {
-			put_text(w, "%c%s=", *sign, key->name);
+			put_spec_text(w, "%c%s=", *sign, key->name);
 			put_key_value(w, key, o->value[k]);
 			*sign = ',';
 		}
@@ -456,7 +456,7 @@ static void put_op(writer *w, const inv_spec_op *o)
 {
 	char sign = ':';
 
-	put_text(w, "%s", o->op->name);
+	put_spec_text(w, "%s", o->op->name);
 	put_keys(w, o, INV_OWN_KEY, INV_MAX_KEYS, &sign);
 	put_keys(w, o, 0, INV_OWN_KEY, &sign);
 }
@@ -469,13 +469,13 @@ static void put_spec(writer *w, const inv_spec *s)
 	for (size_t i = 1; i < s->chains; i++)
 		weighted |= s->weight[i] != s->weight[0];
 	for (size_t i = 0; i < s->chains; i++) {
-		put_text(w, "%s", i ? "|" : "");
+		put_spec_text(w, "%s", i ? "|" : "");
 		if (weighted && s->weight[i] != 1) {
 			put_spec_number(w, s->weight[i]);
-			put_text(w, "*");
+			put_spec_text(w, "*");
 		}
 		for (size_t j = s->first[i]; j < s->first[i + 1]; j++) {
-			put_text(w, "%s", j > s->first[i] ? "+" : "");
+			put_spec_text(w, "%s", j > s->first[i] ? "+" : "");
 			put_op(w, &s->op[j]);
 		}
 	}
@@ -545,9 +545,9 @@ const char *inv_augment_key(const char *operation, size_t k, char out[128])
 	out[0] = '\0';
 	if (!key)
 		return NULL;
-	put_text(&w, "%s=", key->name);
+	put_spec_text(&w, "%s=", key->name);
 	if (key->type == INV_KEY_SIZE && key->low == 0)
-		put_text(&w, "HxW"); /* the input's */
+		put_spec_text(&w, "HxW"); /* the input's */
 	else
 		put_key_value(&w, key, (inv_value){key->low, key->high});
 	snprintf(out, 128, "%.127s", text);
