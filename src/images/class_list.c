@@ -29,13 +29,14 @@ invar_status inv_class_list_load(const char *path, inv_names *out)
 	if (st != INVAR_OK)
 		return inv_context(st, "@classes");
 	if (strlen(text) != bytes)
-		st = inv_fail(INVAR_E_USE, "@classes %s: contains a NUL, so it is not a text file",
-		              path);
-	else
-		st = inv_names_add_lines(out, text);
-	inv_free(text);
-	if (st == INVAR_OK && !out->count)
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_USE,
+		                    "@classes %s: contains a NUL, so it is not a text file", path));
+	INV_TRY_OR(end, inv_names_add_lines(out, text));
+	if (!out->count)
 		st = inv_fail(INVAR_E_USE, "@classes %s: lists no class", path);
+end:
+	inv_free(text);
 	return st;
 }
 

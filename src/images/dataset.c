@@ -60,11 +60,9 @@ static const invar_option split_rows[] = {
 
 invar_status inv_dataset_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, inv_class_list_rows);
-
-	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, choice_rows);
-	return st == INVAR_OK ? inv_options_add_rows(o, split_rows) : st;
+	INV_TRY(inv_options_add_rows(o, inv_class_list_rows));
+	INV_TRY(inv_options_add_rows(o, choice_rows));
+	return inv_options_add_rows(o, split_rows);
 }
 
 invar_status inv_dataset_declare_part(invar_options *o, const char *selector)
@@ -73,12 +71,9 @@ invar_status inv_dataset_declare_part(invar_options *o, const char *selector)
 }
 
 /* A copy of the options, which are needed later. */
-static invar_status take_options(invar_dataset *d, const invar_options *o)
+static invar_status take_dataset_options(invar_dataset *d, const invar_options *o)
 {
-	invar_status st = inv_options_pick(o, inv_dataset_declare, &d->options);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_pick(o, inv_dataset_declare, &d->options));
 	d->opts =
 		(inv_dataset_settings){.split = inv_option_text(d->options, "split"),
 	                           .holdout = inv_option_number(d->options, "holdout"),
@@ -95,12 +90,8 @@ static invar_status take_options(invar_dataset *d, const invar_options *o)
 
 invar_status inv_dataset_no_memory(const invar_dataset *d)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the data set", d->text);
-}
-
-char *inv_dataset_path(const invar_dataset *d, const char *name)
-{
-	return inv_join(d->place, name);
+	(void)d;
+	return inv_no_memory();
 }
 
 /* The path is on the stack, so that "no" cannot mean "no memory". */
@@ -114,21 +105,20 @@ bool inv_dataset_has(const invar_dataset *d, const char *name)
 
 invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char *file)
 {
-	char *inner = inv_dataset_path(d, folder), *path = inner ? inv_join(inner, file) : NULL;
-	bool enter = path && !inv_dataset_has(d, file) && inv_exists(path);
+	char *inner, *path = NULL;
+	invar_status st;
 
-	if (!path) {
-		inv_free(inner);
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_path(&inner, d->place, folder));
+	INV_TRY_OR(end, inv_new_path(&path, inner, file));
+	if (!inv_dataset_has(d, file) && inv_exists(path)) {
+		inv_free(d->place);
+		d->place = inner;
+		inner = NULL;
 	}
+end:
+	inv_free(inner);
 	inv_free(path);
-	if (!enter) {
-		inv_free(inner);
-		return INVAR_OK;
-	}
-	inv_free(d->place);
-	d->place = inner;
-	return INVAR_OK;
+	return st;
 }
 
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part, bool *wanted)
@@ -137,39 +127,29 @@ invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part, b
 	return inv_names_add(&d->split_names, split, strlen(split));
 }
 
-static invar_status check_count(const invar_dataset *d, const char *split, uint64_t total)
+static invar_status add_images(invar_dataset *d, const char *split, inv_images images)
 {
-	if (!total)
+	if (!images.total)
 		return inv_fail(INVAR_E_FORMAT, "%s: its split %s has no images", d->text, split);
-	if (total >= UINT32_MAX)
+	if (images.total >= UINT32_MAX)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its split %s has %" PRIu64
 		                " images, but at most 2^32 are allowed",
-		                d->text, split, total);
+		                d->text, split, images.total);
 	if (d->split_count == INV_MAX_SPLITS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", d->text,
 		                INV_MAX_SPLITS);
-	return INVAR_OK;
-}
-
-static invar_status add(invar_dataset *d, const char *split, inv_images images)
-{
-	invar_status st = check_count(d, split, images.total);
-
-	images.name = st == INVAR_OK ? inv_strdup(split) : NULL;
+	INV_TRY(inv_new_text(&images.name, split));
 	images.count = images.total;
-	if (st == INVAR_OK && !images.name)
-		st = inv_dataset_no_memory(d);
-	if (st == INVAR_OK)
-		d->splits[d->split_count++] = images;
-	return st;
+	d->splits[d->split_count++] = images;
+	return INVAR_OK;
 }
 
 invar_status inv_dataset_add(invar_dataset *d, const char *split, uint64_t total,
                              int32_t *labels, const void *store)
 {
-	invar_status st =
-		add(d, split, (inv_images){.total = total, .labels = labels, .store = store});
+	inv_images images = {.total = total, .labels = labels, .store = store};
+	invar_status st = add_images(d, split, images);
 
 	if (st != INVAR_OK)
 		inv_free(labels);
@@ -179,12 +159,12 @@ invar_status inv_dataset_add(invar_dataset *d, const char *split, uint64_t total
 invar_status inv_dataset_add_part(invar_dataset *d, const char *split, uint64_t total,
                                   uint32_t *source, int32_t *labels, const void *store)
 {
-	invar_status st = add(d, split,
-	                      (inv_images){.total = total,
-	                                   .source = source,
-	                                   .labels = labels,
-	                                   .labels_borrowed = true,
-	                                   .store = store});
+	inv_images images = {.total = total,
+	                     .source = source,
+	                     .labels = labels,
+	                     .labels_borrowed = true,
+	                     .store = store};
+	invar_status st = add_images(d, split, images);
 
 	if (st != INVAR_OK)
 		inv_free(source);
@@ -209,35 +189,29 @@ invar_status inv_dataset_add_class(invar_dataset *d, const char *name)
 	return inv_names_add(&d->classes, name, strlen(name));
 }
 
-static invar_status add_lines(invar_dataset *d, const char *path)
-{
-	size_t bytes;
-	char *text;
-	invar_status st = inv_file_load(path, MAX_LIST, &text, &bytes);
-
-	if (st == INVAR_OK)
-		st = inv_names_add_lines(&d->classes, text);
-	inv_free(text);
-	return st;
-}
-
 invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
                                       const char *const *standard)
 {
-	char *path = inv_dataset_path(d, file);
-	invar_status st = path ? INVAR_OK : inv_dataset_no_memory(d);
-	size_t want = 0;
+	char *path, *text = NULL;
+	size_t want = 0, bytes;
+	invar_status st;
 
-	if (st == INVAR_OK && inv_exists(path))
-		st = add_lines(d, path);
+	INV_TRY(inv_new_path(&path, d->place, file));
+	if (inv_exists(path)) {
+		INV_TRY_OR(end, inv_file_load(path, MAX_LIST, &text, &bytes));
+		INV_TRY_OR(end, inv_names_add_lines(&d->classes, text));
+	}
 	while (standard[want])
 		want++;
-	if (st == INVAR_OK && d->classes.count && d->classes.count != want)
-		st = inv_fail(INVAR_E_FORMAT, "%s: lists %zu %s, expected %zu", path,
-		              d->classes.count, inv_noun(d->classes.count, "class", "classes"),
-		              want);
-	for (size_t i = d->classes.count; i < want && st == INVAR_OK; i++)
-		st = inv_dataset_add_class(d, standard[i]);
+	if (d->classes.count && d->classes.count != want)
+		INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT, "%s: lists %zu %s, expected %zu", path,
+		                         d->classes.count,
+		                         inv_noun(d->classes.count, "class", "classes"), want));
+	for (size_t i = d->classes.count; i < want; i++)
+		INV_TRY_OR(end, inv_dataset_add_class(d, standard[i]));
+	st = INVAR_OK;
+end:
+	inv_free(text);
 	inv_free(path);
 	return st;
 }
@@ -246,11 +220,7 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
                                      uint64_t count, uint64_t stride, unsigned first,
                                      const char *name, int32_t **out)
 {
-	uint64_t capacity;
-
-	*out = NULL;
-	if (inv_mul_overflow(count, sizeof **out, &capacity) || !(*out = inv_alloc(capacity)))
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_array(out, count));
 	for (uint64_t i = 0; i < count; i++) {
 		unsigned label = bytes[i * stride];
 
@@ -268,10 +238,9 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-static const inv_dataset_kind *find_kind(const char *text)
+static const inv_dataset_kind *find_dataset_kind(const char *text)
 {
 	size_t length = strcspn(text, ":");
-
 	const inv_dataset_kind *kind;
 
 	for (size_t i = 0; (kind = inv_dataset_kind_at(i)); i++)
@@ -280,18 +249,8 @@ static const inv_dataset_kind *find_kind(const char *text)
 	return NULL;
 }
 
-/* "stl10:|mnist:|…" */
-static void list_kinds(char *out, size_t size)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; inv_dataset_kind_at(i) && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s:", i ? "|" : "",
-		                         inv_dataset_kind_at(i)->name);
-}
-
 /* A file without a kind before it: the kind that its name suggests. */
-static invar_status refuse_file(const char *text)
+static invar_status refuse_dataset_file(const char *text)
 {
 	static const char *const kinds[][3] = {{".csv", "csv", "a list of images"},
 	                                       {".tar", "tar", "a tar file of images"},
@@ -305,13 +264,16 @@ static invar_status refuse_file(const char *text)
 	                kinds[i][2], kinds[i][1], text);
 }
 
-static invar_status unknown_kind(const char *text)
+static invar_status unknown_dataset_kind(const char *text)
 {
 	char kinds[256], words[256], hint[INV_HINT], begin[64];
+	size_t used = 0;
 
 	if (inv_exists(text))
-		return refuse_file(text);
-	list_kinds(kinds, sizeof kinds);
+		return refuse_dataset_file(text);
+	for (size_t i = 0; inv_dataset_kind_at(i) && used < sizeof kinds; i++)
+		used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%s:", i ? "|" : "",
+		                         inv_dataset_kind_at(i)->name);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
 	return inv_fail(
 		INVAR_E_USE,
@@ -320,61 +282,41 @@ static invar_status unknown_kind(const char *text)
 }
 
 /* A folder without a kind before it is taken as a folder of images. */
-static invar_status choose_kind(const char *text, const inv_dataset_kind **out, bool *plain)
+static invar_status choose_dataset_kind(const char *text, const inv_dataset_kind **out,
+                                        bool *plain)
 {
 	struct stat info;
 
-	*out = find_kind(text);
+	*out = find_dataset_kind(text);
 	*plain = !*out && inv_is_folder(text);
 	if (*plain)
-		*out = find_kind("folder:");
+		*out = find_dataset_kind("folder:");
 	if (*out)
 		return INVAR_OK;
 	if (stat(text, &info) != 0 && errno == EACCES)
 		return inv_fail_errno(text, "cannot open");
-	return unknown_kind(text);
+	return unknown_dataset_kind(text);
 }
 
-/* Kinds look for files by name and would report files without permission as absent. */
-static invar_status check_access(const char *place)
-{
-	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
-
-	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
-		return INVAR_OK;
-	return inv_fail_errno(place,
-	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
-}
-
-static invar_status find_place(invar_dataset *d)
+static invar_status find_dataset_place(invar_dataset *d)
 {
 	const char *colon = strchr(d->text, ':');
 	const char *place = d->plain            ? d->text
 	                    : colon && colon[1] ? colon + 1
 	                                        : d->kind->standard_place;
+	bool folder;
 
 	if (!place)
 		return inv_fail(INVAR_E_USE, "'%s' has no path; write %s:PATH", d->text,
 		                d->kind->name);
-	d->place = inv_strdup(place);
-	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
-}
+	INV_TRY(inv_new_text(&d->place, place));
 
-static invar_status build(invar_dataset *d, const invar_options *o)
-{
-	invar_status st = take_options(d, o);
-
-	if (st == INVAR_OK)
-		st = find_place(d);
-	if (st == INVAR_OK)
-		st = d->kind->open(d);
-	if (st == INVAR_OK)
-		st = inv_dataset_hold_out(d);
-	if (st == INVAR_OK)
-		st = inv_dataset_check_split_names(d);
-	if (st == INVAR_OK)
-		st = inv_dataset_choose_classes(d);
-	return st == INVAR_OK ? inv_dataset_limit(d) : st;
+	/* Kinds look for files by name and would report files without permission as absent. */
+	folder = inv_is_folder(place);
+	if (faccessat(AT_FDCWD, place, folder ? R_OK | X_OK : F_OK, AT_EACCESS) != 0 &&
+	    errno == EACCES)
+		return inv_fail_errno(place, folder ? "cannot read the folder" : "cannot open");
+	return INVAR_OK;
 }
 
 invar_status invar_dataset_open(invar_context *ctx, const char *text,
@@ -383,25 +325,27 @@ invar_status invar_dataset_open(invar_context *ctx, const char *text,
 	const inv_dataset_kind *kind;
 	invar_dataset *d;
 	bool plain;
-	invar_status st = choose_kind(text, &kind, &plain);
+	invar_status st;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	d = inv_calloc(1, sizeof *d);
-	if (!d)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the data set", text);
+	INV_TRY(choose_dataset_kind(text, &kind, &plain));
+	INV_TRY(inv_new(&d));
 	d->ctx = ctx;
 	d->kind = kind;
 	d->plain = plain;
-	d->text = inv_strdup(text);
-	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", text);
-	if (st != INVAR_OK) {
-		invar_dataset_close(d);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_text(&d->text, text));
+	INV_TRY_OR(fail, take_dataset_options(d, o));
+	INV_TRY_OR(fail, find_dataset_place(d));
+	INV_TRY_OR(fail, kind->open(d));
+	INV_TRY_OR(fail, inv_dataset_hold_out(d));
+	INV_TRY_OR(fail, inv_dataset_check_split_names(d));
+	INV_TRY_OR(fail, inv_dataset_choose_classes(d));
+	INV_TRY_OR(fail, inv_dataset_limit(d));
 	*out = d;
 	return INVAR_OK;
+fail:
+	invar_dataset_close(d);
+	return st;
 }
 
 void inv_images_clear(inv_images *s)
@@ -454,7 +398,7 @@ uint64_t inv_images_index(const inv_images *s, uint64_t row)
 	return s->index ? s->index[row] : row;
 }
 
-static uint64_t source_of(const inv_images *s, uint64_t row)
+static uint64_t image_source(const inv_images *s, uint64_t row)
 {
 	uint64_t index = inv_images_index(s, row);
 
@@ -463,7 +407,7 @@ static uint64_t source_of(const inv_images *s, uint64_t row)
 
 int32_t inv_images_kind_label(const inv_images *s, uint64_t row)
 {
-	return s->labels ? s->labels[source_of(s, row)] : INV_NO_LABEL;
+	return s->labels ? s->labels[image_source(s, row)] : INV_NO_LABEL;
 }
 
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row)
@@ -475,10 +419,11 @@ int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t r
 
 const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row)
 {
-	return d->kind->file ? d->kind->file(s, source_of(s, row)) : NULL;
+	return d->kind->file ? d->kind->file(s, image_source(s, row)) : NULL;
 }
 
-static invar_status check_row(const invar_dataset *d, const inv_images *s, uint64_t row)
+static invar_status check_image_row(const invar_dataset *d, const inv_images *s,
+                                    uint64_t row)
 {
 	if (row < s->count)
 		return INVAR_OK;
@@ -491,22 +436,18 @@ static invar_status check_row(const invar_dataset *d, const inv_images *s, uint6
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out)
 {
-	invar_status st = check_row(d, s, row);
-
-	return st == INVAR_OK ? d->kind->read(d, s, source_of(s, row), out) : st;
+	INV_TRY(check_image_row(d, s, row));
+	return d->kind->read(d, s, image_source(s, row), out);
 }
 
 invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
                                      uint64_t row, inv_image *out, inv_fingerprint *print)
 {
-	invar_status st = check_row(d, s, row);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(check_image_row(d, s, row));
 	if (d->kind->fingerprint)
-		return d->kind->fingerprint(d, s, source_of(s, row), out, print);
-	st = d->kind->read(d, s, source_of(s, row), out);
-	return st == INVAR_OK ? inv_fingerprint_pixels(out, print) : st;
+		return d->kind->fingerprint(d, s, image_source(s, row), out, print);
+	INV_TRY(d->kind->read(d, s, image_source(s, row), out));
+	return inv_fingerprint_pixels(out, print);
 }
 
 invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
@@ -519,15 +460,14 @@ bool inv_images_file_id(const invar_dataset *d, const inv_images *s, uint64_t ro
                         inv_file_id *out)
 {
 	return d->kind->file_id && row < s->count &&
-	       d->kind->file_id(s, source_of(s, row), out);
+	       d->kind->file_id(s, image_source(s, row), out);
 }
 
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height)
 {
-	invar_status st = check_row(d, s, row);
-
-	return st == INVAR_OK ? d->kind->measure(d, s, source_of(s, row), width, height) : st;
+	INV_TRY(check_image_row(d, s, row));
+	return d->kind->measure(d, s, image_source(s, row), width, height);
 }
 
 bool inv_is_broken(invar_status st)
@@ -600,21 +540,21 @@ const char *inv_dataset_name(const invar_dataset *d, const char *split, uint64_t
 invar_status inv_dataset_labels(const invar_dataset *d, const char *split, int64_t *out)
 {
 	const inv_images *s;
-	invar_status st = inv_dataset_need_split(d, split, &s);
 
-	for (uint64_t i = 0; st == INVAR_OK && i < s->count; i++)
+	INV_TRY(inv_dataset_need_split(d, split, &s));
+	for (uint64_t i = 0; i < s->count; i++)
 		out[i] = inv_images_label(d, s, i);
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out)
 {
 	const inv_images *s;
-	invar_status st = inv_dataset_need_split(d, split, &s);
 
-	for (uint64_t i = 0; st == INVAR_OK && i < s->count; i++)
+	INV_TRY(inv_dataset_need_split(d, split, &s));
+	for (uint64_t i = 0; i < s->count; i++)
 		out[i] = inv_images_index(s, i);
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_dataset_read(const invar_dataset *d, const char *split, uint64_t row,
@@ -622,12 +562,11 @@ invar_status inv_dataset_read(const invar_dataset *d, const char *split, uint64_
 {
 	inv_image image = {0};
 	const inv_images *s;
-	invar_status st = inv_dataset_need_split(d, split, &s);
+	invar_status st;
 
 	*rgb = NULL;
-	if (st == INVAR_OK)
-		st = inv_images_read(d, s, row, &image);
-	if (st != INVAR_OK) {
+	INV_TRY(inv_dataset_need_split(d, split, &s));
+	if ((st = inv_images_read(d, s, row, &image)) != INVAR_OK) {
 		inv_image_clear(&image);
 		return st;
 	}

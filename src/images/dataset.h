@@ -106,9 +106,8 @@ invar_status inv_dataset_declare_part(invar_options *o, const char *selector);
 
 /* ---- For kinds ------------------------------------------------------------------- */
 
+/* inv_no_memory, for callers that do not use inv_new yet. */
 invar_status inv_dataset_no_memory(const invar_dataset *d);
-/* "PLACE/name"; gives, inv_free. NULL if there is no memory. */
-char *inv_dataset_path(const invar_dataset *d, const char *name);
 /* If PLACE has no `file` but PLACE/folder has, that becomes the place. */
 invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char *file);
 bool inv_dataset_has(const invar_dataset *d, const char *name);

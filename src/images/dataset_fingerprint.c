@@ -21,41 +21,34 @@ typedef struct image_print {
 	inv_fingerprint of;
 } image_print;
 
-static invar_status print_image(const invar_dataset *d, const inv_images *s, uint64_t row,
-                                inv_image *scratch, image_print *out)
-{
-	invar_status st;
-
-	*out = (image_print){.index = inv_images_index(s, row),
-	                     .label = inv_images_label(d, s, row)};
-	st = inv_images_fingerprint(d, s, row, scratch, &out->of);
-	/* A skipped image counts as unchanged as long as it stays broken. */
-	return d->opts.skip_broken && inv_is_broken(st) ? INVAR_OK : st;
-}
-
 static invar_status print_split(const invar_dataset *d, const inv_images *s, json_t *all)
 {
-	image_print *prints = inv_calloc(s->count + 1, sizeof *prints);
+	image_print *prints;
 	char hex[INV_SHA256_HEX];
 	inv_image scratch = {0};
-	invar_status st = prints ? INVAR_OK : inv_dataset_no_memory(d);
+	invar_status st;
 
-	for (uint64_t i = 0; i < s->count && st == INVAR_OK; i++) {
+	INV_TRY(inv_new_zeros(&prints, s->count + 1));
+	for (uint64_t i = 0; i < s->count; i++) {
 		if (i % STEP == 0)
-			st = inv_progress(d->ctx, "compare images", i, s->count);
-		if (st == INVAR_OK)
-			st = print_image(d, s, i, &scratch, &prints[i]);
+			INV_TRY_OR(end, inv_progress(d->ctx, "compare images", i, s->count));
+		prints[i].index = inv_images_index(s, i);
+		prints[i].label = inv_images_label(d, s, i);
+		st = inv_images_fingerprint(d, s, i, &scratch, &prints[i].of);
+		/* A skipped image counts as unchanged as long as it stays broken. */
+		if (st != INVAR_OK && !(d->opts.skip_broken && inv_is_broken(st)))
+			goto end;
 	}
-	if (st == INVAR_OK)
-		st = inv_sha256(prints, s->count * sizeof *prints, hex);
-	if (st == INVAR_OK && json_object_set_new(all, s->name, json_string(hex)) != 0)
-		st = inv_dataset_no_memory(d);
+	INV_TRY_OR(end, inv_sha256(prints, s->count * sizeof *prints, hex));
+	if (json_object_set_new(all, s->name, json_string(hex)) != 0)
+		st = inv_no_memory();
+end:
 	inv_image_clear(&scratch);
 	inv_free(prints);
 	return st;
 }
 
-static json_t *class_names(const invar_dataset *d)
+static json_t *list_class_names(const invar_dataset *d)
 {
 	json_t *list = json_array();
 
@@ -64,27 +57,22 @@ static json_t *class_names(const invar_dataset *d)
 	return list;
 }
 
-static invar_status hash_text(const invar_dataset *d, const json_t *all,
-                              char hex[INV_SHA256_HEX])
-{
-	char *text = inv_json_text(all, 0);
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : inv_dataset_no_memory(d);
-
-	inv_free(text);
-	return st;
-}
-
 invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[INV_SHA256_HEX])
 {
 	json_t *splits = json_object();
 	json_t *all = json_pack("{s:s, s:o, s:o}", "kind", d->kind->name, "classes",
-	                        class_names(d), "splits", splits);
-	invar_status st = all ? INVAR_OK : inv_dataset_no_memory(d);
+	                        list_class_names(d), "splits", splits);
+	char *text = NULL;
+	invar_status st;
 
-	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++)
-		st = print_split(d, &d->splits[i], splits);
-	if (st == INVAR_OK)
-		st = hash_text(d, all, hex);
+	if (!all)
+		return inv_no_memory();
+	for (size_t i = 0; i < d->split_count; i++)
+		INV_TRY_OR(end, print_split(d, &d->splits[i], splits));
+	text = inv_json_text(all, 0);
+	st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
+end:
+	inv_free(text);
 	json_decref(all);
 	return st;
 }

@@ -32,7 +32,7 @@ typedef struct format {
 	                     uint32_t *width, uint32_t *height);
 } format;
 
-static const format formats[] = {
+static const format image_formats[] = {
 	{{{2, "\xff\xd8"}}, {".jpg", ".jpeg"}, inv_jpeg_decode, inv_jpeg_size},
 	{{{4, "\x89PNG"}}, {".png"}, inv_png_decode, inv_png_size},
 	{{{4, "II*\0"}, {4, "MM\0*"}, {4, "II+\0"}, {4, "MM\0+"}},
@@ -42,29 +42,30 @@ static const format formats[] = {
 	{{{4, "RIFF"}}, {".webp"}, inv_webp_decode, inv_webp_size},
 };
 
-enum { FORMATS = sizeof formats / sizeof *formats };
+enum { FORMATS = sizeof image_formats / sizeof *image_formats };
 
 bool inv_is_image_name(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
 	for (size_t i = 0; dot && i < FORMATS; i++)
-		for (size_t k = 0; k < MAX_ENDS && formats[i].end[k]; k++)
-			if (strcasecmp(dot, formats[i].end[k]) == 0)
+		for (size_t k = 0; k < MAX_ENDS && image_formats[i].end[k]; k++)
+			if (strcasecmp(dot, image_formats[i].end[k]) == 0)
 				return true;
 	return false;
 }
 
-static invar_status find_format(const void *bytes, uint64_t size, const char *name,
-                                const format **out)
+static invar_status find_image_format(const void *bytes, uint64_t size, const char *name,
+                                      const format **out)
 {
 	if (!size)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an image", name);
 	for (size_t i = 0; i < FORMATS; i++)
-		for (size_t k = 0; k < MAX_STARTS && formats[i].start[k].length; k++)
-			if (size >= formats[i].start[k].length &&
-			    memcmp(bytes, formats[i].start[k].bytes, formats[i].start[k].length) == 0) {
-				*out = &formats[i];
+		for (size_t k = 0; k < MAX_STARTS && image_formats[i].start[k].length; k++)
+			if (size >= image_formats[i].start[k].length &&
+			    memcmp(bytes, image_formats[i].start[k].bytes,
+			           image_formats[i].start[k].length) == 0) {
+				*out = &image_formats[i];
 				return INVAR_OK;
 			}
 	return inv_fail(INVAR_E_FORMAT, "%s: is not a " INV_IMAGE_FORMATS " file", name);
@@ -73,25 +74,25 @@ static invar_status find_format(const void *bytes, uint64_t size, const char *na
 invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name,
                               inv_image *out)
 {
-	const format *f = NULL;
-	invar_status st = find_format(bytes, size, name, &f);
+	const format *f;
 
-	return st == INVAR_OK ? f->decode(bytes, size, name, out) : st;
+	INV_TRY(find_image_format(bytes, size, name, &f));
+	return f->decode(bytes, size, name, out);
 }
 
 invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
                             uint32_t *width, uint32_t *height)
 {
-	const format *f = NULL;
-	invar_status st = find_format(bytes, size, name, &f);
+	const format *f;
 
-	return st == INVAR_OK ? f->size(bytes, size, name, width, height) : st;
+	INV_TRY(find_image_format(bytes, size, name, &f));
+	return f->size(bytes, size, name, width, height);
 }
 
 /* ---- Files ------------------------------------------------------------------------ */
 
 /* A broken link, or something that is not a regular file. */
-static bool is_no_file(const char *path)
+static bool is_not_a_file(const char *path)
 {
 	struct stat info;
 
@@ -105,20 +106,20 @@ static bool is_no_file(const char *path)
  * cannot be opened for other reasons (permission, too many open files, a disk error) says
  * nothing about the image and stays INVAR_E_IO.
  */
-static invar_status open_image(const char *path, inv_map *map)
+static invar_status open_image_file(const char *path, inv_map *map)
 {
 	invar_status st = inv_map_open(path, map);
 
-	return st == INVAR_E_IO && is_no_file(path) ? INVAR_E_FORMAT : st;
+	return st == INVAR_E_IO && is_not_a_file(path) ? INVAR_E_FORMAT : st;
 }
 
 invar_status inv_image_load(const char *path, inv_image *out)
 {
 	inv_map map;
-	invar_status st = open_image(path, &map);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_image_decode(map.data, map.size, path, out);
+	INV_TRY(open_image_file(path, &map));
+	st = inv_image_decode(map.data, map.size, path, out);
 	inv_map_close(&map);
 	return st;
 }
@@ -128,11 +129,10 @@ invar_status inv_image_load(const char *path, inv_image *out)
 invar_status inv_fingerprint_bytes(const void *data, uint64_t bytes, inv_fingerprint *out)
 {
 	unsigned char digest[INV_SHA256_BYTES];
-	invar_status st = inv_sha256_digest(data, bytes, digest);
 
-	if (st == INVAR_OK)
-		memcpy(out->byte, digest, sizeof out->byte);
-	return st;
+	INV_TRY(inv_sha256_digest(data, bytes, digest));
+	memcpy(out->byte, digest, sizeof out->byte);
+	return INVAR_OK;
 }
 
 invar_status inv_fingerprint_pixels(const inv_image *image, inv_fingerprint *out)
@@ -144,12 +144,13 @@ invar_status inv_fingerprint_pixels(const inv_image *image, inv_fingerprint *out
 invar_status inv_fingerprint_file(const char *path, inv_image *image, inv_fingerprint *out)
 {
 	inv_map map;
-	invar_status st = open_image(path, &map);
+	invar_status st;
 
-	if (st == INVAR_OK && image)
-		st = inv_image_decode(map.data, map.size, path, image);
-	if (st == INVAR_OK)
-		st = inv_fingerprint_bytes(map.data, map.size, out);
+	INV_TRY(open_image_file(path, &map));
+	if (image)
+		INV_TRY_OR(end, inv_image_decode(map.data, map.size, path, image));
+	st = inv_fingerprint_bytes(map.data, map.size, out);
+end:
 	inv_map_close(&map);
 	return st;
 }
@@ -159,10 +160,10 @@ invar_status inv_fingerprint_file(const char *path, inv_image *image, inv_finger
 invar_status inv_image_measure(const char *path, uint32_t *width, uint32_t *height)
 {
 	inv_map map;
-	invar_status st = open_image(path, &map);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_image_size(map.data, map.size, path, width, height);
+	INV_TRY(open_image_file(path, &map));
+	st = inv_image_size(map.data, map.size, path, width, height);
 	inv_map_close(&map);
 	return st;
 }

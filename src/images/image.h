@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.h - the image that data sets return and the rest of this room uses. */
+/* image.h - the image that data sets return and the rest of this folder uses. */
 #ifndef INV_IMAGE_H
 #define INV_IMAGE_H
 

@@ -7,52 +7,44 @@
 
 #include "base/memory.h"
 
-enum { FIRST_ROOM = 4096, FIRST_SLOTS = 64 };
+enum { FIRST_BYTES = 4096, FIRST_SLOTS = 64 };
 
-/* A block of twice the size, at least `least`, with the old bytes copied. */
-static void *grow(void *old, size_t used, size_t *size, size_t least)
+/* Moves a block to one of twice the size, at least `least` bytes. */
+static invar_status grow_block(void **block, size_t used, size_t *size, size_t least)
 {
 	size_t more = *size > least / 2 ? 2 * *size : least;
-	void *block = inv_alloc(more);
+	void *larger = inv_alloc(more);
 
-	if (!block)
-		return NULL;
+	INV_TRY(inv_check_memory(larger, more));
 	if (used)
-		memcpy(block, old, used);
-	inv_free(old);
+		memcpy(larger, *block, used);
+	inv_free(*block);
+	*block = larger;
 	*size = more;
-	return block;
-}
-
-static bool make_room(inv_names *n, size_t bytes)
-{
-	size_t slot_room = n->slots * sizeof *n->at;
-	void *block;
-
-	if (bytes > n->capacity - n->used) {
-		size_t least = n->used + bytes > FIRST_ROOM ? n->used + bytes : FIRST_ROOM;
-
-		if (!(block = grow(n->text, n->used, &n->capacity, least)))
-			return false;
-		n->text = block;
-	}
-	if (n->count == n->slots) {
-		if (!(block = grow(n->at, slot_room, &slot_room, FIRST_SLOTS * sizeof *n->at)))
-			return false;
-		n->at = block;
-		n->slots = slot_room / sizeof *n->at;
-	}
-	return true;
+	return INVAR_OK;
 }
 
 invar_status inv_names_add(inv_names *n, const char *text, size_t length)
 {
-	if (!make_room(n, length + 1))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of names");
+	size_t slot_bytes = n->slots * sizeof *n->at, end = n->used + length + 1;
+	void *block;
+
+	if (end > n->capacity) {
+		block = n->text;
+		INV_TRY(grow_block(&block, n->used, &n->capacity,
+		                   end > FIRST_BYTES ? end : FIRST_BYTES));
+		n->text = block;
+	}
+	if (n->count == n->slots) {
+		block = n->at;
+		INV_TRY(grow_block(&block, slot_bytes, &slot_bytes, FIRST_SLOTS * sizeof *n->at));
+		n->at = block;
+		n->slots = slot_bytes / sizeof *n->at;
+	}
 	memcpy(n->text + n->used, text, length);
 	n->text[n->used + length] = '\0';
 	n->at[n->count++] = n->used;
-	n->used += length + 1;
+	n->used = end;
 	return INVAR_OK;
 }
 
@@ -69,7 +61,7 @@ bool inv_names_find(const inv_names *n, const char *text, size_t *i)
 	return false;
 }
 
-static int compare(const void *a, const void *b, void *text)
+static int compare_name_texts(const void *a, const void *b, void *text)
 {
 	return strcmp((const char *)text + *(const size_t *)a,
 	              (const char *)text + *(const size_t *)b);
@@ -78,31 +70,29 @@ static int compare(const void *a, const void *b, void *text)
 void inv_names_sort(inv_names *n)
 {
 	if (n->count > 1)
-		qsort_r(n->at, n->count, sizeof *n->at, compare, n->text);
+		qsort_r(n->at, n->count, sizeof *n->at, compare_name_texts, n->text);
 }
 
-static bool is_blank(char c)
+static bool is_line_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
 invar_status inv_names_add_lines(inv_names *n, const char *text)
 {
-	invar_status st = INVAR_OK;
-
-	while (*text && st == INVAR_OK) {
+	while (*text) {
 		size_t length = strcspn(text, "\n"), next = length + (text[length] != '\0');
 		const char *line = text;
 
-		for (; length && is_blank(*line); line++)
+		for (; length && is_line_blank(*line); line++)
 			length--;
-		while (length && is_blank(line[length - 1]))
+		while (length && is_line_blank(line[length - 1]))
 			length--;
 		if (length)
-			st = inv_names_add(n, line, length);
+			INV_TRY(inv_names_add(n, line, length));
 		text += next;
 	}
-	return st;
+	return INVAR_OK;
 }
 
 void inv_names_clear(inv_names *n)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/words.h"
 
 static const struct {
@@ -38,7 +39,7 @@ const char *inv_normalisation_names(void)
 }
 
 /* How many numbers stand before `end`, separated by commas; 0 if it is not such a list. */
-static size_t read_list(const char *text, char end, float out[INV_NORMALISED])
+static size_t read_normalisation_list(const char *text, char end, float out[INV_NORMALISED])
 {
 	size_t count = 0;
 
@@ -58,11 +59,11 @@ static size_t read_list(const char *text, char end, float out[INV_NORMALISED])
 	}
 }
 
-static bool read_numbers(const char *text, inv_normalisation *out)
+static bool read_means_and_stds(const char *text, inv_normalisation *out)
 {
 	const char *slash = strchr(text, '/');
-	size_t means = slash ? read_list(text, '/', out->mean) : 0;
-	size_t stds = means ? read_list(slash + 1, '\0', out->std) : 0;
+	size_t means = slash ? read_normalisation_list(text, '/', out->mean) : 0;
+	size_t stds = means ? read_normalisation_list(slash + 1, '\0', out->std) : 0;
 
 	if (!stds || (means != stds && means != 1 && stds != 1))
 		return false;
@@ -90,9 +91,9 @@ invar_status inv_normalisation_parse(const char *text, inv_normalisation *out)
 			return INVAR_OK;
 		}
 	if (!plain)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a normalisation");
+		return inv_no_memory();
 	before = uselocale(plain);
-	fine = read_numbers(text, out);
+	fine = read_means_and_stds(text, out);
 	uselocale(before);
 	freelocale(plain);
 	if (fine)

@@ -26,7 +26,7 @@ struct inv_prefetch {
 	uint64_t broken;
 };
 
-static invar_status decode(void *user, uint64_t number, unsigned thread)
+static invar_status decode_item(void *user, uint64_t number, unsigned thread)
 {
 	inv_prefetch *a = user;
 	inv_prefetch_item *item = &a->items[number % a->slots];
@@ -71,7 +71,7 @@ unsigned inv_prefetch_workers(const invar_context *ctx)
 }
 
 /* Enough for every thread to work ahead, within QUEUE_BYTES if an item allows it. */
-static size_t choose_slots(unsigned threads, uint64_t count, size_t bytes)
+static size_t choose_prefetch_slots(unsigned threads, uint64_t count, size_t bytes)
 {
 	size_t slots = bytes ? QUEUE_BYTES / bytes : SLOTS_PER_THREAD * (size_t)threads;
 
@@ -80,20 +80,18 @@ static size_t choose_slots(unsigned threads, uint64_t count, size_t bytes)
 	return slots > count && count ? (size_t)count : slots;
 }
 
-static bool allocate_items(inv_prefetch *a)
+static invar_status allocate_prefetch_items(inv_prefetch *a)
 {
 	size_t padded = (a->bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
-	uint64_t bytes;
 
-	a->items = inv_calloc(a->slots, sizeof *a->items);
-	a->scratch = inv_calloc(a->threads, sizeof *a->scratch);
-	if (!a->items || !a->scratch || inv_mul_overflow(a->slots, padded, &bytes))
-		return false;
-	if (a->bytes && !(a->data = inv_alloc(bytes)))
-		return false;
-	for (size_t i = 0; a->data && i < a->slots; i++)
+	INV_TRY(inv_new_zeros(&a->items, a->slots));
+	INV_TRY(inv_new_zeros(&a->scratch, a->threads));
+	if (!a->bytes)
+		return INVAR_OK;
+	INV_TRY(inv_new_array(&a->data, inv_array_bytes(a->slots, padded)));
+	for (size_t i = 0; i < a->slots; i++)
 		a->items[i].data = a->data + i * padded;
-	return true;
+	return INVAR_OK;
 }
 
 invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
@@ -101,6 +99,7 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
                               inv_prefetch_fn *work, void *user, size_t bytes_per_item,
                               inv_prefetch **out)
 {
+	inv_queue_spec queue;
 	inv_prefetch *a;
 	invar_status st;
 
@@ -110,8 +109,7 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 		                "%s: %" PRIu64 " images from number %" PRIu64
 		                " on were requested, but the split %s has %" PRIu64,
 		                d->text, count, first, split->name, split->count);
-	if (!(a = inv_calloc(1, sizeof *a)))
-		return inv_no_memory();
+	INV_TRY(inv_new(&a));
 	*a = (inv_prefetch){.dataset = d,
 	                    .split = split,
 	                    .first = first,
@@ -120,21 +118,19 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	                    .user = user,
 	                    .bytes = work ? bytes_per_item : 0,
 	                    .threads = inv_prefetch_workers(ctx)};
-	a->slots = choose_slots(a->threads, count, a->bytes);
-	st = allocate_items(a) ? inv_queue_new(&(inv_queue_spec){.end = count,
-	                                                         .slots = a->slots,
-	                                                         .threads = a->threads,
-	                                                         .fill = decode,
-	                                                         .user = a},
-	                                       &a->queue)
-	                       : inv_fail(INVAR_E_NOMEM,
-	                                  "not enough memory to prefetch %zu images", a->slots);
-	if (st != INVAR_OK) {
-		inv_prefetch_free(a);
-		return st;
-	}
+	a->slots = choose_prefetch_slots(a->threads, count, a->bytes);
+	INV_TRY_OR(fail, allocate_prefetch_items(a));
+	queue = (inv_queue_spec){.end = count,
+	                         .slots = a->slots,
+	                         .threads = a->threads,
+	                         .fill = decode_item,
+	                         .user = a};
+	INV_TRY_OR(fail, inv_queue_new(&queue, &a->queue));
 	*out = a;
 	return INVAR_OK;
+fail:
+	inv_prefetch_free(a);
+	return st;
 }
 
 size_t inv_prefetch_memory(const inv_prefetch *a)

@@ -16,7 +16,7 @@ struct inv_preparer {
 	inv_preparation p;
 	inv_resizer *resizer;
 	uint8_t *plane, *resized; /* one channel of three equal ones; the right size */
-	size_t plane_room, resized_room;
+	size_t plane_bytes, resized_bytes;
 };
 
 invar_status inv_side_parse(const char *text, size_t *side)
@@ -57,21 +57,19 @@ static invar_status resized_size(const inv_preparation *p, uint32_t height, uint
 invar_status inv_prepared_size(const inv_preparation *p, uint32_t height, uint32_t width,
                                const char *name, size_t *h, size_t *w)
 {
-	invar_status st = resized_size(p, height, width, name, h, w);
-
+	INV_TRY(resized_size(p, height, width, name, h, w));
 	if (p->side)
 		*h = *w = p->side;
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_preparer_new(unsigned cpu, const inv_preparation *p, inv_preparer **out)
 {
-	inv_preparer *r = inv_calloc(1, sizeof *r);
+	inv_preparer *r;
 	invar_status st;
 
 	*out = NULL;
-	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to prepare images");
+	INV_TRY(inv_new(&r));
 	r->p = *p;
 	if ((st = inv_resizer_new(cpu, p->filter, &r->resizer)) != INVAR_OK) {
 		inv_preparer_free(r);
@@ -91,46 +89,37 @@ void inv_preparer_free(inv_preparer *r)
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **bytes, size_t *size, size_t wanted, const char *name)
+static invar_status grow_prepared(uint8_t **bytes, size_t *size, size_t wanted)
 {
 	if (*size >= wanted)
 		return INVAR_OK;
 	inv_free(*bytes);
-	*bytes = inv_alloc(wanted);
-	*size = *bytes ? wanted : 0;
-	return *bytes ? INVAR_OK
-	              : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to resize it", name);
-}
-
-static invar_status take_one_channel(inv_preparer *r, const uint8_t **pixels, size_t count,
-                                     const char *name)
-{
-	invar_status st = grow(&r->plane, &r->plane_room, count, name);
-
-	for (size_t i = 0; st == INVAR_OK && i < count; i++)
-		r->plane[i] = (*pixels)[INV_RGB * i];
-	*pixels = r->plane;
-	return st;
+	*size = 0;
+	INV_TRY(inv_new_array(bytes, wanted));
+	*size = wanted;
+	return INVAR_OK;
 }
 
 invar_status inv_prepare(inv_preparer *r, const inv_image *image, const char *name,
                          float *out)
 {
 	const uint8_t *pixels = image->pixels;
-	size_t c = r->p.channels, h, w, out_h, out_w, corner;
-	invar_status st = resized_size(&r->p, image->height, image->width, name, &h, &w);
+	size_t c = r->p.channels, count = (size_t)image->height * image->width;
+	size_t h, w, out_h, out_w, corner;
 
-	if (st == INVAR_OK && c == 1)
-		st = take_one_channel(r, &pixels, (size_t)image->height * image->width, name);
-	if (st == INVAR_OK && (h != image->height || w != image->width)) {
-		st = grow(&r->resized, &r->resized_room, h * w * c, name);
-		if (st == INVAR_OK)
-			st = inv_resizer_run(r->resizer, pixels, image->height, image->width, c, h, w,
-			                     r->resized);
+	INV_TRY(resized_size(&r->p, image->height, image->width, name, &h, &w));
+	if (c == 1) { /* all channels of a grey image are equal */
+		INV_TRY(grow_prepared(&r->plane, &r->plane_bytes, count));
+		for (size_t i = 0; i < count; i++)
+			r->plane[i] = pixels[INV_RGB * i];
+		pixels = r->plane;
+	}
+	if (h != image->height || w != image->width) {
+		INV_TRY(grow_prepared(&r->resized, &r->resized_bytes, h * w * c));
+		INV_TRY(inv_resizer_run(r->resizer, pixels, image->height, image->width, c, h, w,
+		                        r->resized));
 		pixels = r->resized;
 	}
-	if (st != INVAR_OK)
-		return st;
 	out_h = r->p.side ? r->p.side : h;
 	out_w = r->p.side ? r->p.side : w;
 	corner = inv_centre_offset(h, out_h) * w + inv_centre_offset(w, out_w);

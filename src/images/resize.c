@@ -118,6 +118,7 @@ invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filte
 		[INV_TAPS_PILLOW] = pillow_tap,
 	};
 	double stretch;
+	invar_status st;
 
 	if (!in || !out || in > INT32_MAX || out > INT32_MAX)
 		return inv_fail(INVAR_E_USE, "a side of %zu pixels cannot be resized to %zu", in,
@@ -128,16 +129,15 @@ invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filte
 	taps->in = in;
 	taps->out = out;
 	taps->max = 2 * (size_t)ceil((filter + 1) * stretch) + 2;
-	taps->first = inv_calloc(out, 2 * sizeof *taps->first);
-	taps->weight = inv_calloc(out, taps->max * sizeof *taps->weight);
-	if (!taps->first || !taps->weight) {
-		inv_taps_clear(taps);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing to %zu pixels", out);
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&taps->first, 2 * out));
+	INV_TRY_OR(fail, inv_new_zeros(&taps->weight, out * taps->max));
 	taps->count = taps->first + out;
 	for (size_t i = 0; i < out; i++)
 		tap[kind](taps, i, scale, filter);
 	return INVAR_OK;
+fail:
+	inv_taps_clear(taps);
+	return st;
 }
 
 void inv_taps_clear(inv_taps *taps)
@@ -149,7 +149,7 @@ void inv_taps_clear(inv_taps *taps)
 
 /* ---- Floats ----------------------------------------------------------------------- */
 
-static void resize_row(const inv_taps *t, const float *in, float *out)
+static void resize_float_row(const inv_taps *t, const float *in, float *out)
 {
 	for (size_t i = 0; i < t->out; i++) {
 		const double *weight = t->weight + i * t->max;
@@ -162,8 +162,8 @@ static void resize_row(const inv_taps *t, const float *in, float *out)
 	}
 }
 
-static void resize_column(const inv_taps *t, size_t i, const float *in, size_t width,
-                          float *out)
+static void resize_float_column(const inv_taps *t, size_t i, const float *in, size_t width,
+                                float *out)
 {
 	const float *p = in + (size_t)t->first[i] * width;
 
@@ -176,17 +176,6 @@ static void resize_column(const inv_taps *t, size_t i, const float *in, size_t w
 	}
 }
 
-static void resize_planes(const inv_taps *x, const inv_taps *y, const float *in,
-                          size_t planes, float *rows, float *out)
-{
-	for (size_t c = 0; c < planes; c++) {
-		for (size_t v = 0; v < y->in; v++)
-			resize_row(x, in + (c * y->in + v) * x->in, rows + v * x->out);
-		for (size_t v = 0; v < y->out; v++)
-			resize_column(y, v, rows, x->out, out + (c * y->out + v) * x->out);
-	}
-}
-
 invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
                         inv_filter filter, bool antialias, size_t out_h, size_t out_w,
                         float *out)
@@ -194,15 +183,18 @@ invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
 	inv_taps x = {0}, y = {0};
 	float *rows = NULL;
 	inv_taps_kind kind = antialias ? INV_TAPS_ANTIALIAS : INV_TAPS_PLAIN;
-	invar_status st = inv_taps_make(w, out_w, 0, filter, kind, &x);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_taps_make(h, out_h, 0, filter, kind, &y);
-	if (st == INVAR_OK && !(rows = inv_calloc(h, out_w * sizeof *rows)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for resizing %zu x %zu pixels", h,
-		              w);
-	if (st == INVAR_OK)
-		resize_planes(&x, &y, in, planes, rows, out);
+	INV_TRY_OR(end, inv_taps_make(w, out_w, 0, filter, kind, &x));
+	INV_TRY_OR(end, inv_taps_make(h, out_h, 0, filter, kind, &y));
+	INV_TRY_OR(end, inv_new_zeros(&rows, h * out_w)); /* both sides are below 2^31 */
+	for (size_t c = 0; c < planes; c++) {
+		for (size_t v = 0; v < h; v++)
+			resize_float_row(&x, in + (c * h + v) * w, rows + v * out_w);
+		for (size_t v = 0; v < out_h; v++)
+			resize_float_column(&y, v, rows, out_w, out + (c * out_h + v) * out_w);
+	}
+end:
 	inv_free(rows);
 	inv_taps_clear(&x);
 	inv_taps_clear(&y);
@@ -228,7 +220,7 @@ struct inv_resizer {
 	size_t capacity, last_capacity;
 };
 
-static void axis_clear(axis *a)
+static void clear_axis(axis *a)
 {
 	inv_taps_clear(&a->taps);
 	inv_free(a->memory);
@@ -242,7 +234,7 @@ static int32_t fixed_weight(double w)
 	return (int32_t)(w < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
+static invar_status make_axis(axis *a, size_t in, size_t out, inv_filter filter)
 {
 	size_t stride, cells;
 	int16_t *high, *low;
@@ -250,14 +242,13 @@ static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
 
 	if (a->taps.in == in && a->taps.out == out)
 		return INVAR_OK;
-	axis_clear(a);
-	if ((st = inv_taps_make(in, out, 0, filter, INV_TAPS_PILLOW, &a->taps)) != INVAR_OK)
-		return st;
+	clear_axis(a);
+	INV_TRY(inv_taps_make(in, out, 0, filter, INV_TAPS_PILLOW, &a->taps));
 	stride = (a->taps.max + 3) / 4 * 4;
 	cells = out * stride;
-	if (!(a->memory = inv_calloc(cells, 2 * sizeof *a->memory))) {
-		axis_clear(a);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing to %zu pixels", out);
+	if ((st = inv_new_zeros(&a->memory, 2 * cells)) != INVAR_OK) {
+		clear_axis(a);
+		return st;
 	}
 	high = (int16_t *)(void *)(a->memory + cells);
 	low = high + cells;
@@ -281,13 +272,9 @@ static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
 
 invar_status inv_resizer_new(unsigned cpu, inv_filter filter, inv_resizer **out)
 {
-	inv_resizer *r = inv_calloc(1, sizeof *r);
-
-	*out = r;
-	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing");
-	inv_resize_kernels_init(&r->k, cpu);
-	r->filter = filter;
+	INV_TRY(inv_new(out));
+	inv_resize_kernels_init(&(*out)->k, cpu);
+	(*out)->filter = filter;
 	return INVAR_OK;
 }
 
@@ -295,21 +282,20 @@ void inv_resizer_free(inv_resizer *r)
 {
 	if (!r)
 		return;
-	axis_clear(&r->x);
-	axis_clear(&r->y);
+	clear_axis(&r->x);
+	clear_axis(&r->y);
 	inv_free(r->rows);
 	inv_free(r->last);
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **memory, size_t *size, size_t bytes)
+static invar_status grow_resizer(uint8_t **memory, size_t *size, size_t bytes)
 {
 	if (bytes <= *size)
 		return INVAR_OK;
 	inv_free(*memory);
 	*size = 0;
-	if (!(*memory = inv_alloc(bytes)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing");
+	INV_TRY(inv_new_array(memory, bytes));
 	*size = bytes;
 	return INVAR_OK;
 }
@@ -331,16 +317,16 @@ typedef struct task {
 	uint8_t *out;
 } task;
 
-static void run_rows(inv_resizer *r, const uint8_t *in, size_t h, const task *t,
-                     uint8_t *out)
+static void resize_byte_rows(inv_resizer *r, const uint8_t *in, size_t h, const task *t,
+                             uint8_t *out)
 {
 	for (size_t v = 0; v < h; v++)
 		r->k.row(&r->x.fixed, safe_row(r, in, v, h, t->w * t->channels), t->channels,
 		         out + v * t->out_w * t->channels);
 }
 
-static void run_columns(inv_resizer *r, const uint8_t *in, size_t w, const task *t,
-                        uint8_t *out)
+static void resize_byte_columns(inv_resizer *r, const uint8_t *in, size_t w, const task *t,
+                                uint8_t *out)
 {
 	for (size_t v = 0; v < t->out_h; v++)
 		r->k.column(&r->y.fixed, v, in, w * t->channels, out + v * w * t->channels);
@@ -356,20 +342,20 @@ static bool columns_first(const task *t)
 }
 
 /* An axis that keeps its size is left alone, as in Pillow. */
-static void run_passes(inv_resizer *r, const task *t)
+static void run_resize_passes(inv_resizer *r, const task *t)
 {
 	if (t->h == t->out_h && t->w == t->out_w)
 		memcpy(t->out, t->in, t->h * t->w * t->channels);
 	else if (t->h == t->out_h)
-		run_rows(r, t->in, t->h, t, t->out);
+		resize_byte_rows(r, t->in, t->h, t, t->out);
 	else if (t->w == t->out_w)
-		run_columns(r, t->in, t->w, t, t->out);
+		resize_byte_columns(r, t->in, t->w, t, t->out);
 	else if (columns_first(t)) {
-		run_columns(r, t->in, t->w, t, r->rows);
-		run_rows(r, r->rows, t->out_h, t, t->out);
+		resize_byte_columns(r, t->in, t->w, t, r->rows);
+		resize_byte_rows(r, r->rows, t->out_h, t, t->out);
 	} else {
-		run_rows(r, t->in, t->h, t, r->rows);
-		run_columns(r, r->rows, t->out_w, t, t->out);
+		resize_byte_rows(r, t->in, t->h, t, r->rows);
+		resize_byte_columns(r, r->rows, t->out_w, t, t->out);
 	}
 }
 
@@ -377,20 +363,13 @@ invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t
                              size_t channels, size_t out_h, size_t out_w, uint8_t *out)
 {
 	task t = {in, h, w, channels, out_h, out_w, out};
-	uint64_t between = columns_first(&t) ? (uint64_t)out_h * w : (uint64_t)h * out_w, bytes;
-	invar_status st = axis_make(&r->x, w, out_w, r->filter);
+	uint64_t between = columns_first(&t) ? (uint64_t)out_h * w : (uint64_t)h * out_w;
 
-	if (st == INVAR_OK)
-		st = axis_make(&r->y, h, out_h, r->filter);
-	if (st != INVAR_OK)
-		return st;
-	if (inv_mul_overflow(between, channels, &bytes) || bytes > SIZE_MAX)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing %zu x %zu pixels", h,
-		                w);
-	if ((st = grow(&r->rows, &r->capacity, (size_t)bytes)) != INVAR_OK ||
-	    (st = grow(&r->last, &r->last_capacity, w * channels + SLACK)) != INVAR_OK)
-		return st;
-	run_passes(r, &t);
+	INV_TRY(make_axis(&r->x, w, out_w, r->filter));
+	INV_TRY(make_axis(&r->y, h, out_h, r->filter));
+	INV_TRY(grow_resizer(&r->rows, &r->capacity, inv_array_bytes(between, channels)));
+	INV_TRY(grow_resizer(&r->last, &r->last_capacity, w * channels + SLACK));
+	run_resize_passes(r, &t);
 	return INVAR_OK;
 }
 

@@ -10,8 +10,8 @@ static uint8_t to_byte(int32_t sum)
 	return (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
 }
 
-static void row_ref(const inv_fixed_taps *t, const uint8_t *in, size_t channels,
-                    uint8_t *out)
+static void resize_row_ref(const inv_fixed_taps *t, const uint8_t *in, size_t channels,
+                           uint8_t *out)
 {
 	for (size_t i = 0; i < t->out; i++)
 		for (size_t c = 0; c < channels; c++) {
@@ -25,8 +25,8 @@ static void row_ref(const inv_fixed_taps *t, const uint8_t *in, size_t channels,
 		}
 }
 
-static void column_ref(const inv_fixed_taps *t, size_t i, const uint8_t *in, size_t bytes,
-                       uint8_t *out)
+static void resize_column_ref(const inv_fixed_taps *t, size_t i, const uint8_t *in,
+                              size_t bytes, uint8_t *out)
 {
 	const uint8_t *p = in + (size_t)t->first[i] * bytes;
 	const int32_t *weight = t->weight + i * t->stride;
@@ -42,7 +42,7 @@ static void column_ref(const inv_fixed_taps *t, size_t i, const uint8_t *in, siz
 
 void inv_resize_kernels_ref(struct inv_resize_kernels *k)
 {
-	*k = (struct inv_resize_kernels){.row = row_ref, .column = column_ref};
+	*k = (struct inv_resize_kernels){.row = resize_row_ref, .column = resize_column_ref};
 }
 
 void inv_resize_kernels_init(struct inv_resize_kernels *k, unsigned cpu)

@@ -53,7 +53,7 @@ invar_status inv_dataset_check_split_names(const invar_dataset *d)
 /* ---- --holdout ---------------------------------------------------------------------- */
 
 /* ceil(F n), with a tolerance: 0.07 * 100 is 7 in spite of rounding. */
-static uint64_t share(double holdout, uint64_t n)
+static uint64_t held_out_images(double holdout, uint64_t n)
 {
 	return (uint64_t)ceil(holdout * (double)n - 1e-9 * (double)n);
 }
@@ -64,27 +64,27 @@ typedef struct emptied {
 } emptied;
 
 /* How many images of each class stay in train; class -1 (no label) comes first. */
-static uint64_t *count_staying(const inv_images *s, size_t classes, double holdout,
-                               emptied *saved)
+static invar_status count_staying(const inv_images *s, size_t classes, double holdout,
+                                  uint64_t **out, emptied *saved)
 {
-	uint64_t *stay = inv_calloc(classes + 1, sizeof *stay);
+	uint64_t *stay;
 
 	*saved = (emptied){0};
-	if (!stay)
-		return NULL;
+	INV_TRY(inv_new_zeros(out, classes + 1));
+	stay = *out;
 	for (uint64_t i = 0; i < s->total; i++)
 		stay[s->labels ? s->labels[i] + 1 : 0]++;
 	for (size_t k = 0; k <= classes; k++) {
-		uint64_t images = stay[k], taken = share(holdout, images);
+		uint64_t images = stay[k], taken = held_out_images(holdout, images);
 
 		stay[k] = images > taken ? images - taken : images > 0;
 		if (images && images <= taken && saved->count++ == 0)
 			saved->first = k;
 	}
-	return stay;
+	return INVAR_OK;
 }
 
-static void tell_saved(const invar_dataset *d, const emptied *saved)
+static void report_saved(const invar_dataset *d, const emptied *saved)
 {
 	const char *first;
 
@@ -104,23 +104,9 @@ static void tell_saved(const invar_dataset *d, const emptied *saved)
 }
 
 /* The first images of each class go to train, the last to test. */
-static void cut(const inv_images *s, uint64_t *stay, uint32_t *train, uint32_t *test)
-{
-	for (uint32_t i = 0; i < s->total; i++) {
-		uint64_t *left = &stay[s->labels ? s->labels[i] + 1 : 0];
-
-		if (*left) {
-			--*left;
-			*train++ = i;
-		} else {
-			*test++ = i;
-		}
-	}
-}
-
 static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *stay)
 {
-	uint64_t kept = 0;
+	uint64_t kept = 0, trained = 0, tested = 0;
 	uint32_t *train, *test;
 	invar_status st;
 
@@ -132,25 +118,31 @@ static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *s
 		                " %s leaves none for test, as one of each class stays in train",
 		                d->text, d->opts.holdout, whole->total,
 		                inv_noun(whole->total, "image", "images"));
-	train = inv_alloc(kept * sizeof *train);
-	test = inv_alloc((whole->total - kept) * sizeof *test);
-	if (!train || !test) {
+	INV_TRY(inv_new_array(&train, kept));
+	if ((st = inv_new_array(&test, whole->total - kept)) != INVAR_OK) {
 		inv_free(train);
-		inv_free(test);
-		return inv_dataset_no_memory(d);
+		return st;
 	}
-	cut(whole, stay, train, test);
+	for (uint32_t i = 0; i < whole->total; i++) {
+		uint64_t *left = &stay[whole->labels ? whole->labels[i] + 1 : 0];
+
+		if (*left) {
+			--*left;
+			train[trained++] = i;
+		} else {
+			test[tested++] = i;
+		}
+	}
 	st = inv_dataset_add_part(d, "train", kept, train, whole->labels, whole->store);
 	if (st != INVAR_OK) {
 		inv_free(test);
 		return st;
 	}
-	return inv_dataset_add_part(d, "test", whole->total - kept, test, whole->labels,
-	                            whole->store);
+	return inv_dataset_add_part(d, "test", tested, test, whole->labels, whole->store);
 }
 
 /* Drops the splits made by --holdout that were not requested. */
-static void keep_wanted(invar_dataset *d)
+static void keep_wanted_splits(invar_dataset *d)
 {
 	size_t kept = 0;
 
@@ -166,37 +158,37 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 {
 	inv_images whole;
 	emptied saved;
-	uint64_t *stay;
+	uint64_t *stay = NULL;
 	invar_status st;
 
-	if (d->opts.holdout <= 0 || !d->whole) {
-		if (d->opts.holdout > 0)
-			return inv_fail(INVAR_E_USE, "%s: already has splits; leave out @holdout",
-			                d->text);
+	if (d->opts.holdout <= 0) {
 		if (d->whole)
-			keep_wanted(d);
+			keep_wanted_splits(d);
 		return INVAR_OK;
 	}
+	if (!d->whole)
+		return inv_fail(INVAR_E_USE, "%s: already has splits; leave out @holdout", d->text);
+
 	whole = d->splits[0];
 	d->whole_labels = whole.labels; /* now the data set's, for both halves */
 	whole.labels_borrowed = true;
 	d->split_count = 0;
-	stay = count_staying(&whole, d->classes.count, d->opts.holdout, &saved);
-	st = stay ? make_halves(d, &whole, stay) : inv_dataset_no_memory(d);
-	if (st == INVAR_OK)
-		tell_saved(d, &saved);
-	if (st == INVAR_OK)
-		st = inv_names_add(&d->split_names, "test", strlen("test"));
+	INV_TRY_OR(end,
+	           count_staying(&whole, d->classes.count, d->opts.holdout, &stay, &saved));
+	INV_TRY_OR(end, make_halves(d, &whole, stay));
+	report_saved(d, &saved);
+	INV_TRY_OR(end, inv_names_add(&d->split_names, "test", strlen("test")));
+	keep_wanted_splits(d);
+end:
 	inv_free(stay);
 	inv_images_clear(&whole);
-	keep_wanted(d);
 	return st;
 }
 
 /* ---- --classes ------------------------------------------------------------------- */
 
 /* A name, a title, or the number of a class, in this order. */
-static bool find_class(const invar_dataset *d, const char *text, size_t *k)
+static bool find_listed_class(const invar_dataset *d, const char *text, size_t *k)
 {
 	uint64_t index;
 
@@ -208,40 +200,36 @@ static bool find_class(const invar_dataset *d, const char *text, size_t *k)
 	return index < d->classes.count;
 }
 
-static invar_status number_classes(invar_dataset *d, const inv_names *list,
-                                   inv_names *classes, inv_names *titles)
+static invar_status number_listed_classes(invar_dataset *d, const inv_names *list,
+                                          inv_names *classes, inv_names *titles)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < list->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		const char *text = inv_names_at(list, i);
 		size_t k;
 
-		if (!find_class(d, text, &k))
+		if (!find_listed_class(d, text, &k))
 			return inv_class_list_unknown(d->opts.classes, text, d->text);
 		if (d->renumber[k] != DROPPED)
 			return inv_class_list_twice(d->opts.classes, inv_names_at(&d->classes, k));
 		d->renumber[k] = (int32_t)i;
 		text = inv_names_at(&d->classes, k);
-		st = inv_names_add(classes, text, strlen(text));
-		if (st == INVAR_OK && k < d->titles.count) {
+		INV_TRY(inv_names_add(classes, text, strlen(text)));
+		if (k < d->titles.count) {
 			text = inv_names_at(&d->titles, k);
-			st = inv_names_add(titles, text, strlen(text));
+			INV_TRY(inv_names_add(titles, text, strlen(text)));
 		}
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* A split without labels has no classes to leave out and stays as it is. */
-static invar_status drop_rows(const invar_dataset *d, inv_images *s)
+static invar_status drop_other_classes(const invar_dataset *d, inv_images *s)
 {
 	uint64_t kept = 0;
 
 	if (!s->labels)
 		return INVAR_OK;
-	s->index = inv_alloc(s->total * sizeof *s->index);
-	if (!s->index)
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_array(&s->index, s->total));
 	for (uint32_t i = 0; i < s->total; i++) {
 		int32_t label = s->labels[s->source ? s->source[i] : i];
 
@@ -252,26 +240,24 @@ static invar_status drop_rows(const invar_dataset *d, inv_images *s)
 	return INVAR_OK;
 }
 
-static invar_status renumber(invar_dataset *d, const inv_names *list)
+static invar_status renumber_classes(invar_dataset *d, const inv_names *list)
 {
 	inv_names classes = {0}, titles = {0};
 	invar_status st;
 
-	d->renumber = inv_alloc(d->classes.count * sizeof *d->renumber);
-	if (!d->renumber)
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_array(&d->renumber, d->classes.count));
 	for (size_t k = 0; k < d->classes.count; k++)
 		d->renumber[k] = DROPPED;
-	st = number_classes(d, list, &classes, &titles);
+	st = number_listed_classes(d, list, &classes, &titles);
 	inv_names_clear(st == INVAR_OK ? &d->classes : &classes);
 	inv_names_clear(st == INVAR_OK ? &d->titles : &titles);
 	if (st != INVAR_OK)
 		return st;
 	d->classes = classes;
 	d->titles = titles;
-	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++)
-		st = drop_rows(d, &d->splits[i]);
-	return st;
+	for (size_t i = 0; i < d->split_count; i++)
+		INV_TRY(drop_other_classes(d, &d->splits[i]));
+	return INVAR_OK;
 }
 
 /* A split without an image of these classes would be a split without rows. */
@@ -303,13 +289,12 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 
 	if (!d->opts.classes)
 		return INVAR_OK;
-	st = inv_class_list_load(d->opts.classes, &list);
-	if (st == INVAR_OK && !d->classes.count)
-		st = inv_class_list_no_classes(d->opts.classes, d->text);
-	if (st == INVAR_OK)
-		st = renumber(d, &list);
-	if (st == INVAR_OK)
-		st = drop_empty_splits(d);
+	INV_TRY_OR(end, inv_class_list_load(d->opts.classes, &list));
+	if (!d->classes.count)
+		INV_TRY_OR(end, inv_class_list_no_classes(d->opts.classes, d->text));
+	INV_TRY_OR(end, renumber_classes(d, &list));
+	st = drop_empty_splits(d);
+end:
 	inv_names_clear(&list);
 	return st;
 }
@@ -338,37 +323,37 @@ static bool is_sorted_by_class(const inv_images *s)
 }
 
 /* Rows of one class, and how many of them are taken. */
-typedef struct class_share {
+typedef struct class_rows {
 	uint64_t rows, taken;
-} class_share;
+} class_rows;
 
 /* One of each class in turn, until N are taken; rows are sorted by class. */
-static size_t share_out(const inv_images *s, uint64_t limit, class_share *share)
+static size_t take_in_turn(const inv_images *s, uint64_t limit, class_rows *of_class)
 {
 	size_t classes = 0;
 
 	for (uint64_t row = 0; row < s->count; row++) {
 		if (!row || inv_images_kind_label(s, row) != inv_images_kind_label(s, row - 1))
 			classes++;
-		share[classes - 1].rows++;
+		of_class[classes - 1].rows++;
 	}
 	for (uint64_t left = limit; left;)
 		for (size_t k = 0; k < classes && left; k++)
-			if (share[k].taken < share[k].rows) {
-				share[k].taken++;
+			if (of_class[k].taken < of_class[k].rows) {
+				of_class[k].taken++;
 				left--;
 			}
 	return classes;
 }
 
-static void tell_spread(const invar_dataset *d, const inv_images *s,
-                        const class_share *share, size_t classes)
+static void report_limit(const invar_dataset *d, const inv_images *s,
+                         const class_rows *of_class, size_t classes)
 {
 	uint64_t min = UINT64_MAX, max = 0;
 
 	for (size_t k = 0; k < classes; k++) {
-		min = share[k].taken < min ? share[k].taken : min;
-		max = share[k].taken > max ? share[k].taken : max;
+		min = of_class[k].taken < min ? of_class[k].taken : min;
+		max = of_class[k].taken > max ? of_class[k].taken : max;
 	}
 	if (min == max)
 		inv_log(d->ctx, INVAR_LOG_INFO,
@@ -382,43 +367,42 @@ static void tell_spread(const invar_dataset *d, const inv_images *s,
 		        s->name, d->opts.limit, min, max, classes);
 }
 
-static invar_status spread(const invar_dataset *d, inv_images *s)
+static invar_status limit_by_class(const invar_dataset *d, inv_images *s)
 {
-	class_share *share = inv_calloc(d->classes.count + 1, sizeof *share);
-	uint32_t *index = inv_alloc(d->opts.limit * sizeof *index);
+	class_rows *of_class;
+	uint32_t *index;
 	uint64_t kept = 0, row = 0;
 	size_t classes;
+	invar_status st;
 
-	if (!share || !index) {
-		inv_free(share);
-		inv_free(index);
-		return inv_dataset_no_memory(d);
-	}
-	classes = share_out(s, d->opts.limit, share);
-	for (size_t k = 0; k < classes; row += share[k++].rows)
-		for (uint64_t i = 0; i < share[k].taken; i++)
+	INV_TRY(inv_new_zeros(&of_class, d->classes.count + 1));
+	INV_TRY_OR(end, inv_new_array(&index, d->opts.limit));
+	classes = take_in_turn(s, d->opts.limit, of_class);
+	for (size_t k = 0; k < classes; row += of_class[k++].rows)
+		for (uint64_t i = 0; i < of_class[k].taken; i++)
 			index[kept++] = (uint32_t)inv_images_index(s, row + i);
-	tell_spread(d, s, share, classes);
-	inv_free(share);
+	report_limit(d, s, of_class, classes);
 	inv_free(s->index);
 	s->index = index;
 	s->count = kept;
-	return INVAR_OK;
+end:
+	inv_free(of_class);
+	return st;
 }
 
 invar_status inv_dataset_limit(invar_dataset *d)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; d->opts.limit && i < d->split_count && st == INVAR_OK; i++) {
+	if (!d->opts.limit)
+		return INVAR_OK;
+	for (size_t i = 0; i < d->split_count; i++) {
 		inv_images *s = &d->splits[i];
 
 		if (s->count <= d->opts.limit)
 			continue;
 		if (is_sorted_by_class(s))
-			st = spread(d, s);
+			INV_TRY(limit_by_class(d, s));
 		else
 			s->count = d->opts.limit;
 	}
-	return st;
+	return INVAR_OK;
 }

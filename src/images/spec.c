@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/words.h"
 
 /* A piece of the text; copied for functions that need a string. */
@@ -66,7 +67,7 @@ static bool same_word(piece p, const char *name)
 /* ---- Values ------------------------------------------------------------------ */
 
 /* A decimal number and nothing else: no hexadecimal, no infinity, no NaN. */
-static bool read_number(piece p, double *out)
+static bool read_spec_number(piece p, double *out)
 {
 	char text[WORD], *end;
 
@@ -81,9 +82,9 @@ static bool read_range(piece p, bool around_zero, inv_value *out)
 {
 	for (size_t i = 0; i + 1 < p.length; i++)
 		if (p.at[i] == '.' && p.at[i + 1] == '.')
-			return read_number((piece){p.at, i}, &out->low) &&
-			       read_number((piece){p.at + i + 2, p.length - i - 2}, &out->high);
-	if (!read_number(p, &out->high))
+			return read_spec_number((piece){p.at, i}, &out->low) &&
+			       read_spec_number((piece){p.at + i + 2, p.length - i - 2}, &out->high);
+	if (!read_spec_number(p, &out->high))
 		return false;
 	out->low = around_zero ? -fabs(out->high) : out->high;
 	out->high = around_zero ? fabs(out->high) : out->high;
@@ -95,10 +96,10 @@ static bool read_size(piece p, inv_value *out)
 	const char *cross = p.length ? memchr(p.at, 'x', p.length) : NULL;
 	size_t left = cross ? (size_t)(cross - p.at) : p.length;
 
-	if (!read_number((piece){p.at, left}, &out->low))
+	if (!read_spec_number((piece){p.at, left}, &out->low))
 		return false;
 	out->high = out->low;
-	if (cross && !read_number((piece){cross + 1, p.length - left - 1}, &out->high))
+	if (cross && !read_spec_number((piece){cross + 1, p.length - left - 1}, &out->high))
 		return false;
 	return out->low == floor(out->low) && out->high == floor(out->high);
 }
@@ -115,7 +116,7 @@ static bool read_word(piece p, const char *words, inv_value *out)
 	return false;
 }
 
-static bool read_value(const inv_key *key, piece p, inv_value *out)
+static bool read_key_value(const inv_key *key, piece p, inv_value *out)
 {
 	switch (key->type) {
 	case INV_KEY_NUMBER:
@@ -178,7 +179,7 @@ static const char *key_names(const inv_op *op, char out[LIST])
 	return out;
 }
 
-static invar_status unknown_key(const inv_op *op, const char *text)
+static invar_status unknown_op_key(const inv_op *op, const char *text)
 {
 	char names[LIST], list[LIST], hint[INV_HINT];
 
@@ -204,12 +205,12 @@ static invar_status read_key(piece p, inv_spec_op *o, unsigned *seen)
 	while ((key = inv_op_key(o->op, k)) && !same_word(name, key->name))
 		k++;
 	if (!key)
-		return unknown_key(o->op, word_of(name, text));
+		return unknown_op_key(o->op, word_of(name, text));
 	if (*seen & 1u << k)
 		return inv_fail(INVAR_E_USE, "the augmentation '%s' has %s twice", o->op->name,
 		                key->name);
 	*seen |= 1u << k;
-	if (!read_value(key, value, &o->value[k]))
+	if (!read_key_value(key, value, &o->value[k]))
 		return refuse_value(o->op->name, key, word_of(value, text));
 	return check_bounds(o->op->name, key, o->value[k], word_of(value, text));
 }
@@ -250,7 +251,6 @@ static invar_status read_op(piece p, inv_spec_op *o)
 {
 	piece name, key;
 	unsigned seen = 0;
-	invar_status st = INVAR_OK;
 	const inv_key *form;
 
 	next_piece(&p, ':', &name);
@@ -258,11 +258,11 @@ static invar_status read_op(piece p, inv_spec_op *o)
 		return unknown_op(name);
 	for (size_t k = 0; (form = inv_op_key(o->op, k)); k++)
 		o->value[k] = (inv_value){form->low, form->high};
-	while (st == INVAR_OK && next_piece(&p, ',', &key))
-		st = read_key(key, o, &seen);
+	while (next_piece(&p, ',', &key))
+		INV_TRY(read_key(key, o, &seen));
 	o->has_on = o->value[INV_KEY_P].low < 1;
 	o->inside = is_inside(o);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Chains and sets ------------------------------------------------------------ */
@@ -276,7 +276,8 @@ static invar_status read_weight(piece *chain, double *weight)
 	*weight = 1;
 	if (!star)
 		return INVAR_OK;
-	if (!read_number((piece){chain->at, left}, weight) || !(*weight > 0) || *weight > 1e6)
+	if (!read_spec_number((piece){chain->at, left}, weight) || !(*weight > 0) ||
+	    *weight > 1e6)
 		return inv_fail(
 			INVAR_E_USE,
 			"the weight '%s' of an augmentation must be a number above 0 and at "
@@ -391,7 +392,8 @@ typedef struct writer {
 	size_t fill;
 } writer;
 
-__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_spec_text(writer *w,
+                                                                const char *format, ...)
 {
 	va_list list;
 	int length;
@@ -405,7 +407,7 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w, const char *for
 }
 
 /* The shortest digits that read back as the same number. */
-static void put_number(writer *w, double value)
+static void put_spec_number(writer *w, double value)
 {
 	char text[WORD];
 
@@ -414,27 +416,27 @@ static void put_number(writer *w, double value)
 		if (strtod(text, NULL) == value && !strchr(text, '+')) /* which joins operations */
 			break;
 	}
-	put(w, "%s", text);
+	put_spec_text(w, "%s", text);
 }
 
-static void put_value(writer *w, const inv_key *key, inv_value v)
+static void put_key_value(writer *w, const inv_key *key, inv_value v)
 {
 	piece list = {key->words, key->words ? strlen(key->words) : 0}, word = {0};
 
 	if (key->type == INV_KEY_WORD) {
 		for (int i = 0; i <= (int)v.low; i++)
 			next_piece(&list, '|', &word);
-		put(w, "%.*s", (int)word.length, word.at);
+		put_spec_text(w, "%.*s", (int)word.length, word.at);
 		return;
 	}
-	put_number(w, v.low + 0.0); /* -0 is 0 */
+	put_spec_number(w, v.low + 0.0); /* -0 is 0 */
 	if (key->type == INV_KEY_SPREAD || (v.low != v.high && key->type == INV_KEY_RANGE))
-		put(w, "..");
+		put_spec_text(w, "..");
 	else if (key->type == INV_KEY_SIZE)
-		put(w, "x");
+		put_spec_text(w, "x");
 	else
 		return;
-	put_number(w, v.high + 0.0);
+	put_spec_number(w, v.high + 0.0);
 }
 
 /* `sign` goes before the first key that is not at its default. */
@@ -444,8 +446,8 @@ static void put_keys(writer *w, const inv_spec_op *o, size_t from, size_t to, ch
 
 	for (size_t k = from; k < to && (key = inv_op_key(o->op, k)); k++)
 		if (o->value[k].low != key->low || o->value[k].high != key->high) {
-			put(w, "%c%s=", *sign, key->name);
-			put_value(w, key, o->value[k]);
+			put_spec_text(w, "%c%s=", *sign, key->name);
+			put_key_value(w, key, o->value[k]);
 			*sign = ',';
 		}
 }
@@ -454,7 +456,7 @@ static void put_op(writer *w, const inv_spec_op *o)
 {
 	char sign = ':';
 
-	put(w, "%s", o->op->name);
+	put_spec_text(w, "%s", o->op->name);
 	put_keys(w, o, INV_OWN_KEY, INV_MAX_KEYS, &sign);
 	put_keys(w, o, 0, INV_OWN_KEY, &sign);
 }
@@ -467,13 +469,13 @@ static void put_spec(writer *w, const inv_spec *s)
 	for (size_t i = 1; i < s->chains; i++)
 		weighted |= s->weight[i] != s->weight[0];
 	for (size_t i = 0; i < s->chains; i++) {
-		put(w, "%s", i ? "|" : "");
+		put_spec_text(w, "%s", i ? "|" : "");
 		if (weighted && s->weight[i] != 1) {
-			put_number(w, s->weight[i]);
-			put(w, "*");
+			put_spec_number(w, s->weight[i]);
+			put_spec_text(w, "*");
 		}
 		for (size_t j = s->first[i]; j < s->first[i + 1]; j++) {
-			put(w, "%s", j > s->first[i] ? "+" : "");
+			put_spec_text(w, "%s", j > s->first[i] ? "+" : "");
 			put_op(w, &s->op[j]);
 		}
 	}
@@ -482,15 +484,14 @@ static void put_spec(writer *w, const inv_spec *s)
 static invar_status read_set(const char *text, inv_spec *s)
 {
 	piece set = {text, strlen(text)}, chain;
-	invar_status st = INVAR_OK;
 
-	while (st == INVAR_OK && next_piece(&set, '|', &chain)) {
+	while (next_piece(&set, '|', &chain)) {
 		if (s->chains == INV_MAX_CHAINS)
 			return inv_fail(INVAR_E_USE, "the augmentation has more than %d chains",
 			                INV_MAX_CHAINS);
-		st = read_chain(chain, s);
+		INV_TRY(read_chain(chain, s));
 	}
-	return st == INVAR_OK ? check_inside(s) : st;
+	return check_inside(s);
 }
 
 invar_status inv_spec_parse(const char *text, inv_spec *out)
@@ -504,7 +505,7 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 		                INV_SPEC_TEXT - 1);
 	/* The program's locale may write 0,5; a SPEC always has 0.5. */
 	if (!(plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
+		return inv_no_memory();
 	before = uselocale(plain);
 	if ((st = read_set(text, out)) == INVAR_OK) {
 		count_columns(out);
@@ -544,11 +545,11 @@ const char *inv_augment_key(const char *operation, size_t k, char out[128])
 	out[0] = '\0';
 	if (!key)
 		return NULL;
-	put(&w, "%s=", key->name);
+	put_spec_text(&w, "%s=", key->name);
 	if (key->type == INV_KEY_SIZE && key->low == 0)
-		put(&w, "HxW"); /* the input's */
+		put_spec_text(&w, "HxW"); /* the input's */
 	else
-		put_value(&w, key, (inv_value){key->low, key->high});
+		put_key_value(&w, key, (inv_value){key->low, key->high});
 	snprintf(out, 128, "%.127s", text);
 	return out;
 }

@@ -27,30 +27,28 @@ typedef struct findings {
 	uint32_t min_width, max_width, min_height, max_height;
 } findings;
 
-static invar_status look_at(const survey *v, uint64_t row, inv_image *scratch,
-                            uint32_t *width, uint32_t *height)
+static invar_status survey_image(const survey *v, uint64_t row, inv_image *scratch,
+                                 uint32_t *width, uint32_t *height)
 {
-	invar_status st;
-
 	if (!v->decode)
 		return inv_images_measure(v->dataset, v->split, row, width, height);
-	st = inv_images_read(v->dataset, v->split, row, scratch);
+	INV_TRY(inv_images_read(v->dataset, v->split, row, scratch));
 	*width = scratch->width;
 	*height = scratch->height;
-	return st;
+	return INVAR_OK;
 }
 
-static void look_at_block(void *user, size_t block, unsigned thread)
+static void survey_block(void *user, size_t block, unsigned thread)
 {
 	survey *v = user;
 	size_t first = block * BLOCK, end = first + BLOCK;
 
 	for (size_t i = first; i < end && i < v->count; i++)
 		v->status[i] =
-			look_at(v, v->first + i, &v->scratch[thread], &v->width[i], &v->height[i]);
+			survey_image(v, v->first + i, &v->scratch[thread], &v->width[i], &v->height[i]);
 }
 
-static void widen(findings *out, uint32_t width, uint32_t height)
+static void widen_findings(findings *out, uint32_t width, uint32_t height)
 {
 	bool first = out->count == out->broken;
 
@@ -65,19 +63,19 @@ static void widen(findings *out, uint32_t width, uint32_t height)
 }
 
 /* In order, on the caller's thread; a broken image is examined again for its message. */
-static invar_status take_chunk(survey *v, findings *out)
+static invar_status take_survey_chunk(survey *v, findings *out)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		invar_status st = v->status[i];
 
 		if (st != INVAR_OK) {
-			st = look_at(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
+			st = survey_image(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
 			if (!inv_is_broken(st) || !v->dataset->opts.skip_broken)
 				return inv_refuse_broken(v->dataset, st, invar_last_error());
 			inv_log(v->dataset->ctx, INVAR_LOG_WARNING, "skipped: %s", invar_last_error());
 			out->broken++;
 		} else {
-			widen(out, v->width[i], v->height[i]);
+			widen_findings(out, v->width[i], v->height[i]);
 		}
 		out->count++;
 	}
@@ -87,50 +85,46 @@ static invar_status take_chunk(survey *v, findings *out)
 static invar_status survey_split(survey *v, findings *out)
 {
 	invar_context *ctx = v->dataset->ctx;
-	invar_status st = INVAR_OK;
 
-	for (v->first = 0; v->first < v->split->count && st == INVAR_OK; v->first += CHUNK) {
+	for (v->first = 0; v->first < v->split->count; v->first += CHUNK) {
 		uint64_t left = v->split->count - v->first;
 
-		st = inv_progress(ctx, v->split->name, v->first, v->split->count);
-		if (st != INVAR_OK)
-			break;
+		INV_TRY(inv_progress(ctx, v->split->name, v->first, v->split->count));
 		v->count = left < CHUNK ? left : CHUNK;
-		inv_parallel(ctx, inv_blocks(v->count, BLOCK), look_at_block, v);
-		st = take_chunk(v, out);
+		inv_parallel(ctx, inv_blocks(v->count, BLOCK), survey_block, v);
+		INV_TRY(take_survey_chunk(v, out));
 	}
-	return st;
-}
-
-static invar_status give_figures(const findings *f, invar_figures **out)
-{
-	const inv_figure figures[] = {
-		{"count", (double)f->count},           {"broken", (double)f->broken},
-		{"min-width", (double)f->min_width},   {"max-width", (double)f->max_width},
-		{"min-height", (double)f->min_height}, {"max-height", (double)f->max_height},
-	};
-
-	return inv_figures_new(figures, sizeof figures / sizeof *figures, out);
+	return INVAR_OK;
 }
 
 invar_status inv_dataset_survey(const invar_dataset *d, const char *split, int decode,
                                 invar_figures **out)
 {
-	survey *v = inv_calloc(1, sizeof *v);
-	findings found = {0};
-	invar_status st =
-		v ? inv_dataset_need_split(d, split, &v->split) : inv_dataset_no_memory(d);
+	findings f = {0};
+	survey *v;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK) {
-		v->dataset = d;
-		v->decode = decode;
-		v->scratch = inv_calloc(d->ctx->threads, sizeof *v->scratch);
-		st = v->scratch ? survey_split(v, &found) : inv_dataset_no_memory(d);
-	}
-	for (unsigned i = 0; v && v->scratch && i < d->ctx->threads; i++)
+	INV_TRY(inv_new(&v));
+	v->dataset = d;
+	v->decode = decode;
+	INV_TRY_OR(end, inv_dataset_need_split(d, split, &v->split));
+	INV_TRY_OR(end, inv_new_zeros(&v->scratch, d->ctx->threads));
+	INV_TRY_OR(end, survey_split(v, &f));
+	st = inv_figures_new(
+		(const inv_figure[]){
+			{"count", (double)f.count},
+			{"broken", (double)f.broken},
+			{"min-width", (double)f.min_width},
+			{"max-width", (double)f.max_width},
+			{"min-height", (double)f.min_height},
+			{"max-height", (double)f.max_height},
+		},
+		6, out);
+end:
+	for (unsigned i = 0; v->scratch && i < d->ctx->threads; i++)
 		inv_image_clear(&v->scratch[i]);
-	inv_free(v ? v->scratch : NULL);
+	inv_free(v->scratch);
 	inv_free(v);
-	return st == INVAR_OK ? give_figures(&found, out) : st;
+	return st;
 }

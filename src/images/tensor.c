@@ -9,7 +9,7 @@
 #include "images/image.h"
 #include "images/prepare.h"
 
-static const invar_option rows[] = {
+static const invar_option tensor_rows[] = {
 	{.name = "size",
      .type = INVAR_OPTION_TEXT,
      .initial = "224",
@@ -29,19 +29,18 @@ static const invar_option rows[] = {
 
 invar_status inv_tensor_declare(invar_options *o)
 {
-	return inv_options_add_rows(o, rows);
+	return inv_options_add_rows(o, tensor_rows);
 }
 
-static invar_status read_options(const invar_options *o, inv_preparation *out)
+static invar_status read_tensor_options(const invar_options *o, inv_preparation *out)
 {
 	invar_options *mine;
-	invar_status st = inv_options_pick(o, inv_tensor_declare, &mine);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_side_parse(inv_option_text(mine, "size"), &out->side);
-	if (st == INVAR_OK)
-		st = inv_normalisation_parse(inv_option_text(mine, "normalize"),
-		                             &out->normalisation);
+	INV_TRY(inv_options_pick(o, inv_tensor_declare, &mine));
+	INV_TRY_OR(end, inv_side_parse(inv_option_text(mine, "size"), &out->side));
+	st = inv_normalisation_parse(inv_option_text(mine, "normalize"), &out->normalisation);
+end:
 	invar_options_free(mine);
 	return st;
 }
@@ -82,20 +81,18 @@ invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint3
 	*tensor = NULL;
 	if (!width || !height)
 		return inv_fail(INVAR_E_USE, "an image must have pixels");
-	if ((st = read_options(o, &p)) != INVAR_OK ||
-	    (st = inv_prepared_size(&p, height, width, "the picture", &h, &w)) != INVAR_OK ||
-	    (st = inv_preparer_new(ctx->cpu, &p, &r)) != INVAR_OK)
-		return st;
-	if (!(*tensor = inv_calloc(3 * h, w * sizeof **tensor)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a tensor of %zu x %zu", h, w);
-	else
-		st = inv_prepare(r, &image, "the picture", *tensor);
-	inv_preparer_free(r);
+	INV_TRY(read_tensor_options(o, &p));
+	INV_TRY(inv_prepared_size(&p, height, width, "the picture", &h, &w));
 	memcpy(shape, (uint64_t[4]){1, INV_RGB, h, w}, 4 * sizeof *shape);
-	if (st != INVAR_OK) {
-		inv_free(*tensor);
-		*tensor = NULL;
-	}
+	INV_TRY_OR(fail, inv_preparer_new(ctx->cpu, &p, &r));
+	INV_TRY_OR(fail, inv_new_zeros(tensor, inv_array_bytes(INV_RGB * h, w)));
+	INV_TRY_OR(fail, inv_prepare(r, &image, "the picture", *tensor));
+	inv_preparer_free(r);
+	return INVAR_OK;
+fail:
+	inv_preparer_free(r);
+	inv_free(*tensor);
+	*tensor = NULL;
 	return st;
 }
 
@@ -107,18 +104,14 @@ invar_status inv_tensor_to_image(invar_context *ctx, const float *tensor,
 {
 	size_t plane = (size_t)(shape[2] * shape[3]), channels = (size_t)shape[1];
 	inv_normalisation n;
-	invar_status st;
 
 	(void)ctx;
 	*rgb = NULL;
 	if ((channels != 1 && channels != 3) || !plane || plane > SIZE_MAX / 3)
 		return inv_fail(INVAR_E_USE, "a tensor of %zu channels cannot be shown as RGB",
 		                channels);
-	if ((st = inv_normalisation_parse(normalize, &n)) != INVAR_OK)
-		return st;
-	if (!(*rgb = inv_alloc(3 * plane)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an image of %zu pixels",
-		                plane);
+	INV_TRY(inv_normalisation_parse(normalize, &n));
+	INV_TRY(inv_new_array(rgb, 3 * plane));
 	for (size_t c = 0; c < 3; c++) {
 		const float *in = tensor + (channels == 3 ? c * plane : 0);
 		size_t from = c < n.channels ? c : 0;

@@ -30,14 +30,10 @@ invar_status invar_augment_parse(invar_context *ctx, const char *spec, invar_aug
 	*out = NULL;
 	if (!ctx || !spec)
 		return inv_fail(INVAR_E_USE, "an augmentation needs a context and a SPEC");
-	if (!(a = inv_calloc(1, sizeof *a)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
+	INV_TRY(inv_new(&a));
 	a->ctx = ctx;
-	if ((st = inv_spec_parse(spec, &a->spec)) != INVAR_OK)
-		goto fail;
-	st = inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
-	if (!(a->names = inv_calloc(a->spec.columns + 1, sizeof *a->names)))
-		goto fail;
+	INV_TRY_OR(fail, inv_spec_parse(spec, &a->spec));
+	INV_TRY_OR(fail, inv_new_zeros(&a->names, a->spec.columns + 1));
 	for (size_t i = 0; i < a->spec.columns; i++)
 		inv_spec_column(&a->spec, i, a->names[i]);
 	inv_augment_kernels_init(&a->image, ctx->cpu);
@@ -88,14 +84,13 @@ void inv_augment_pixels(invar_augment *a, const inv_normalisation *n)
 invar_status invar_augment_pixels(invar_augment *a, const char *normalize)
 {
 	inv_normalisation n;
-	invar_status st = inv_normalisation_parse(normalize, &n);
 
-	if (st == INVAR_OK)
-		inv_augment_pixels(a, &n);
-	return st;
+	INV_TRY(inv_normalisation_parse(normalize, &n));
+	inv_augment_pixels(a, &n);
+	return INVAR_OK;
 }
 
-static const invar_option draw_rows[] = {
+static const invar_option draw_option_rows[] = {
 	{INV_SEED_ROW},
 	{.name = "split",
      .type = INVAR_OPTION_TEXT,
@@ -129,21 +124,19 @@ static const invar_option draw_rows[] = {
 
 invar_status inv_draw_declare(invar_options *o)
 {
-	return inv_options_add_rows(o, draw_rows);
+	return inv_options_add_rows(o, draw_option_rows);
 }
 
 invar_status inv_draw_read(const invar_options *o, invar_options **kept, inv_draw *out)
 {
-	invar_status st = inv_options_pick(o, inv_draw_declare, kept);
-
 	*out = (inv_draw){0};
-	if (st == INVAR_OK)
-		*out = (inv_draw){.seed = inv_option_count(*kept, "seed"),
-		                  .split = inv_option_text(*kept, "split"),
-		                  .epoch = inv_option_count(*kept, "epoch"),
-		                  .copy = inv_option_count(*kept, "copy"),
-		                  .first = inv_option_count(*kept, "first")};
-	return st;
+	INV_TRY(inv_options_pick(o, inv_draw_declare, kept));
+	*out = (inv_draw){.seed = inv_option_count(*kept, "seed"),
+	                  .split = inv_option_text(*kept, "split"),
+	                  .epoch = inv_option_count(*kept, "epoch"),
+	                  .copy = inv_option_count(*kept, "copy"),
+	                  .first = inv_option_count(*kept, "first")};
+	return INVAR_OK;
 }
 
 /* ---- Shapes ----------------------------------------------------------------------- */
@@ -164,7 +157,7 @@ invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out)
 	return INVAR_OK;
 }
 
-static inv_extent result_of(const inv_spec_op *o, inv_extent in)
+static inv_extent op_result(const inv_spec_op *o, inv_extent in)
 {
 	return o->op->result ? o->op->result(o->value, in) : in;
 }
@@ -175,7 +168,7 @@ inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i)
 
 	in = inv_spec_start(s, s->op[i].chain, in);
 	for (size_t j = s->first[s->op[i].chain]; j < i; j++)
-		in = result_of(&s->op[j], in);
+		in = op_result(&s->op[j], in);
 	return in;
 }
 
@@ -190,7 +183,7 @@ static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
 		if (reason)
 			return inv_fail(INVAR_E_USE, "%s cannot be applied to %zu x %zu x %zu: %s",
 			                op->name, in.c, in.h, in.w, reason);
-		in = result_of(&s->op[i], in);
+		in = op_result(&s->op[i], in);
 		if (inv_extent_cells(in) > MAX_CELLS)
 			return inv_fail(INVAR_E_USE, "%s gives images of more than %" PRIu64 " values",
 			                op->name, MAX_CELLS);
@@ -202,33 +195,28 @@ static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
 invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out)
 {
 	const inv_spec *s = &a->spec;
-	invar_status st = inv_inside_check(s, in);
+	inv_extent other;
 
-	if (st == INVAR_OK)
-		st = chain_result(s, 0, in, out);
-	for (size_t chain = 1; chain < s->chains && st == INVAR_OK; chain++) {
-		inv_extent other;
-
-		st = chain_result(s, chain, in, &other);
-		if (st == INVAR_OK && (other.h != out->h || other.w != out->w))
+	INV_TRY(inv_inside_check(s, in));
+	INV_TRY(chain_result(s, 0, in, out));
+	for (size_t chain = 1; chain < s->chains; chain++) {
+		INV_TRY(chain_result(s, chain, in, &other));
+		if (other.h != out->h || other.w != out->w)
 			return inv_fail(INVAR_E_USE,
 			                "the chains of %s produce %zu x %zu and %zu x %zu pixels; make "
 			                "them the same size",
 			                s->canonical, out->h, out->w, other.h, other.w);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                   uint64_t out[4])
 {
 	inv_extent in, result;
-	invar_status st = inv_augment_shape(shape, &in);
 
-	if (st == INVAR_OK)
-		st = inv_augment_result(a, in, &result);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &in));
+	INV_TRY(inv_augment_result(a, in, &result));
 	out[0] = shape[0];
 	out[1] = result.c;
 	out[2] = result.h;
@@ -240,10 +228,8 @@ invar_status inv_augment_prepared(const invar_augment *a, const uint64_t seen[4]
                                   uint64_t out[4])
 {
 	inv_extent s;
-	invar_status st = inv_augment_shape(seen, &s);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(seen, &s));
 	memcpy(out, seen, 4 * sizeof *out);
 	if (!a->spec.inside)
 		return INVAR_OK;
@@ -257,10 +243,9 @@ invar_status inv_augment_clean(const invar_augment *a, const float *x,
                                const uint64_t shape[4], uint64_t clean[4], float *out)
 {
 	inv_extent s, seen;
-	invar_status st = inv_augment_shape(shape, &s);
 
-	if (st != INVAR_OK || (st = inv_inside_check(&a->spec, s)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &s));
+	INV_TRY(inv_inside_check(&a->spec, s));
 	seen = inv_spec_seen(&a->spec, s);
 	memcpy(clean, (uint64_t[4]){shape[0], seen.c, seen.h, seen.w}, 4 * sizeof *clean);
 	for (uint64_t i = 0; out && i < shape[0]; i++)
@@ -277,7 +262,7 @@ invar_status inv_augment_clean(const invar_augment *a, const float *x,
  */
 enum { STREAM_ROW, STREAM_FIELD, STREAM_KINDS };
 
-static inv_stream stream_of(const inv_draw *d, size_t op, unsigned kind)
+static inv_stream augment_stream(const inv_draw *d, size_t op, unsigned kind)
 {
 	char purpose[256];
 	inv_stream s;
@@ -300,8 +285,8 @@ static streams prepare_streams(const inv_draw *d)
 	streams s;
 
 	for (size_t i = 0; i <= INV_MAX_OPS; i++) {
-		s.row[i] = stream_of(d, i, STREAM_ROW);
-		s.field[i] = stream_of(d, i, STREAM_FIELD);
+		s.row[i] = augment_stream(d, i, STREAM_ROW);
+		s.field[i] = augment_stream(d, i, STREAM_FIELD);
 	}
 	return s;
 }
@@ -362,7 +347,7 @@ static void draw_row(const invar_augment *a, const streams *t, inv_extent in,
 	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
 		draw_op(&s->op[i], &t->row[i], in, image, row);
-		in = result_of(&s->op[i], in);
+		in = op_result(&s->op[i], in);
 	}
 }
 
@@ -370,12 +355,11 @@ invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
                               const uint64_t shape[4], float *params)
 {
 	inv_extent in, result;
-	invar_status st = inv_augment_shape(shape, &in);
 	streams t;
 
-	if (st != INVAR_OK || (st = inv_augment_result(a, in, &result)) != INVAR_OK ||
-	    (st = check_draw(d, shape[0])) != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &in));
+	INV_TRY(inv_augment_result(a, in, &result));
+	INV_TRY(check_draw(d, shape[0]));
 	t = prepare_streams(d);
 	for (uint64_t i = 0; i < shape[0]; i++)
 		draw_row(a, &t, in, (uint32_t)(d->first + i), params + i * a->spec.columns);
@@ -409,7 +393,6 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
                                    uint64_t image)
 {
 	const inv_spec *s = &a->spec;
-	invar_status st = INVAR_OK;
 	size_t chain;
 
 	if (s->chains > 1 &&
@@ -418,21 +401,21 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
 		                image, (double)row[0], s->chains - 1);
 	chain = inv_spec_chain(s, row);
 	in = inv_spec_start(s, chain, in);
-	for (size_t i = s->first[chain]; i < s->first[chain + 1] && st == INVAR_OK; i++) {
-		st = check_op_row(&s->op[i], in, row, image);
-		in = result_of(&s->op[i], in);
+	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
+		INV_TRY(check_op_row(&s->op[i], in, row, image));
+		in = op_result(&s->op[i], in);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Applying ------------------------------------------------------------------------ */
 
 /* The first failed block of a thread and its message, which is thread-local. */
-typedef struct fault {
+typedef struct augment_fault {
 	size_t block;
 	invar_status status;
 	char text[512];
-} fault;
+} augment_fault;
 
 typedef struct job {
 	const invar_augment *a;
@@ -442,37 +425,25 @@ typedef struct job {
 	size_t images, per_block;
 	const float *x, *params;
 	float *out;
-	size_t capacity; /* cells of one buffer */
-	float *buffers;  /* [threads, 2, capacity] */
-	fault *faults;   /* [threads] */
+	size_t capacity;       /* cells of one buffer */
+	float *buffers;        /* [threads, 2, capacity] */
+	augment_fault *faults; /* [threads] */
 } job;
 
 static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
 {
-	inv_extent to = result_of(o, in);
+	inv_extent to = op_result(o, in);
 
 	return !o->has_on || row[o->column] != 0 || to.h != in.h || to.w != in.w;
 }
 
-/* When off, the image is unchanged, or its centre if the size changes. */
-static invar_status run_op(const inv_spec_op *o, const float *row, const inv_op_call *call,
-                           float *out)
-{
-	bool off = o->has_on && row[o->column] == 0;
-
-	if (!off || o->op->still)
-		return o->op->apply(call, out);
-	inv_cut_centre(call->in, call->shape, call->result, out);
-	return INVAR_OK;
-}
-
 /* The last operation of a chain that must run; SIZE_MAX: none. */
-static size_t find_last(const inv_spec *s, size_t chain, const float *row, inv_extent in)
+static size_t find_last_op(const inv_spec *s, size_t chain, const float *row, inv_extent in)
 {
 	size_t last = SIZE_MAX;
 
 	for (size_t i = s->first[chain]; i < s->first[chain + 1];
-	     in = result_of(&s->op[i++], in))
+	     in = op_result(&s->op[i++], in))
 		if (must_run(&s->op[i], row, in))
 			last = i;
 	return last;
@@ -484,9 +455,8 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 	const inv_spec *s = &j->a->spec;
 	size_t chain = inv_spec_chain(s, row), turn = 0;
 	inv_extent start = inv_spec_start(s, chain, j->in);
-	size_t last = find_last(s, chain, row, start);
+	size_t last = find_last_op(s, chain, row, start);
 	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = start};
-	invar_status st = INVAR_OK;
 
 	if (last == SIZE_MAX) {
 		inv_cut_centre(x, j->in, start, out);
@@ -497,8 +467,9 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 		call.in = buffers;
 		turn++;
 	}
-	for (size_t i = s->first[chain]; i <= last && st == INVAR_OK; i++) {
+	for (size_t i = s->first[chain]; i <= last; i++) {
 		const inv_spec_op *o = &s->op[i];
+		bool off = o->has_on && row[o->column] == 0;
 		float *to = i == last ? out : buffers + (turn & 1) * j->capacity;
 
 		if (!must_run(o, row, call.shape))
@@ -507,17 +478,40 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 		call.row = inv_augment_own(o, row);
 		call.field = j->t.field[i];
 		call.index = index_for(o, image);
-		call.result = result_of(o, call.shape);
-		st = run_op(o, row, &call, to);
+		call.result = op_result(o, call.shape);
+		/* When off, the image is unchanged, or its centre if the size changes. */
+		if (off && !o->op->still)
+			inv_cut_centre(call.in, call.shape, call.result, to);
+		else
+			INV_TRY(o->op->apply(&call, to));
 		call.in = to;
 		call.shape = call.result;
 		turn++;
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static void keep_fault(fault *f, size_t block, invar_status st)
+static void run_augment_block(void *user, size_t block, unsigned thread)
 {
+	job *j = user;
+	const inv_spec *s = &j->a->spec;
+	augment_fault *f = &j->faults[thread];
+	size_t from = block * j->per_block, to = from + j->per_block;
+	size_t in = inv_extent_cells(j->in), out = inv_extent_cells(j->result);
+	float drawn[INV_MAX_OPS * (INV_MAX_COLUMNS + 1) + 1];
+	invar_status st;
+
+	for (size_t i = from; i < to && i < j->images; i++) {
+		uint32_t image = (uint32_t)(j->d->first + i);
+		const float *row = j->params ? j->params + i * s->columns : drawn;
+
+		if (!j->params)
+			draw_row(j->a, &j->t, j->in, image, drawn);
+		INV_TRY_OR(fail, run_chain(j, row, image, j->x + i * in, j->out + i * out,
+		                           j->buffers + 2 * thread * j->capacity));
+	}
+	return;
+fail:
 	if (f->status != INVAR_OK && f->block <= block)
 		return;
 	f->block = block;
@@ -525,31 +519,9 @@ static void keep_fault(fault *f, size_t block, invar_status st)
 	snprintf(f->text, sizeof f->text, "%s", invar_last_error());
 }
 
-static void run_block(void *user, size_t block, unsigned thread)
+static invar_status first_augment_fault(const job *j)
 {
-	job *j = user;
-	const inv_spec *s = &j->a->spec;
-	size_t from = block * j->per_block, to = from + j->per_block;
-	size_t in = inv_extent_cells(j->in), out = inv_extent_cells(j->result);
-	float drawn[INV_MAX_OPS * (INV_MAX_COLUMNS + 1) + 1];
-	invar_status st = INVAR_OK;
-
-	for (size_t i = from; i < to && i < j->images && st == INVAR_OK; i++) {
-		uint32_t image = (uint32_t)(j->d->first + i);
-		const float *row = j->params ? j->params + i * s->columns : drawn;
-
-		if (!j->params)
-			draw_row(j->a, &j->t, j->in, image, drawn);
-		st = run_chain(j, row, image, j->x + i * in, j->out + i * out,
-		               j->buffers + 2 * thread * j->capacity);
-	}
-	if (st != INVAR_OK)
-		keep_fault(&j->faults[thread], block, st);
-}
-
-static invar_status first_fault(const job *j)
-{
-	const fault *first = NULL;
+	const augment_fault *first = NULL;
 
 	for (unsigned i = 0; i < j->a->ctx->threads; i++)
 		if (j->faults[i].status != INVAR_OK &&
@@ -574,21 +546,18 @@ static size_t buffer_cells(const invar_augment *a, inv_extent in)
 	return largest;
 }
 
-static invar_status run_job(job *j)
+static invar_status run_augment_blocks(job *j)
 {
 	size_t cells = inv_extent_cells(j->in), threads = j->a->ctx->threads;
 	invar_status st;
 
 	j->per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
 	j->capacity = buffer_cells(j->a, j->in);
-	j->buffers = inv_alloc(2 * threads * j->capacity * sizeof *j->buffers + 1);
-	j->faults = inv_calloc(threads, sizeof *j->faults);
-	if (!j->buffers || !j->faults)
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for images between augmentations");
-	else {
-		inv_parallel(j->a->ctx, inv_blocks(j->images, j->per_block), run_block, j);
-		st = first_fault(j);
-	}
+	INV_TRY_OR(end, inv_new_array(&j->buffers, 2 * threads * j->capacity + 1));
+	INV_TRY_OR(end, inv_new_zeros(&j->faults, threads));
+	inv_parallel(j->a->ctx, inv_blocks(j->images, j->per_block), run_augment_block, j);
+	st = first_augment_fault(j);
+end:
 	inv_free(j->buffers);
 	inv_free(j->faults);
 	return st;
@@ -598,18 +567,15 @@ invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const 
                                const uint64_t shape[4], const float *params, float *out)
 {
 	job j = {.a = a, .d = d, .x = x, .params = params, .out = out};
-	invar_status st = inv_augment_shape(shape, &j.in);
 
-	if (st != INVAR_OK || (st = inv_augment_result(a, j.in, &j.result)) != INVAR_OK ||
-	    (st = check_draw(d, shape[0])) != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &j.in));
+	INV_TRY(inv_augment_result(a, j.in, &j.result));
+	INV_TRY(check_draw(d, shape[0]));
 	j.images = (size_t)shape[0];
 	for (size_t i = 0; i < j.images && params; i++)
-		if ((st = inv_augment_check_row(a, j.in, params + i * a->spec.columns, i)) !=
-		    INVAR_OK)
-			return st;
+		INV_TRY(inv_augment_check_row(a, j.in, params + i * a->spec.columns, i));
 	j.t = prepare_streams(d);
-	return run_job(&j);
+	return run_augment_blocks(&j);
 }
 
 /* ---- The public names of the same ------------------------------------------------- */
@@ -619,10 +585,10 @@ invar_status invar_augment_draw(const invar_augment *a, const invar_options *o,
 {
 	invar_options *kept;
 	inv_draw d;
-	invar_status st = inv_draw_read(o, &kept, &d);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_augment_draw(a, &d, shape, params);
+	INV_TRY(inv_draw_read(o, &kept, &d));
+	st = inv_augment_draw(a, &d, shape, params);
 	invar_options_free(kept);
 	return st;
 }
@@ -633,10 +599,10 @@ invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
 {
 	invar_options *kept;
 	inv_draw d;
-	invar_status st = inv_draw_read(o, &kept, &d);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_augment_apply(a, &d, x, shape, params, out);
+	INV_TRY(inv_draw_read(o, &kept, &d));
+	st = inv_augment_apply(a, &d, x, shape, params, out);
 	invar_options_free(kept);
 	return st;
 }

@@ -29,8 +29,8 @@ typedef struct file_work {
 	float *params; /* [n, columns]; NULL: drawn by the blocks themselves */
 } file_work;
 
-/* What is not a number would spread over its neighbours. */
-static invar_status check_finite(const file_work *w, uint64_t first, uint64_t images)
+/* A NaN or an infinity would spread to neighbouring pixels. */
+static invar_status check_finite_pixels(const file_work *w, uint64_t first, uint64_t images)
 {
 	for (uint64_t i = 0; i < images * w->cells; i++)
 		if (!isfinite(w->x[i]))
@@ -42,38 +42,30 @@ static invar_status check_finite(const file_work *w, uint64_t first, uint64_t im
 	return INVAR_OK;
 }
 
-static invar_status augment_block(const file_work *w, uint64_t first, uint64_t images)
-{
-	uint64_t shape[4] = {images, w->shape[1], w->shape[2], w->shape[3]};
-	float *params = w->params ? w->params + first * w->a->spec.columns : NULL;
-	inv_draw draw = w->draw;
-	invar_status st = INVAR_OK;
-
-	draw.first += first;
-	if (params && !w->given)
-		st = inv_augment_draw(w->a, &draw, shape, params);
-	return st == INVAR_OK ? inv_augment_apply(w->a, &draw, w->x, shape, params, w->y) : st;
-}
-
-static invar_status pump_blocks(const file_work *w)
+static invar_status augment_blocks(const file_work *w)
 {
 	uint64_t images = w->shape[0];
-	invar_status st = INVAR_OK;
 
-	for (uint64_t at = 0; at < images && st == INVAR_OK; at += w->block) {
+	for (uint64_t at = 0; at < images; at += w->block) {
 		uint64_t now = images - at < w->block ? images - at : w->block;
+		uint64_t shape[4] = {now, w->shape[1], w->shape[2], w->shape[3]};
+		float *params = w->params ? w->params + at * w->a->spec.columns : NULL;
+		inv_draw draw = w->draw;
 
-		if ((st = inv_progress(w->a->ctx, "augment", at, images)) == INVAR_OK &&
-		    (st = inv_npy_source_read(w->in, now * w->cells, w->x)) == INVAR_OK &&
-		    (st = check_finite(w, at, now)) == INVAR_OK &&
-		    (st = augment_block(w, at, now)) == INVAR_OK)
-			st = inv_npy_put(w->out, w->y, now * w->result_cells);
+		INV_TRY(inv_progress(w->a->ctx, "augment", at, images));
+		INV_TRY(inv_npy_source_read(w->in, now * w->cells, w->x));
+		INV_TRY(check_finite_pixels(w, at, now));
+		draw.first += at;
+		if (params && !w->given)
+			INV_TRY(inv_augment_draw(w->a, &draw, shape, params));
+		INV_TRY(inv_augment_apply(w->a, &draw, w->x, shape, params, w->y));
+		INV_TRY(inv_npy_put(w->out, w->y, now * w->result_cells));
 	}
-	return st == INVAR_OK ? inv_npy_source_end(w->in) : st;
+	return inv_npy_source_end(w->in);
 }
 
-/* As many images as fit, but some for every thread. */
-static void choose_block(file_work *w)
+/* As many images at once as fit, but some for every thread. */
+static invar_status allocate_file_work(file_work *w)
 {
 	uint64_t least = (uint64_t)MIN_PER_THREAD * w->a->ctx->threads;
 	uint64_t fit = BLOCK_BYTES / ((w->cells + w->result_cells) * sizeof(float));
@@ -81,56 +73,27 @@ static void choose_block(file_work *w)
 	w->block = fit < least ? least : fit;
 	if (w->block > w->shape[0])
 		w->block = w->shape[0];
-}
-
-static invar_status allocate_file_work(file_work *w)
-{
-	uint64_t rows = w->given || w->kept ? w->shape[0] : 0;
-
-	choose_block(w);
-	w->x = inv_alloc(w->block * w->cells * sizeof *w->x);
-	w->y = inv_alloc(w->block * w->result_cells * sizeof *w->y);
-	if (rows)
-		w->params = inv_alloc(rows * w->a->spec.columns * sizeof *w->params);
-	if (!w->x || !w->y || (rows && !w->params))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for %" PRIu64 " images",
-		                w->in->name, w->block);
+	INV_TRY(inv_new_array(&w->x, w->block * w->cells));
+	INV_TRY(inv_new_array(&w->y, w->block * w->result_cells));
+	if ((w->given || w->kept) && w->shape[0])
+		INV_TRY(inv_new_array(&w->params, w->shape[0] * w->a->spec.columns));
 	return INVAR_OK;
 }
 
-static invar_status find_shapes(file_work *w)
+static invar_status find_file_shapes(file_work *w)
 {
 	const inv_npy_header *h = w->in->h;
-	invar_status st;
 
 	if (h->rank != 4)
 		return inv_fail(INVAR_E_MISMATCH, "%s has rank %u, but images are [n, c, h, w]",
 		                w->in->name, h->rank);
 	memcpy(w->shape, h->shape, sizeof w->shape);
-	if ((st = invar_augment_result(w->a, w->shape, w->result)) != INVAR_OK)
-		return st;
+	INV_TRY(invar_augment_result(w->a, w->shape, w->result));
 	w->cells = w->shape[1] * w->shape[2] * w->shape[3];
 	w->result_cells = w->result[1] * w->result[2] * w->result[3];
 	if (w->draw.first > UINT32_MAX || w->shape[0] > UINT32_MAX - w->draw.first)
 		return inv_fail(INVAR_E_USE, "image indices must be below 2^32");
 	return INVAR_OK;
-}
-
-static invar_status run_file(file_work *w, const char *params, const char *out)
-{
-	invar_status st = find_shapes(w);
-
-	if (st == INVAR_OK)
-		st = allocate_file_work(w);
-	if (st == INVAR_OK && params)
-		st = inv_augment_params_load(w->a, params, w->shape, w->params);
-	if (st == INVAR_OK)
-		st = inv_npy_create_target(out, INV_F32, 4, w->result, &w->out);
-	if (st == INVAR_OK && (st = pump_blocks(w)) == INVAR_OK) {
-		st = inv_npy_commit(w->out);
-		w->out = NULL;
-	}
-	return st;
 }
 
 invar_status inv_augment_apply_file(const invar_augment *a, const invar_options *o,
@@ -140,14 +103,21 @@ invar_status inv_augment_apply_file(const invar_augment *a, const invar_options 
 	inv_npy_source from;
 	file_work w = {.a = a, .in = &from, .given = params, .kept = params_out};
 	invar_options *kept;
-	invar_status st = inv_draw_read(o, &kept, &w.draw);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	if ((st = inv_npy_source_open(a->ctx, in, &from)) == INVAR_OK)
-		st = run_file(&w, params, out);
+	INV_TRY(inv_draw_read(o, &kept, &w.draw));
+	INV_TRY_OR(end, inv_npy_source_open(a->ctx, in, &from));
+	INV_TRY_OR(end, find_file_shapes(&w));
+	INV_TRY_OR(end, allocate_file_work(&w));
+	if (params)
+		INV_TRY_OR(end, inv_augment_params_load(a, params, w.shape, w.params));
+	INV_TRY_OR(end, inv_npy_create_target(out, INV_F32, 4, w.result, &w.out));
+	INV_TRY_OR(end, augment_blocks(&w));
+	st = inv_npy_commit(w.out);
+	w.out = NULL;
 	if (st == INVAR_OK && params_out)
 		st = inv_augment_params_save(a, o, w.shape, w.params, params_out);
+end:
 	inv_npy_abort(w.out);
 	inv_npy_source_close(&from);
 	invar_options_free(kept);

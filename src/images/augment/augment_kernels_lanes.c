@@ -160,8 +160,8 @@ static void add_field(const float *x, float mean, float std, size_t count, float
 		out[i] = x[i] + fmaf(std, out[i], mean);
 }
 
-static void scale_row(const float *x, float scale, float offset, float low, float high,
-                      size_t count, float *out)
+static void scale_pixels_row(const float *x, float scale, float offset, float low,
+                             float high, size_t count, float *out)
 {
 	size_t i = 0;
 
@@ -185,5 +185,5 @@ void INV_OF_SET(inv_augment_kernels)(struct inv_augment_kernels *k)
 	k->mix_rows = mix_rows;
 	k->add_scaled = add_scaled;
 	k->add_field = add_field;
-	k->scale = scale_row;
+	k->scale = scale_pixels_row;
 }

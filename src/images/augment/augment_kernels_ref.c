@@ -5,7 +5,7 @@
 #include "base/context.h"
 #include "images/augment/augment_kernels.h"
 
-static float mix(float a, float b, float share)
+static float mix_pixels_ref(float a, float b, float share)
 {
 	return fmaf(share, b - a, a);
 }
@@ -43,7 +43,8 @@ static void warp_span_ref(const inv_view *view, size_t v, size_t from, size_t to
 		float *out = view->out + v * view->out_w + u;
 
 		for (size_t c = 0; c < view->planes; c++, p += plane, out += out_plane)
-			*out = mix(mix(p[0], p[1], fx), mix(p[view->w], p[view->w + 1], fx), fy);
+			*out = mix_pixels_ref(mix_pixels_ref(p[0], p[1], fx),
+			                      mix_pixels_ref(p[view->w], p[view->w + 1], fx), fy);
 	}
 }
 
@@ -51,14 +52,14 @@ static void stretch_row_ref(const float *row, const int32_t *at, const float *sh
                             size_t count, float *out)
 {
 	for (size_t i = 0; i < count; i++)
-		out[i] = mix(row[at[i]], row[at[i] + 1], share[i]);
+		out[i] = mix_pixels_ref(row[at[i]], row[at[i] + 1], share[i]);
 }
 
 static void mix_rows_ref(const float *a, const float *b, float share, size_t count,
                          float *out)
 {
 	for (size_t i = 0; i < count; i++)
-		out[i] = mix(a[i], b[i], share);
+		out[i] = mix_pixels_ref(a[i], b[i], share);
 }
 
 static void add_scaled_ref(const float *x, float scale, size_t count, float *y)

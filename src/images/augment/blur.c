@@ -34,7 +34,7 @@ static const char *refuse_blur_row(const inv_value *v, inv_extent in, const floa
 	return row[0] >= 0.01f && row[0] <= 50 ? NULL : "sigma must lie between 0.01 and 50";
 }
 
-static size_t reflect(ptrdiff_t at, size_t side)
+static size_t reflect_pixel(ptrdiff_t at, size_t side)
 {
 	if (at < 0)
 		return (size_t)-at;
@@ -68,7 +68,7 @@ static void set_weights(blurring *b, double sigma)
 static void blur_row(const blurring *b, const float *in, float *out)
 {
 	for (size_t i = 0; i < b->w + 2 * b->radius; i++)
-		b->padded[i] = in[reflect((ptrdiff_t)i - (ptrdiff_t)b->radius, b->w)];
+		b->padded[i] = in[reflect_pixel((ptrdiff_t)i - (ptrdiff_t)b->radius, b->w)];
 	memset(out, 0, b->w * sizeof *out);
 	for (size_t j = 0; j <= 2 * b->radius; j++)
 		b->k->add_scaled(b->padded + j, b->weight[j], b->w, out);
@@ -81,7 +81,7 @@ static void blur_plane(const blurring *b, const float *in, float *out)
 		blur_row(b, in + y * b->w, b->plane + y * b->w);
 	for (size_t y = 0; y < b->h; y++)
 		for (size_t j = 0; j <= 2 * b->radius; j++) {
-			size_t from = reflect((ptrdiff_t)(y + j) - (ptrdiff_t)b->radius, b->h);
+			size_t from = reflect_pixel((ptrdiff_t)(y + j) - (ptrdiff_t)b->radius, b->h);
 
 			b->k->add_scaled(b->plane + from * b->w, b->weight[j], b->w, out + y * b->w);
 		}
@@ -97,10 +97,9 @@ static invar_status apply_blur(const inv_op_call *call, float *out)
 	              .w = s.w,
 	              .radius = radius < side ? radius : side - 1};
 	size_t taps = 2 * b.radius + 1;
-	float *memory = inv_alloc((taps + s.w + taps + s.h * s.w) * sizeof *memory);
+	float *memory;
 
-	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a blur");
+	INV_TRY(inv_new_array(&memory, taps + s.w + taps + s.h * s.w));
 	b.weight = memory;
 	b.padded = memory + taps;
 	b.plane = memory + taps + s.w + taps;

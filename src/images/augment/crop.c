@@ -194,10 +194,9 @@ static invar_status slice(const inv_op_call *call, bool corners, float *out)
 	            .out_w = to.w,
 	            .out_h = to.h,
 	            .corners = corners};
-	float *memory = inv_alloc(4 * to.w * sizeof *memory);
+	float *memory;
 
-	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for cropping");
+	INV_TRY(inv_new_array(&memory, 4 * to.w));
 	s.share = memory;
 	s.row[0] = memory + to.w;
 	s.row[1] = memory + 2 * to.w;

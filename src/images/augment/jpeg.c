@@ -77,8 +77,8 @@ static void from_bytes(const inv_op_call *call, const uint8_t *bytes, float *out
 	}
 }
 
-static invar_status there_and_back(inv_extent shape, int quality, uint8_t *bytes,
-                                   uint8_t *file, size_t size)
+static invar_status compress_and_decode(inv_extent shape, int quality, uint8_t *bytes,
+                                        uint8_t *file, size_t size)
 {
 	bool grey = shape.c == 1;
 	int w = (int)shape.w, h = (int)shape.h, format = grey ? TJPF_GRAY : TJPF_RGB;
@@ -105,15 +105,14 @@ static invar_status apply_jpeg(const inv_op_call *call, float *out)
 	inv_extent s = call->shape;
 	size_t cells = inv_extent_cells(s);
 	size_t size = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
-	uint8_t *bytes = inv_alloc(cells + size);
+	uint8_t *bytes;
 	invar_status st;
 
-	if (!bytes)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG file");
+	INV_TRY(inv_new_array(&bytes, cells + size));
 	to_bytes(call, bytes);
-	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, size);
-	if (st == INVAR_OK)
-		from_bytes(call, bytes, out);
+	INV_TRY_OR(end, compress_and_decode(s, (int)call->row[0], bytes, bytes + cells, size));
+	from_bytes(call, bytes, out);
+end:
 	inv_free(bytes);
 	return st;
 }

@@ -34,7 +34,7 @@ typedef struct layout {
 	const char *name; /* of the file, for messages */
 } layout;
 
-static size_t columns_of(const layout *l)
+static size_t layout_columns(const layout *l)
 {
 	return l->a->spec.columns;
 }
@@ -59,7 +59,7 @@ static size_t cells_of(const inv_param_array *p)
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
-static json_t *number(const inv_param_array *p, double value)
+static json_t *param_number(const inv_param_array *p, double value)
 {
 	return p->integer ? json_integer((json_int_t)value) : json_real(value);
 }
@@ -69,7 +69,7 @@ static json_t *flat_list(const inv_param_array *p, const double *cells, size_t c
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, number(p, cells[i]));
+		json_array_append_new(list, param_number(p, cells[i]));
 	return list;
 }
 
@@ -79,7 +79,7 @@ static json_t *nest(const inv_param_array *p, const double *cells)
 	json_t *list;
 
 	if (p->rank == 0)
-		return number(p, cells[0]);
+		return param_number(p, cells[0]);
 	if (p->rank == 1)
 		return flat_list(p, cells, p->shape[0]);
 	list = json_array();
@@ -88,7 +88,7 @@ static json_t *nest(const inv_param_array *p, const double *cells)
 	return list;
 }
 
-static json_t *array_json(const inv_param_array *p, uint64_t rows, json_t *data)
+static json_t *param_array_json(const inv_param_array *p, uint64_t rows, json_t *data)
 {
 	json_t *shape = json_array();
 
@@ -99,8 +99,8 @@ static json_t *array_json(const inv_param_array *p, uint64_t rows, json_t *data)
 	                 shape, "data", data);
 }
 
-static void spread(const inv_param_array *p, const inv_spec_op *o, inv_extent in,
-                   const float *own, double cells[MAX_CELLS])
+static void spread_row(const inv_param_array *p, const inv_spec_op *o, inv_extent in,
+                       const float *own, double cells[MAX_CELLS])
 {
 	if (p->spread)
 		p->spread(o->value, in, own, cells);
@@ -118,16 +118,16 @@ static json_t *param_json(const layout *l, size_t op, const inv_param_array *p,
 	uint64_t rows = 0;
 
 	for (uint64_t i = 0; i < l->images; i++) {
-		const float *row = params + i * columns_of(l);
+		const float *row = params + i * layout_columns(l);
 		double cells[MAX_CELLS];
 
 		if (!inv_spec_acts(&l->a->spec, row, op))
 			continue;
-		spread(p, o, in, inv_augment_own(o, row), cells);
+		spread_row(p, o, in, inv_augment_own(o, row), cells);
 		json_array_append_new(data, nest(p, cells));
 		rows++;
 	}
-	return array_json(p, rows, data);
+	return param_array_json(p, rows, data);
 }
 
 static json_t *batch_prob(const layout *l, size_t op, const float *params)
@@ -136,9 +136,9 @@ static json_t *batch_prob(const layout *l, size_t op, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++)
-		json_array_append_new(
-			data, json_real(inv_spec_acts(&l->a->spec, params + i * columns_of(l), op)));
-	return array_json(&p, l->images, data);
+		json_array_append_new(data, json_real(inv_spec_acts(
+										&l->a->spec, params + i * layout_columns(l), op)));
+	return param_array_json(&p, l->images, data);
 }
 
 static json_t *input_shape(inv_extent in, uint64_t images)
@@ -172,14 +172,14 @@ static json_t *matrices(const layout *l, size_t op, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++) {
-		const float *row = params + i * columns_of(l);
+		const float *row = params + i * layout_columns(l);
 		double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
 		if (inv_spec_acts(&l->a->spec, row, op))
 			o->op->matrix(o->value, in, inv_augment_own(o, row), m);
 		json_array_append_new(data, nest(&p, m));
 	}
-	return array_json(&p, l->images, data);
+	return param_array_json(&p, l->images, data);
 }
 
 /* A word of a key as JSON: booleans where Kornia has them. */
@@ -194,7 +194,7 @@ static json_t *word_json(const inv_key *key, inv_value v)
 	return json_stringn(word, strcspn(word, "|"));
 }
 
-static json_t *value_json(const inv_key *key, inv_value v)
+static json_t *key_value_json(const inv_key *key, inv_value v)
 {
 	switch (key->type) {
 	case INV_KEY_WORD:
@@ -223,7 +223,7 @@ static json_t *keys_json(const inv_spec_op *o, bool flags, inv_extent result)
 		if (key->type == INV_KEY_SIZE)
 			v = (inv_value){(double)result.h, (double)result.w};
 		json_object_set_new(out, strcmp(key->name, "mode") ? key->name : "cropping_mode",
-		                    value_json(key, v));
+		                    key_value_json(key, v));
 	}
 	return out;
 }
@@ -251,11 +251,12 @@ static json_t *chains_json(const layout *l, const float *params)
 	json_t *data = json_array();
 
 	for (uint64_t i = 0; i < l->images; i++)
-		json_array_append_new(data, json_integer((json_int_t)params[i * columns_of(l)]));
-	return array_json(&p, l->images, data);
+		json_array_append_new(data,
+		                      json_integer((json_int_t)params[i * layout_columns(l)]));
+	return param_array_json(&p, l->images, data);
 }
 
-static json_t *document(const layout *l, const inv_draw *d, const float *params)
+static json_t *params_document(const layout *l, const inv_draw *d, const float *params)
 {
 	json_t *stages = json_array(), *out;
 
@@ -275,23 +276,23 @@ invar_status inv_augment_params_save(const invar_augment *a, const invar_options
                                      const char *path)
 {
 	layout l = {.a = a, .images = shape[0], .name = path};
-	invar_status st = inv_augment_shape(shape, &l.in);
 	invar_options *kept;
 	json_t *whole;
 	inv_draw d;
+	invar_status st;
 
-	for (uint64_t i = 0; i < shape[0] && st == INVAR_OK; i++)
-		st = inv_augment_check_row(a, l.in, params + i * a->spec.columns, i);
-	if (st != INVAR_OK)
-		return inv_context(st, "%s", path);
-	if ((st = inv_draw_read(o, &kept, &d)) != INVAR_OK)
-		return st;
-	whole = document(&l, &d, params);
+	INV_TRY_OR(wrong_rows, inv_augment_shape(shape, &l.in));
+	for (uint64_t i = 0; i < shape[0]; i++)
+		INV_TRY_OR(wrong_rows,
+		           inv_augment_check_row(a, l.in, params + i * a->spec.columns, i));
+	INV_TRY(inv_draw_read(o, &kept, &d));
+	whole = params_document(&l, &d, params);
 	invar_options_free(kept);
-	st = whole ? inv_json_save(path, whole)
-	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its text", path);
+	st = whole ? inv_json_save(path, whole) : inv_no_memory();
 	json_decref(whole);
 	return st;
+wrong_rows:
+	return inv_context(st, "%s", path);
 }
 
 /* ---- Reading ---------------------------------------------------------------------- */
@@ -310,7 +311,7 @@ static const json_t *data_of(const json_t *params, const char *name)
 	return json_is_array(data) ? data : NULL;
 }
 
-static bool take_list(const json_t *list, size_t count, double *cells)
+static bool take_param_list(const json_t *list, size_t count, double *cells)
 {
 	if (!json_is_array(list) || json_array_size(list) != count)
 		return false;
@@ -328,17 +329,18 @@ static bool take_cells(const json_t *value, const inv_param_array *p, double *ce
 	if (p->rank == 0)
 		return json_is_number(value);
 	if (p->rank == 1)
-		return take_list(value, p->shape[0], cells);
+		return take_param_list(value, p->shape[0], cells);
 	if (!json_is_array(value) || json_array_size(value) != p->shape[0])
 		return false;
 	for (size_t i = 0; i < p->shape[0]; i++)
-		if (!take_list(json_array_get(value, i), p->shape[1], cells + i * p->shape[1]))
+		if (!take_param_list(json_array_get(value, i), p->shape[1],
+		                     cells + i * p->shape[1]))
 			return false;
 	return true;
 }
 
 /* Puts the cells into the row; false where two cells of one column disagree. */
-static bool gather(const inv_param_array *p, const double *cells, float *own)
+static bool gather_row(const inv_param_array *p, const double *cells, float *own)
 {
 	if (p->gather)
 		return p->gather(cells, own);
@@ -350,8 +352,8 @@ static bool gather(const inv_param_array *p, const double *cells, float *own)
 	return true;
 }
 
-static invar_status read_array(const layout *l, size_t op, const inv_param_array *p,
-                               const json_t *params, uint64_t acting, float *rows)
+static invar_status read_param_array(const layout *l, size_t op, const inv_param_array *p,
+                                     const json_t *params, uint64_t acting, float *rows)
 {
 	const inv_spec_op *o = &l->a->spec.op[op];
 	const json_t *data = data_of(params, p->name);
@@ -366,7 +368,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		                " images",
 		                l->name, op, o->op->name, p->name, json_array_size(data), acting);
 	for (uint64_t i = 0; i < l->images; i++) {
-		float *row = rows + i * columns_of(l);
+		float *row = rows + i * layout_columns(l);
 		double cells[MAX_CELLS];
 		const json_t *entry;
 
@@ -376,7 +378,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		if (!take_cells(entry, p, cells))
 			return inv_fail(INVAR_E_FORMAT, "%s: stage %zu (%s): %s has the wrong numbers",
 			                l->name, op, o->op->name, p->name);
-		if (!gather(p, cells, row + o->column + o->has_on))
+		if (!gather_row(p, cells, row + o->column + o->has_on))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: stage %zu (%s): %s of an image is not possible for %s",
 			                l->name, op, o->op->name, p->name, o->op->name);
@@ -396,7 +398,7 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 	if (prob && json_array_size(prob) != l->images)
 		return wrong(l, op, "batch_prob does not have one entry per image");
 	for (uint64_t i = 0; i < l->images; i++) {
-		float *row = rows + i * columns_of(l);
+		float *row = rows + i * layout_columns(l);
 		bool chosen = l->a->spec.chains == 1 || row[0] == (float)o->chain;
 		bool on = !prob || json_number_value(json_array_get(prob, (size_t)i)) > 0.5;
 
@@ -412,7 +414,7 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 }
 
 /* Flags in the file must match the SPEC. */
-static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
+static invar_status check_stage_flags(const layout *l, size_t op, const json_t *stage)
 {
 	const inv_spec_op *o = &l->a->spec.op[op];
 	inv_extent in = inv_augment_input(l->a, l->in, op);
@@ -425,37 +427,38 @@ static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
 	json_object_foreach (own, key, value) {
 		const json_t *given = json_object_get(flags, key);
 
-		if (st == INVAR_OK && given && !json_equal(given, value))
+		if (given && !json_equal(given, value)) {
 			st = inv_fail(INVAR_E_MISMATCH, "%s: stage %zu (%s): %s differs from the SPEC",
 			              l->name, op, o->op->name, key);
+			break;
+		}
 	}
 	json_decref(own);
 	return st;
 }
 
-static invar_status read_stage(const layout *l, size_t op, const json_t *stage, float *rows)
+static invar_status read_params_stage(const layout *l, size_t op, const json_t *stage,
+                                      float *rows)
 {
 	const inv_op *form = l->a->spec.op[op].op;
 	const char *class_name = json_string_value(json_object_get(stage, "class"));
 	const json_t *params = json_object_get(stage, "params");
 	uint64_t acting;
-	invar_status st;
 
 	if (!class_name || strcmp(class_name, form->class_name) != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: stage %zu has class %.60s, but the SPEC has %s there, class %s", l->name,
 			op, class_name ? class_name : "(none)", form->name, form->class_name);
-	if ((st = check_flags(l, op, stage)) != INVAR_OK ||
-	    (st = read_acting(l, op, params, rows, &acting)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < array_count(form) && st == INVAR_OK; i++) {
+	INV_TRY(check_stage_flags(l, op, stage));
+	INV_TRY(read_acting(l, op, params, rows, &acting));
+	for (size_t i = 0; i < array_count(form); i++) {
 		inv_param_array p = array_of(form, i);
 
 		if (!p.spread || p.gather)
-			st = read_array(l, op, &p, params, acting, rows);
+			INV_TRY(read_param_array(l, op, &p, params, acting, rows));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status read_chains(const layout *l, const json_t *whole, float *rows)
@@ -475,27 +478,26 @@ static invar_status read_chains(const layout *l, const json_t *whole, float *row
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: chain of image %" PRIu64 " must be 0 to %zu", l->name, i,
 			                l->a->spec.chains - 1);
-		rows[i * columns_of(l)] = (float)chain;
+		rows[i * layout_columns(l)] = (float)chain;
 	}
 	return INVAR_OK;
 }
 
-static invar_status read_document(const layout *l, const json_t *whole, float *rows)
+static invar_status read_params_document(const layout *l, const json_t *whole, float *rows)
 {
 	const json_t *stages = json_object_get(whole, "stages");
-	invar_status st;
 
 	if (!json_is_array(stages) || json_array_size(stages) != l->a->spec.ops)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has %zu stages, but the SPEC %s has %zu",
 		                l->name, json_array_size(stages), l->a->spec.canonical,
 		                l->a->spec.ops);
-	memset(rows, 0, (size_t)l->images * columns_of(l) * sizeof *rows);
-	st = read_chains(l, whole, rows);
-	for (size_t i = 0; i < l->a->spec.ops && st == INVAR_OK; i++)
-		st = read_stage(l, i, json_array_get(stages, i), rows);
-	for (uint64_t i = 0; i < l->images && st == INVAR_OK; i++)
-		st = inv_augment_check_row(l->a, l->in, rows + i * columns_of(l), i);
-	return st;
+	memset(rows, 0, (size_t)l->images * layout_columns(l) * sizeof *rows);
+	INV_TRY(read_chains(l, whole, rows));
+	for (size_t i = 0; i < l->a->spec.ops; i++)
+		INV_TRY(read_params_stage(l, i, json_array_get(stages, i), rows));
+	for (uint64_t i = 0; i < l->images; i++)
+		INV_TRY(inv_augment_check_row(l->a, l->in, rows + i * layout_columns(l), i));
+	return INVAR_OK;
 }
 
 invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
@@ -503,17 +505,17 @@ invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
                                       const uint64_t shape[4], float *params)
 {
 	layout l = {.a = a, .images = shape[0], .name = name};
-	invar_status st = inv_augment_shape(shape, &l.in);
 	inv_extent result;
 	json_error_t error;
 	json_t *whole;
+	invar_status st;
 
-	if (st != INVAR_OK || (st = inv_augment_result(a, l.in, &result)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_augment_shape(shape, &l.in));
+	INV_TRY(inv_augment_result(a, l.in, &result));
 	whole = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	if (!whole)
 		return inv_fail(INVAR_E_FORMAT, "%s: line %d: %s", name, error.line, error.text);
-	st = read_document(&l, whole, params);
+	st = read_params_document(&l, whole, params);
 	json_decref(whole);
 	return st;
 }
@@ -523,10 +525,9 @@ invar_status inv_augment_params_load(const invar_augment *a, const char *path,
 {
 	char *text;
 	size_t bytes;
-	invar_status st = inv_file_load(path, MAX_BYTES, &text, &bytes);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_load(path, MAX_BYTES, &text, &bytes));
 	st = inv_augment_params_parse(a, text, bytes, path, shape, params);
 	inv_free(text);
 	return st;

@@ -26,7 +26,7 @@ static inv_pixel_map invert(const double m[9])
 }
 
 /* A side of one pixel has no size - 1 to divide by; there both conventions agree. */
-static double stretch(size_t side)
+static double corner_scale(size_t side)
 {
 	return side > 1 ? (double)side / (double)(side - 1) : 1;
 }
@@ -49,8 +49,8 @@ void inv_warp_cut(double m[9], inv_extent in, inv_extent out)
 static inv_pixel_map frame_pixel_map(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	inv_pixel_map s = invert(w->m);
-	double px = 1 / stretch(out.w), py = 1 / stretch(out.h);
-	double sx = stretch(in.w), sy = stretch(in.h);
+	double px = 1 / corner_scale(out.w), py = 1 / corner_scale(out.h);
+	double sx = corner_scale(in.w), sy = corner_scale(in.h);
 
 	if (w->align_corners || w->exact)
 		return s;
@@ -119,7 +119,7 @@ static size_t clamp_index(double value, size_t max)
  * if low is above high. Rounding is far below the margin that the kernel leaves, and
  * which side of it a pixel falls does not matter.
  */
-static span clip(span s, line l, double low, double high)
+static span clip_span(span s, line l, double low, double high)
 {
 	double a, b;
 	size_t from, to;
@@ -175,7 +175,8 @@ static float tap(const float *plane, const inv_view *view, ptrdiff_t x, ptrdiff_
 	return plane[(size_t)y * view->w + (size_t)x];
 }
 
-static near_border look(const inv_warp *w, const inv_view *view, line x, line y, size_t u)
+static near_border find_near_border(const inv_warp *w, const inv_view *view, line x, line y,
+                                    size_t u)
 {
 	double px = place(x, u), py = place(y, u);
 
@@ -187,7 +188,7 @@ static near_border look(const inv_warp *w, const inv_view *view, line x, line y,
 	                     (float)(px - floor(px)), (float)(py - floor(py))};
 }
 
-static float mix(float a, float b, float share)
+static float mix_pixels(float a, float b, float share)
 {
 	return a + share * (b - a);
 }
@@ -197,16 +198,17 @@ static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, s
                       span s, const float *beyond)
 {
 	for (size_t u = s.from; u < s.to; u++) {
-		near_border n = look(w, view, x, y, u);
+		near_border n = find_near_border(w, view, x, y, u);
 
 		for (size_t c = 0; c < view->planes; c++) {
 			const float *p = view->in + c * view->h * view->w;
-			float above = mix(tap(p, view, n.x, n.y, beyond[c]),
-			                  tap(p, view, n.x + 1, n.y, beyond[c]), n.fx);
-			float below = mix(tap(p, view, n.x, n.y + 1, beyond[c]),
-			                  tap(p, view, n.x + 1, n.y + 1, beyond[c]), n.fx);
+			float above = mix_pixels(tap(p, view, n.x, n.y, beyond[c]),
+			                         tap(p, view, n.x + 1, n.y, beyond[c]), n.fx);
+			float below = mix_pixels(tap(p, view, n.x, n.y + 1, beyond[c]),
+			                         tap(p, view, n.x + 1, n.y + 1, beyond[c]), n.fx);
 
-			view->out[(c * view->out_h + v) * view->out_w + u] = mix(above, below, n.fy);
+			view->out[(c * view->out_h + v) * view->out_w + u] =
+				mix_pixels(above, below, n.fy);
 		}
 	}
 }
@@ -231,8 +233,8 @@ static span inner_span(const inv_view *view, line x, line y, span all)
 
 	if (!(fabs(x.step) <= INV_WARP_STEP && fabs(y.step) <= INV_WARP_STEP))
 		return (span){0, 0};
-	all = clip(all, x, gap, (double)view->w - 1 - gap);
-	return clip(all, y, gap, (double)view->h - 1 - gap);
+	all = clip_span(all, x, gap, (double)view->w - 1 - gap);
+	return clip_span(all, y, gap, (double)view->h - 1 - gap);
 }
 
 static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
@@ -243,8 +245,8 @@ static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
 	span all = {0, view->out_w}, any = all, inner = inner_span(view, x, y, all);
 
 	if (w->fill == INV_FILL_ZEROS || w->fill == INV_FILL_MEAN) {
-		any = clip(all, x, -1, (double)view->w);
-		any = clip(any, y, -1, (double)view->h);
+		any = clip_span(all, x, -1, (double)view->w);
+		any = clip_span(any, y, -1, (double)view->h);
 	}
 	if (inner.from >= inner.to)
 		inner = (span){any.to, any.to};
@@ -258,7 +260,7 @@ static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
 
 /* ---- The picture ------------------------------------------------------------------ */
 
-static float mean_of(const float *x, size_t count)
+static float plane_mean(const float *x, size_t count)
 {
 	double sum = 0;
 
@@ -289,7 +291,7 @@ enum { PLANES = 16, LINE_FLOATS = 16, AHEAD = 4 };
  * while this one is made, and so are the next rows of the output: a warp crosses rows, a
  * pattern that hardware prefetchers miss. Prefetching an invalid address is harmless.
  */
-static void prefetch_rows(const inv_view *view, size_t v)
+static void prefetch_view_rows(const inv_view *view, size_t v)
 {
 	const float *next = view->in + view->planes * view->h * view->w + v * view->w;
 	const float *to = view->out + (v + AHEAD) * view->out_w;
@@ -319,9 +321,9 @@ void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, cons
 		view.in = in + c * plane;
 		view.out = out + c * result.h * result.w;
 		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
-			beyond[i] = mean_of(view.in + i * plane, plane);
+			beyond[i] = plane_mean(view.in + i * plane, plane);
 		for (size_t v = 0; v < result.h; v++) {
-			prefetch_rows(&view, v);
+			prefetch_view_rows(&view, v);
 			warp_row(k, w, &view, v, beyond);
 			if (w->circle)
 				mask_circle(&view, v, beyond);

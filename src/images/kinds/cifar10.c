@@ -16,9 +16,9 @@
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, BATCHES = 5 };
 
-static const char *const class_names[] = {"airplane", "automobile", "bird", "cat",
-                                          "deer",     "dog",        "frog", "horse",
-                                          "ship",     "truck",      NULL};
+static const char *const cifar10_classes[] = {"airplane", "automobile", "bird", "cat",
+                                              "deer",     "dog",        "frog", "horse",
+                                              "ship",     "truck",      NULL};
 
 typedef struct batches {
 	inv_map map[BATCHES];
@@ -32,89 +32,56 @@ typedef struct cifar10 {
 
 static invar_status map_batch(const invar_dataset *d, batches *b, const char *name)
 {
-	char *path = inv_dataset_path(d, name);
 	inv_map *map = &b->map[b->count];
-	invar_status st = path ? inv_map_open(path, map) : inv_dataset_no_memory(d);
+	char *path;
+	invar_status st;
 
-	if (st == INVAR_OK && (map->size == 0 || map->size % RECORD))
-		st =
-			inv_fail(INVAR_E_FORMAT,
-		             "%s: has %" PRIu64
-		             " bytes, which is not a multiple of %d, the size of a CIFAR-10 record",
-		             path, map->size, RECORD);
-	b->count++; /* so that closing finds it */
-	if (st == INVAR_OK)
-		b->first[b->count] = b->first[b->count - 1] + map->size / RECORD;
+	INV_TRY(inv_new_path(&path, d->place, name));
+	INV_TRY_OR(end, inv_map_open(path, map));
+	if (map->size == 0 || map->size % RECORD)
+		INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT,
+		                         "%s: has %" PRIu64 " bytes, which is not a multiple of "
+		                         "%d, the size of a CIFAR-10 record",
+		                         path, map->size, RECORD));
+	b->count++;
+	b->first[b->count] = b->first[b->count - 1] + map->size / RECORD;
+end:
 	inv_free(path);
 	return st;
 }
 
-static invar_status add_labels(const invar_dataset *d, const batches *b, size_t k,
-                               int32_t *labels)
+static invar_status add_batches(invar_dataset *d, const char *split, const batches *b)
 {
-	int32_t *part;
-	uint64_t count = b->first[k + 1] - b->first[k];
+	uint64_t count = b->first[b->count];
+	int32_t *labels, *some;
 	char name[32];
 	invar_status st;
 
-	snprintf(name, sizeof name, "batch %zu", k + 1);
-	st = inv_dataset_byte_labels(d, b->map[k].data, count, RECORD, 0, name, &part);
-	if (st != INVAR_OK)
-		return inv_context(st, "%s", d->place);
-	memcpy(labels + b->first[k], part, count * sizeof *part);
-	inv_free(part);
-	return INVAR_OK;
-}
+	INV_TRY(inv_new_array(&labels, count));
+	for (size_t k = 0; k < b->count; k++) {
+		uint64_t images = b->first[k + 1] - b->first[k];
 
-static invar_status add_split(invar_dataset *d, const char *split, const batches *b)
-{
-	uint64_t count = b->first[b->count];
-	int32_t *labels = inv_alloc(count * sizeof *labels);
-	invar_status st = labels ? INVAR_OK : inv_dataset_no_memory(d);
-
-	for (size_t k = 0; k < b->count && st == INVAR_OK; k++)
-		st = add_labels(d, b, k, labels);
-	if (st != INVAR_OK) {
-		inv_free(labels);
-		return st;
+		snprintf(name, sizeof name, "batch %zu", k + 1);
+		st = inv_dataset_byte_labels(d, b->map[k].data, images, RECORD, 0, name, &some);
+		if (st != INVAR_OK) {
+			inv_free(labels);
+			return inv_context(st, "%s", d->place);
+		}
+		memcpy(labels + b->first[k], some, images * sizeof *some);
+		inv_free(some);
 	}
 	return inv_dataset_add(d, split, count, labels, b);
 }
 
-static invar_status open_train(invar_dataset *d, batches *b)
-{
-	char name[32];
-	bool wanted;
-	invar_status st = inv_dataset_offer(d, "train", false, &wanted);
-
-	for (size_t k = 0; k < BATCHES && st == INVAR_OK && wanted; k++) {
-		snprintf(name, sizeof name, "data_batch_%zu.bin", k + 1);
-		if (!inv_dataset_has(d, name))
-			break;
-		st = map_batch(d, b, name);
-	}
-	return st == INVAR_OK && wanted ? add_split(d, "train", b) : st;
-}
-
-static invar_status open_test(invar_dataset *d, batches *b)
-{
-	bool wanted;
-	invar_status st = inv_dataset_offer(d, "test", false, &wanted);
-
-	if (st != INVAR_OK || !wanted)
-		return st;
-	st = map_batch(d, b, "test_batch.bin");
-	return st == INVAR_OK ? add_split(d, "test", b) : st;
-}
-
 static invar_status open_cifar10(invar_dataset *d)
 {
-	invar_status st = inv_dataset_enter(d, "cifar-10-batches-bin", "data_batch_1.bin");
-	bool train, test;
+	bool train, test, wanted;
+	char name[32];
 	cifar10 *own;
 
-	if (st != INVAR_OK || !(d->own = own = inv_calloc(1, sizeof *own)))
-		return st != INVAR_OK ? st : inv_dataset_no_memory(d);
+	INV_TRY(inv_dataset_enter(d, "cifar-10-batches-bin", "data_batch_1.bin"));
+	INV_TRY(inv_new(&own));
+	d->own = own;
 	train = inv_dataset_has(d, "data_batch_1.bin");
 	test = inv_dataset_has(d, "test_batch.bin");
 	if (!train && !test)
@@ -122,12 +89,26 @@ static invar_status open_cifar10(invar_dataset *d)
 			INVAR_E_IO,
 			"%s: has no data_batch_1.bin or test_batch.bin, so it is not CIFAR-10",
 			d->place);
-	st = inv_dataset_name_classes(d, "batches.meta.txt", class_names);
-	if (st == INVAR_OK && train)
-		st = open_train(d, &own->train);
-	if (st == INVAR_OK && test)
-		st = open_test(d, &own->test);
-	return st;
+	INV_TRY(inv_dataset_name_classes(d, "batches.meta.txt", cifar10_classes));
+	if (train) {
+		INV_TRY(inv_dataset_offer(d, "train", false, &wanted));
+		for (size_t k = 0; k < BATCHES && wanted; k++) {
+			snprintf(name, sizeof name, "data_batch_%zu.bin", k + 1);
+			if (!inv_dataset_has(d, name))
+				break;
+			INV_TRY(map_batch(d, &own->train, name));
+		}
+		if (wanted)
+			INV_TRY(add_batches(d, "train", &own->train));
+	}
+	if (test) {
+		INV_TRY(inv_dataset_offer(d, "test", false, &wanted));
+		if (wanted) {
+			INV_TRY(map_batch(d, &own->test, "test_batch.bin"));
+			INV_TRY(add_batches(d, "test", &own->test));
+		}
+	}
+	return INVAR_OK;
 }
 
 static invar_status read_cifar10(const invar_dataset *d, const inv_images *s,
@@ -136,10 +117,8 @@ static invar_status read_cifar10(const invar_dataset *d, const inv_images *s,
 	const batches *b = s->store;
 	const uint8_t *from;
 	size_t k = 0;
-	invar_status st = inv_image_shape(out, SIDE, SIDE, d->text);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_image_shape(out, SIDE, SIDE, d->text));
 	while (source >= b->first[k + 1])
 		k++;
 	from = b->map[k].data + (source - b->first[k]) * RECORD + 1;

@@ -2,12 +2,12 @@
 /*
  * csv_images.c - csv:FILE, a list of images with their labels and splits.
  *
- * The first record names the columns: path (or file, filename, file_name, image), and, if
- * there, label (or class) and split; case does not matter, and other columns are ignored.
- * Blanks around a column's name, a label or a split do not count, nor do those before a
- * path. A path that is not absolute is relative to the folder of the list. An image is
- * found by its path alone, whatever its name ends with; one that is missing is a broken
- * image.
+ * The first record names the columns: path (or file, filename, file_name, image), and,
+ * optionally, label (or class) and split; case does not matter, and other columns are
+ * ignored. Blanks around a column's name, a label or a split do not count, nor do those
+ * before a path. A path that is not absolute is relative to the folder of the list. An
+ * image is found by its path alone, whatever its name ends with; one that is missing is a
+ * broken image.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +33,7 @@ typedef struct columns {
 /* ---- Opening ----------------------------------------------------------------------- */
 
 /* "path, label" is meant as "path,label". */
-static char *skip_blanks(char *field)
+static char *skip_csv_blanks(char *field)
 {
 	return field + strspn(field, " \t");
 }
@@ -41,7 +41,7 @@ static char *skip_blanks(char *field)
 /* Also those at the end: "cat " would be a class of its own. */
 static const char *without_blanks(char *field)
 {
-	char *start = skip_blanks(field);
+	char *start = skip_csv_blanks(field);
 	size_t length = strlen(start);
 
 	while (length && (start[length - 1] == ' ' || start[length - 1] == '\t'))
@@ -50,7 +50,7 @@ static const char *without_blanks(char *field)
 }
 
 /* The first column that has the first of these names, or else the second, … */
-static size_t find_column(const inv_csv *c, const char *const *names)
+static size_t find_csv_column(const inv_csv *c, const char *const *names)
 {
 	for (; *names; names++)
 		for (size_t i = 0; i < c->count; i++)
@@ -59,20 +59,19 @@ static size_t find_column(const inv_csv *c, const char *const *names)
 	return NOWHERE;
 }
 
-static invar_status read_columns(inv_csv *c, columns *out)
+static invar_status read_csv_columns(inv_csv *c, columns *out)
 {
 	static const char *const path[] = {"path",      "file",  "filename",
 	                                   "file_name", "image", NULL};
 	static const char *const label[] = {"label", "class", NULL};
 	static const char *const split[] = {"split", NULL};
 	bool more;
-	invar_status st = inv_csv_next(c, &more);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_csv_next(c, &more));
 	if (!more)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a CSV file", c->name);
-	*out = (columns){find_column(c, path), find_column(c, label), find_column(c, split)};
+	*out = (columns){find_csv_column(c, path), find_csv_column(c, label),
+	                 find_csv_column(c, split)};
 	if (out->path != NOWHERE)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
@@ -81,7 +80,8 @@ static invar_status read_columns(inv_csv *c, columns *out)
 	                c->name, c->count, inv_noun(c->count, "column", "columns"));
 }
 
-static invar_status add_record(list *own, const inv_csv *c, const columns *at, size_t width)
+static invar_status add_csv_record(list *own, const inv_csv *c, const columns *at,
+                                   size_t width)
 {
 	const char *path, *label, *split;
 
@@ -89,7 +89,7 @@ static invar_status add_record(list *own, const inv_csv *c, const columns *at, s
 		return inv_fail(
 			INVAR_E_FORMAT, "%s: line %" PRIu64 " has %zu %s, but the first line has %zu",
 			c->name, c->line, c->count, inv_noun(c->count, "field", "fields"), width);
-	path = skip_blanks(c->field[at->path]); /* a file's name may end in a blank */
+	path = skip_csv_blanks(c->field[at->path]); /* a file's name may end in a blank */
 	label = at->label == NOWHERE ? "" : without_blanks(c->field[at->label]);
 	split = at->split == NOWHERE ? "" : without_blanks(c->field[at->split]);
 	if (!*path || strlen(path) >= MAX_PATH)
@@ -98,48 +98,43 @@ static invar_status add_record(list *own, const inv_csv *c, const columns *at, s
 	return inv_labelled_rows_add(&own->rows, path, label, split);
 }
 
-static invar_status read_list(list *own, inv_csv *c)
+static invar_status read_csv_list(list *own, inv_csv *c)
 {
 	columns at = {NOWHERE, NOWHERE, NOWHERE};
-	invar_status st = read_columns(c, &at);
-	size_t width = c->count;
-	bool more = st == INVAR_OK;
+	size_t width;
+	bool more;
 
-	while (st == INVAR_OK && more) {
-		st = inv_csv_next(c, &more);
-		if (st == INVAR_OK && more)
-			st = add_record(own, c, &at, width);
+	INV_TRY(read_csv_columns(c, &at));
+	width = c->count;
+	for (;;) {
+		INV_TRY(inv_csv_next(c, &more));
+		if (!more)
+			return INVAR_OK;
+		INV_TRY(add_csv_record(own, c, &at, width));
 	}
-	return st;
-}
-
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *out = inv_strdup(path);
-
-	if (out)
-		out[slash ? slash - path + (slash == path) : 0] = '\0';
-	return out;
 }
 
 static invar_status open_csv(invar_dataset *d)
 {
-	list *own = d->own = inv_calloc(1, sizeof *own);
+	const char *slash = strrchr(d->place, '/');
+	list *own;
 	inv_csv *c = NULL;
 	inv_map map = {0};
 	invar_status st;
 
-	if (!own || !(own->folder = folder_of(d->place)))
-		return inv_dataset_no_memory(d);
-	st = inv_map_open(d->place, &map);
-	if (st == INVAR_OK)
-		st = inv_csv_open(map.data, map.size, d->place, &c);
-	if (st == INVAR_OK)
-		st = read_list(own, c);
+	INV_TRY(inv_new(&own));
+	d->own = own;
+	INV_TRY(inv_new_text(&own->folder, d->place));
+	own->folder[slash ? slash - d->place + (slash == d->place) : 0] = '\0';
+
+	INV_TRY_OR(end, inv_map_open(d->place, &map));
+	INV_TRY_OR(end, inv_csv_open(map.data, map.size, d->place, &c));
+	INV_TRY_OR(end, read_csv_list(own, c));
+	st = inv_labelled_rows_publish(&own->rows, d, own);
+end:
 	inv_csv_close(c);
 	inv_map_close(&map);
-	return st == INVAR_OK ? inv_labelled_rows_publish(&own->rows, d, own) : st;
+	return st;
 }
 
 static void close_csv(invar_dataset *d)
@@ -155,27 +150,32 @@ static void close_csv(invar_dataset *d)
 
 /* ---- Reading ----------------------------------------------------------------------- */
 
-static const char *name_of(const inv_images *s, uint64_t source)
+static const char *csv_image_name(const inv_images *s, uint64_t source)
 {
 	const list *own = s->store;
 
 	return inv_names_at(&own->rows.names, source);
 }
 
-static char *path_of(const inv_images *s, uint64_t source)
+static invar_status find_csv_path(const inv_images *s, uint64_t source, char **out)
 {
 	const list *own = s->store;
-	const char *name = name_of(s, source);
+	const char *name = csv_image_name(s, source);
 
-	return *name == '/' || !*own->folder ? inv_strdup(name) : inv_join(own->folder, name);
+	if (*name == '/' || !*own->folder)
+		return inv_new_text(out, name);
+	return inv_new_path(out, own->folder, name);
 }
 
 static invar_status read_csv(const invar_dataset *d, const inv_images *s, uint64_t source,
                              inv_image *out)
 {
-	char *path = path_of(s, source);
-	invar_status st = path ? inv_image_load(path, out) : inv_dataset_no_memory(d);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_csv_path(s, source, &path));
+	st = inv_image_load(path, out);
 	inv_free(path);
 	return st;
 }
@@ -183,10 +183,12 @@ static invar_status read_csv(const invar_dataset *d, const inv_images *s, uint64
 static invar_status fingerprint_csv(const invar_dataset *d, const inv_images *s,
                                     uint64_t source, inv_image *image, inv_fingerprint *out)
 {
-	char *path = path_of(s, source);
-	invar_status st =
-		path ? inv_fingerprint_file(path, image, out) : inv_dataset_no_memory(d);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_csv_path(s, source, &path));
+	st = inv_fingerprint_file(path, image, out);
 	inv_free(path);
 	return st;
 }
@@ -194,19 +196,24 @@ static invar_status fingerprint_csv(const invar_dataset *d, const inv_images *s,
 static invar_status measure_csv(const invar_dataset *d, const inv_images *s,
                                 uint64_t source, uint32_t *width, uint32_t *height)
 {
-	char *path = path_of(s, source);
-	invar_status st =
-		path ? inv_image_measure(path, width, height) : inv_dataset_no_memory(d);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_csv_path(s, source, &path));
+	st = inv_image_measure(path, width, height);
 	inv_free(path);
 	return st;
 }
 
-static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+static bool csv_image_id(const inv_images *s, uint64_t source, inv_file_id *out)
 {
-	char *path = path_of(s, source);
-	bool found = path && inv_file_id_of(path, out);
+	char *path;
+	bool found;
 
+	if (find_csv_path(s, source, &path) != INVAR_OK)
+		return false;
+	found = inv_file_id_of(path, out);
 	inv_free(path);
 	return found;
 }
@@ -219,7 +226,7 @@ const inv_dataset_kind inv_dataset_csv = {
 	.read = read_csv,
 	.fingerprint = fingerprint_csv,
 	.measure = measure_csv,
-	.file = name_of,
-	.file_id = id_of,
+	.file = csv_image_name,
+	.file_id = csv_image_id,
 	.close = close_csv,
 };

@@ -29,14 +29,12 @@ static bool is_foreign_name(const char *name)
 	return false;
 }
 
-static invar_status no_memory(const char *folder)
+/* "folder/name", or one of the two if the other is empty. */
+static invar_status join_inner(char **out, const char *folder, const char *name)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to list the folder", folder);
-}
-
-static char *join_inner(const char *folder, const char *name)
-{
-	return *folder ? inv_join(folder, name) : inv_strdup(name);
+	if (*folder && *name)
+		return inv_new_path(out, folder, name);
+	return inv_new_text(out, *folder ? folder : name);
 }
 
 /* One folder: its sub-folders, its images and how much else there is; unsorted. */
@@ -54,35 +52,35 @@ static void clear_listing(listing *l)
 
 /* Most file systems report the type of an entry; links, and entries of other file systems,
  * need stat. */
-static invar_status is_folder(const char *path, const struct dirent *entry, bool *out)
+static invar_status is_folder_entry(const char *path, const struct dirent *entry, bool *out)
 {
 	char *whole;
 
 	*out = entry->d_type == DT_DIR;
 	if (entry->d_type == DT_DIR || entry->d_type == DT_REG)
 		return INVAR_OK;
-	if (!(whole = inv_join(path, entry->d_name)))
-		return no_memory(path);
+	INV_TRY(inv_new_path(&whole, path, entry->d_name));
 	*out = inv_is_folder(whole);
 	inv_free(whole);
 	return INVAR_OK;
 }
 
 /* A bank or a run beside its images (`encode folder:. -o bank`) is not a class. */
-static invar_status is_result(const char *path, const char *name, bool *out)
+static invar_status is_result_folder(const char *path, const char *name, bool *out)
 {
 	static const char *const files[] = {"bank.json", "run.json"};
-	char *folder = inv_join(path, name);
-	invar_status st = folder ? INVAR_OK : no_memory(path);
+	char *folder, *file = NULL;
+	invar_status st = INVAR_OK;
 
 	*out = false;
-	for (size_t i = 0; i < sizeof files / sizeof *files && st == INVAR_OK; i++) {
-		char *file = inv_join(folder, files[i]);
-
-		st = file ? INVAR_OK : no_memory(path);
-		*out = *out || (file && inv_exists(file));
+	INV_TRY(inv_new_path(&folder, path, name));
+	for (size_t i = 0; i < sizeof files / sizeof *files && !*out; i++) {
 		inv_free(file);
+		INV_TRY_OR(end, inv_new_path(&file, folder, files[i]));
+		*out = inv_exists(file);
 	}
+end:
+	inv_free(file);
 	inv_free(folder);
 	return st;
 }
@@ -92,26 +90,21 @@ static invar_status list_entry(void *user, const char *path, const struct dirent
 	listing *l = user;
 	const char *name = entry->d_name;
 	bool folder, result = false;
-	invar_status st = is_folder(path, entry, &folder);
 
-	if (st == INVAR_OK && folder)
-		st = is_result(path, name, &result);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(is_folder_entry(path, entry, &folder));
+	if (folder)
+		INV_TRY(is_result_folder(path, name, &result));
 	if (folder && !result)
 		return inv_names_add(&l->folders, name, strlen(name));
-	if (result) {
-		l->others++;
-		return INVAR_OK;
-	}
-	if (inv_is_image_name(name)) /* also a broken link: a broken image */
+	if (!result && inv_is_image_name(name)) /* also a broken link: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
 	l->others++;
-	return is_foreign_name(name) ? inv_names_add(&l->foreign, name, strlen(name))
-	                             : INVAR_OK;
+	if (!result && is_foreign_name(name))
+		return inv_names_add(&l->foreign, name, strlen(name));
+	return INVAR_OK;
 }
 
-static invar_status list_folder(const char *path, listing *l)
+static invar_status list_image_folder(const char *path, listing *l)
 {
 	invar_status st;
 
@@ -128,10 +121,12 @@ static invar_status list_folder(const char *path, listing *l)
 invar_status inv_list_folders(const char *root, const char *folder, inv_names *out,
                               bool *has_images)
 {
-	char *path = *folder ? inv_join(root, folder) : inv_strdup(root);
+	char *path;
 	listing l;
-	invar_status st = path ? list_folder(path, &l) : no_memory(root);
+	invar_status st;
 
+	INV_TRY(join_inner(&path, root, folder));
+	st = list_image_folder(path, &l);
 	inv_free(path);
 	if (st != INVAR_OK)
 		return st;
@@ -145,18 +140,18 @@ invar_status inv_list_folders(const char *root, const char *folder, inv_names *o
 
 /* ---- Lists ------------------------------------------------------------------------ */
 
-static invar_status add_label(inv_file_list *f, int32_t label)
+invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label)
 {
-	uint64_t i = f->names.count - 1;
-	int32_t *more;
+	uint64_t i = f->names.count;
 
+	INV_TRY(inv_names_add(&f->names, name, strlen(name)));
 	if (label == INV_NO_LABEL && !f->labels)
 		return INVAR_OK;
 	if (i >= f->capacity) {
 		uint64_t capacity = f->capacity ? 2 * f->capacity : 1024;
+		int32_t *more;
 
-		if (!(more = inv_alloc(capacity * sizeof *more)))
-			return no_memory(f->root);
+		INV_TRY(inv_new_array(&more, capacity));
 		if (i)
 			memcpy(more, f->labels, i * sizeof *more);
 		inv_free(f->labels);
@@ -167,53 +162,44 @@ static invar_status add_label(inv_file_list *f, int32_t label)
 	return INVAR_OK;
 }
 
-invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label)
-{
-	invar_status st = inv_names_add(&f->names, name, strlen(name));
-
-	return st == INVAR_OK ? add_label(f, label) : st;
-}
-
-static void note_others(inv_file_list *f, const listing *l)
-{
-	if (!f->foreign && l->foreign.count)
-		snprintf(f->example, sizeof f->example, "%.79s", inv_names_at(&l->foreign, 0));
-	f->foreign += l->foreign.count;
-	f->others += l->others;
-}
-
 /* Gathers names below root/folder; `found` is sorted afterwards as a whole. */
-static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
-                           inv_names *found)
+static invar_status gather_images(inv_file_list *f, const char *folder, unsigned depth,
+                                  inv_names *found)
 {
-	char *path = *folder ? inv_join(f->root, folder) : inv_strdup(f->root);
+	char *path, *name = NULL;
 	listing l = {0};
-	invar_status st = path ? list_folder(path, &l) : no_memory(f->root);
+	invar_status st;
 
-	if (st == INVAR_OK && depth > MAX_DEPTH)
-		st =
-			inv_fail(INVAR_E_FORMAT,
-		             "%s: is more than %d folders deep; is there a loop of symbolic links?",
-		             path, MAX_DEPTH);
-	note_others(f, &l);
-	for (size_t i = 0; i < l.images.count && st == INVAR_OK; i++) {
-		char *name = join_inner(folder, inv_names_at(&l.images, i));
+	INV_TRY(join_inner(&path, f->root, folder));
+	INV_TRY_OR(end, list_image_folder(path, &l));
+	if (depth > MAX_DEPTH)
+		INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT,
+		                         "%s: is more than %d folders deep; is there a loop of "
+		                         "symbolic links?",
+		                         path, MAX_DEPTH));
+	if (!f->foreign && l.foreign.count)
+		snprintf(f->example, sizeof f->example, "%.79s", inv_names_at(&l.foreign, 0));
+	f->foreign += l.foreign.count;
+	f->others += l.others;
 
-		st = name ? inv_names_add(found, name, strlen(name)) : no_memory(path);
+	for (size_t i = 0; i < l.images.count; i++) {
 		inv_free(name);
+		INV_TRY_OR(end, join_inner(&name, folder, inv_names_at(&l.images, i)));
+		INV_TRY_OR(end, inv_names_add(found, name, strlen(name)));
 	}
-	for (size_t i = 0; i < l.folders.count && st == INVAR_OK; i++) {
-		char *name = join_inner(folder, inv_names_at(&l.folders, i));
-
-		st = name ? gather(f, name, depth + 1, found) : no_memory(path);
+	for (size_t i = 0; i < l.folders.count; i++) {
 		inv_free(name);
+		INV_TRY_OR(end, join_inner(&name, folder, inv_names_at(&l.folders, i)));
+		INV_TRY_OR(end, gather_images(f, name, depth + 1, found));
 	}
+end:
+	inv_free(name);
 	clear_listing(&l);
 	inv_free(path);
 	return st;
 }
 
-static invar_status refuse_empty(const inv_file_list *f, const char *folder)
+static invar_status refuse_empty_folder(const inv_file_list *f, const char *folder)
 {
 	if (!f->foreign)
 		return inv_fail(INVAR_E_FORMAT,
@@ -229,13 +215,15 @@ static invar_status refuse_empty(const inv_file_list *f, const char *folder)
 invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
 {
 	inv_names found = {0};
-	invar_status st = gather(f, folder, 0, &found);
+	invar_status st;
 
+	INV_TRY_OR(end, gather_images(f, folder, 0, &found));
+	if (!found.count)
+		INV_TRY_OR(end, refuse_empty_folder(f, folder));
 	inv_names_sort(&found);
-	for (size_t i = 0; i < found.count && st == INVAR_OK; i++)
-		st = inv_file_list_add(f, inv_names_at(&found, i), label);
-	if (st == INVAR_OK && !found.count)
-		st = refuse_empty(f, folder);
+	for (size_t i = 0; i < found.count; i++)
+		INV_TRY_OR(end, inv_file_list_add(f, inv_names_at(&found, i), label));
+end:
 	inv_names_clear(&found);
 	return st;
 }
@@ -274,19 +262,22 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 
 /* ---- Decoding -------------------------------------------------------------------- */
 
-static char *path_of(const inv_images *s, uint64_t source)
+static invar_status find_image_file(const inv_images *s, uint64_t source, char **out)
 {
 	const inv_file_list *f = s->store;
 
-	return inv_join(f->root, inv_names_at(&f->names, source));
+	return inv_new_path(out, f->root, inv_names_at(&f->names, source));
 }
 
 invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
                            inv_image *out)
 {
-	char *path = path_of(s, source);
-	invar_status st = path ? inv_image_load(path, out) : no_memory(d->place);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_image_file(s, source, &path));
+	st = inv_image_load(path, out);
 	inv_free(path);
 	return st;
 }
@@ -294,9 +285,12 @@ invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t
 invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
                                   uint64_t source, inv_image *image, inv_fingerprint *out)
 {
-	char *path = path_of(s, source);
-	invar_status st = path ? inv_fingerprint_file(path, image, out) : no_memory(d->place);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_image_file(s, source, &path));
+	st = inv_fingerprint_file(path, image, out);
 	inv_free(path);
 	return st;
 }
@@ -304,18 +298,24 @@ invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
 invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
                               uint32_t *width, uint32_t *height)
 {
-	char *path = path_of(s, source);
-	invar_status st = path ? inv_image_measure(path, width, height) : no_memory(d->place);
+	char *path;
+	invar_status st;
 
+	(void)d;
+	INV_TRY(find_image_file(s, source, &path));
+	st = inv_image_measure(path, width, height);
 	inv_free(path);
 	return st;
 }
 
 bool inv_image_file_id(const inv_images *s, uint64_t source, inv_file_id *out)
 {
-	char *path = path_of(s, source);
-	bool found = path && inv_file_id_of(path, out);
+	char *path;
+	bool found;
 
+	if (find_image_file(s, source, &path) != INVAR_OK)
+		return false;
+	found = inv_file_id_of(path, out);
 	inv_free(path);
 	return found;
 }

@@ -18,7 +18,7 @@
 
 enum { SPLITS = 4 };
 
-static const char *const split_names[SPLITS] = {"train", "val", "test", "unlabeled"};
+static const char *const folder_splits[SPLITS] = {"train", "val", "test", "unlabeled"};
 
 typedef struct folder {
 	inv_file_list files[SPLITS];
@@ -26,16 +26,16 @@ typedef struct folder {
 	bool there[SPLITS];
 } folder;
 
-static bool is_split_name(const char *name)
+static bool is_folder_split(const char *name)
 {
 	for (size_t k = 0; k < SPLITS; k++)
-		if (strcmp(name, split_names[k]) == 0)
+		if (strcmp(name, folder_splits[k]) == 0)
 			return true;
 	return false;
 }
 
 /* A folder of images beside train and test would be ignored silently. */
-static invar_status refuse_other(const invar_dataset *d, const char *name)
+static invar_status refuse_other_folder(const invar_dataset *d, const char *name)
 {
 	inv_file_list found = {.root = d->place};
 	invar_status st = inv_file_list_collect(&found, name, INV_NO_LABEL);
@@ -53,15 +53,14 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 }
 
 /* Classes or images, not both. */
-static invar_status list_split(const invar_dataset *d, folder *own, size_t k,
-                               const char *inside)
+static invar_status list_folder_split(const invar_dataset *d, folder *own, size_t k,
+                                      const char *inside)
 {
 	bool flat;
-	invar_status st = inv_list_folders(d->place, inside, &own->classes[k], &flat);
 
-	own->there[k] = true;
-	if (st != INVAR_OK || !flat || !own->classes[k].count)
-		return st;
+	INV_TRY(inv_list_folders(d->place, inside, &own->classes[k], &flat));
+	if (!flat || !own->classes[k].count)
+		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s%s%s: has images and also the folder %s; put all images into class "
 	                "folders, or none",
@@ -69,105 +68,106 @@ static invar_status list_split(const invar_dataset *d, folder *own, size_t k,
 	                inv_names_at(&own->classes[k], 0));
 }
 
-static invar_status number_classes(invar_dataset *d, const folder *own)
+static invar_status number_folder_classes(invar_dataset *d, const folder *own)
 {
 	inv_names all = {0};
 	invar_status st = INVAR_OK;
 
 	for (size_t k = 0; k < SPLITS; k++)
-		for (size_t i = 0; i < own->classes[k].count && st == INVAR_OK; i++) {
+		for (size_t i = 0; i < own->classes[k].count; i++) {
 			const char *name = inv_names_at(&own->classes[k], i);
 
-			st = inv_names_add(&all, name, strlen(name));
+			INV_TRY_OR(end, inv_names_add(&all, name, strlen(name)));
 		}
 	inv_names_sort(&all);
-	for (size_t i = 0; i < all.count && st == INVAR_OK; i++)
+	for (size_t i = 0; i < all.count; i++)
 		if (i == 0 || strcmp(inv_names_at(&all, i - 1), inv_names_at(&all, i)) != 0)
-			st = inv_dataset_add_class(d, inv_names_at(&all, i));
+			INV_TRY_OR(end, inv_dataset_add_class(d, inv_names_at(&all, i)));
+end:
 	inv_names_clear(&all);
 	return st;
 }
 
-static invar_status collect(invar_dataset *d, folder *own, size_t k, const char *inside)
+static invar_status collect_folder_split(invar_dataset *d, folder *own, size_t k,
+                                         const char *inside)
 {
 	inv_file_list *f = &own->files[k];
 	const inv_names *classes = &own->classes[k];
-	invar_status st = INVAR_OK;
+	char *path = NULL;
 	size_t label = 0;
+	invar_status st = INVAR_OK;
 
 	f->root = d->place;
 	if (!classes->count)
 		return inv_file_list_collect(f, inside, INV_NO_LABEL);
-	for (size_t i = 0; i < classes->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < classes->count; i++) {
 		const char *name = inv_names_at(classes, i);
-		char *path = *inside ? inv_join(inside, name) : inv_strdup(name);
 
 		while (strcmp(inv_names_at(&d->classes, label), name) != 0)
 			label++; /* both are sorted, and no name is missing */
-		st = path ? inv_file_list_collect(f, path, (int32_t)label)
-		          : inv_dataset_no_memory(d);
 		inv_free(path);
+		INV_TRY_OR(end,
+		           *inside ? inv_new_path(&path, inside, name) : inv_new_text(&path, name));
+		INV_TRY_OR(end, inv_file_list_collect(f, path, (int32_t)label));
 	}
+end:
+	inv_free(path);
 	return st;
 }
 
-static invar_status open_splits(invar_dataset *d, folder *own)
+static invar_status open_folder_splits(invar_dataset *d, folder *own)
 {
-	invar_status st = INVAR_OK;
 	bool wanted;
 
-	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++)
+	for (size_t k = 0; k < SPLITS; k++)
 		if (own->there[k])
-			st = list_split(d, own, k, split_names[k]);
-	if (st == INVAR_OK)
-		st = number_classes(d, own);
-	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++) {
+			INV_TRY(list_folder_split(d, own, k, folder_splits[k]));
+	INV_TRY(number_folder_classes(d, own));
+	for (size_t k = 0; k < SPLITS; k++) {
 		if (!own->there[k])
 			continue;
-		st = inv_dataset_offer(d, split_names[k], false, &wanted);
-		if (st == INVAR_OK && wanted)
-			st = collect(d, own, k, split_names[k]);
-		if (st == INVAR_OK && wanted)
-			st = inv_file_list_to_split(&own->files[k], d, split_names[k]);
+		INV_TRY(inv_dataset_offer(d, folder_splits[k], false, &wanted));
+		if (!wanted)
+			continue;
+		INV_TRY(collect_folder_split(d, own, k, folder_splits[k]));
+		INV_TRY(inv_file_list_to_split(&own->files[k], d, folder_splits[k]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status open_whole(invar_dataset *d, folder *own)
+static invar_status open_whole_folder(invar_dataset *d, folder *own)
 {
-	invar_status st = list_split(d, own, 0, "");
+	inv_file_list *f = &own->files[0];
+	int32_t *labels;
 
-	if (st == INVAR_OK)
-		st = number_classes(d, own);
-	if (st == INVAR_OK)
-		st = collect(d, own, 0, "");
-	if (st == INVAR_OK) {
-		int32_t *labels = own->files[0].labels;
-
-		own->files[0].labels = NULL;
-		inv_file_list_report(&own->files[0], d);
-		st = inv_dataset_add_whole(d, own->files[0].names.count, labels, &own->files[0]);
-	}
-	return st;
+	INV_TRY(list_folder_split(d, own, 0, ""));
+	INV_TRY(number_folder_classes(d, own));
+	INV_TRY(collect_folder_split(d, own, 0, ""));
+	labels = f->labels;
+	f->labels = NULL;
+	inv_file_list_report(f, d);
+	return inv_dataset_add_whole(d, f->names.count, labels, f);
 }
 
 static invar_status open_folder(invar_dataset *d)
 {
 	inv_names inner = {0};
-	folder *own = d->own = inv_calloc(1, sizeof *own);
 	bool flat, splits = false;
-	invar_status st =
-		own ? inv_list_folders(d->place, "", &inner, &flat) : inv_dataset_no_memory(d);
+	folder *own;
+	invar_status st;
 
-	for (size_t i = 0; st == INVAR_OK && i < inner.count; i++)
+	INV_TRY(inv_new(&own));
+	d->own = own;
+	INV_TRY_OR(end, inv_list_folders(d->place, "", &inner, &flat));
+	for (size_t i = 0; i < inner.count; i++)
 		for (size_t k = 0; k < SPLITS; k++)
-			if (strcmp(inv_names_at(&inner, i), split_names[k]) == 0)
+			if (strcmp(inv_names_at(&inner, i), folder_splits[k]) == 0)
 				own->there[k] = splits = true;
-	for (size_t i = 0; st == INVAR_OK && splits && i < inner.count; i++)
-		if (!is_split_name(inv_names_at(&inner, i)))
-			st = refuse_other(d, inv_names_at(&inner, i));
-	if (st == INVAR_OK)
-		st = splits ? open_splits(d, own) : open_whole(d, own);
+	for (size_t i = 0; splits && i < inner.count; i++)
+		if (!is_folder_split(inv_names_at(&inner, i)))
+			INV_TRY_OR(end, refuse_other_folder(d, inv_names_at(&inner, i)));
+	st = splits ? open_folder_splits(d, own) : open_whole_folder(d, own);
+end:
 	inv_names_clear(&inner);
 	return st;
 }

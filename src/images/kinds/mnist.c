@@ -16,15 +16,15 @@
 
 enum { SPLITS = 2 };
 
-static const char *const digits[] = {"0", "1", "2", "3", "4", "5",
-                                     "6", "7", "8", "9", NULL};
-static const char *const clothes[] = {"T-shirt/top", "Trouser",    "Pullover", "Dress",
-                                      "Coat",        "Sandal",     "Shirt",    "Sneaker",
-                                      "Bag",         "Ankle boot", NULL};
+static const char *const digit_names[] = {"0", "1", "2", "3", "4", "5",
+                                          "6", "7", "8", "9", NULL};
+static const char *const clothes_names[] = {
+	"T-shirt/top", "Trouser", "Pullover", "Dress",      "Coat", "Sandal",
+	"Shirt",       "Sneaker", "Bag",      "Ankle boot", NULL};
 
 static const struct {
 	const char *split, *stem;
-} files[SPLITS] = {{"train", "train"}, {"test", "t10k"}};
+} mnist_files[SPLITS] = {{"train", "train"}, {"test", "t10k"}};
 
 typedef struct mnist {
 	inv_idx *images[SPLITS];
@@ -32,16 +32,16 @@ typedef struct mnist {
 
 enum { NAME = 64 };
 
-/* "train-images-idx3-ubyte.gz" and its like; false if there is none. */
-static bool find_file(const invar_dataset *d, const char *stem, const char *what,
-                      unsigned rank, char name[NAME])
+/* "train-images-idx3-ubyte.gz" or the like; false if there is no such file. */
+static bool find_mnist_file(const invar_dataset *d, const char *stem, const char *what,
+                            unsigned dimensions, char name[NAME])
 {
 	static const char *const endings[] = {"", ".gz"};
 	static const char dash[] = {'-', '.'};
 
 	for (size_t e = 0; e < 2; e++)
 		for (size_t k = 0; k < 2; k++) {
-			snprintf(name, NAME, "%s-%s%cidx%u-ubyte%s", stem, what, dash[k], rank,
+			snprintf(name, NAME, "%s-%s%cidx%u-ubyte%s", stem, what, dash[k], dimensions,
 			         endings[e]);
 			if (inv_dataset_has(d, name))
 				return true;
@@ -49,28 +49,28 @@ static bool find_file(const invar_dataset *d, const char *stem, const char *what
 	return false;
 }
 
-static invar_status open_idx(const invar_dataset *d, const char *stem, const char *what,
-                             unsigned rank, inv_idx **out)
+static invar_status open_mnist_file(const invar_dataset *d, const char *stem,
+                                    const char *what, unsigned dimensions, inv_idx **out)
 {
 	char name[NAME], *path;
 	invar_status st;
 
 	*out = NULL;
-	if (!find_file(d, stem, what, rank, name))
+	if (!find_mnist_file(d, stem, what, dimensions, name))
 		return inv_fail(INVAR_E_IO,
 		                "%s: has no %s-%s-idx%u-ubyte, compressed with gzip or not",
-		                d->place, stem, what, rank);
-	if (!(path = inv_dataset_path(d, name)))
-		return inv_dataset_no_memory(d);
-	st = inv_idx_open(path, out);
-	if (st == INVAR_OK && (*out)->rank != rank)
+		                d->place, stem, what, dimensions);
+	INV_TRY(inv_new_path(&path, d->place, name));
+	INV_TRY_OR(end, inv_idx_open(path, out));
+	if ((*out)->rank != dimensions)
 		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected %u", path, (*out)->rank,
-		              inv_noun((*out)->rank, "dimension", "dimensions"), rank);
+		              inv_noun((*out)->rank, "dimension", "dimensions"), dimensions);
+end:
 	inv_free(path);
 	return st;
 }
 
-static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
+static invar_status check_mnist_pair(const inv_idx *images, const inv_idx *labels)
 {
 	if (images->shape[0] != labels->shape[0])
 		return inv_fail(
@@ -85,58 +85,53 @@ static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
 	return INVAR_OK;
 }
 
-static invar_status open_split(invar_dataset *d, size_t k)
+static invar_status open_mnist_split(invar_dataset *d, size_t k)
 {
-	mnist *own = d->own;
-	inv_idx *labels = NULL;
-	int32_t *numbers = NULL;
-	invar_status st = open_idx(d, files[k].stem, "images", 3, &own->images[k]);
+	inv_idx **images = &((mnist *)d->own)->images[k], *labels = NULL;
+	int32_t *numbers;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = open_idx(d, files[k].stem, "labels", 1, &labels);
-	if (st == INVAR_OK)
-		st = check_pair(own->images[k], labels);
-	if (st == INVAR_OK)
-		st = inv_dataset_byte_labels(d, labels->data, labels->cells, 1, 0, labels->path,
-		                             &numbers);
+	INV_TRY_OR(end, open_mnist_file(d, mnist_files[k].stem, "images", 3, images));
+	INV_TRY_OR(end, open_mnist_file(d, mnist_files[k].stem, "labels", 1, &labels));
+	INV_TRY_OR(end, check_mnist_pair(*images, labels));
+	INV_TRY_OR(end, inv_dataset_byte_labels(d, labels->data, labels->cells, 1, 0,
+	                                        labels->path, &numbers));
+	st = inv_dataset_add(d, mnist_files[k].split, (*images)->shape[0], numbers, *images);
+end:
 	inv_idx_close(labels);
-	if (st == INVAR_OK)
-		st = inv_dataset_add(d, files[k].split, own->images[k]->shape[0], numbers,
-		                     own->images[k]);
 	return st;
 }
 
-static invar_status open_both(invar_dataset *d, const char *const *classes)
+static invar_status open_either_mnist(invar_dataset *d, const char *const *classes)
 {
-	invar_status st = INVAR_OK;
 	bool found = false, wanted;
+	char name[NAME];
+	mnist *own;
 
-	if (!(d->own = inv_calloc(1, sizeof(mnist))))
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new(&own));
+	d->own = own;
 	d->grey = true;
-	for (size_t k = 0; classes[k] && st == INVAR_OK; k++)
-		st = inv_dataset_add_class(d, classes[k]);
-	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++) {
-		char name[NAME];
-
-		if (!find_file(d, files[k].stem, "images", 3, name))
+	for (size_t k = 0; classes[k]; k++)
+		INV_TRY(inv_dataset_add_class(d, classes[k]));
+	for (size_t k = 0; k < SPLITS; k++) {
+		if (!find_mnist_file(d, mnist_files[k].stem, "images", 3, name))
 			continue;
 		found = true;
-		st = inv_dataset_offer(d, files[k].split, false, &wanted);
-		if (st == INVAR_OK && wanted)
-			st = open_split(d, k);
+		INV_TRY(inv_dataset_offer(d, mnist_files[k].split, false, &wanted));
+		if (wanted)
+			INV_TRY(open_mnist_split(d, k));
 	}
-	if (st == INVAR_OK && !found)
-		st = inv_fail(INVAR_E_IO,
-		              "%s: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, "
-		              "compressed with gzip or not",
-		              d->place);
-	return st;
+	if (!found)
+		return inv_fail(INVAR_E_IO,
+		                "%s: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, "
+		                "compressed with gzip or not",
+		                d->place);
+	return INVAR_OK;
 }
 
 static invar_status open_mnist(invar_dataset *d)
 {
-	return open_both(d, digits);
+	return open_either_mnist(d, digit_names);
 }
 
 static invar_status open_fashion(invar_dataset *d)
@@ -147,7 +142,7 @@ static invar_status open_fashion(invar_dataset *d)
 			"%s: does not exist; install Debian's package dataset-fashion-mnist, or give "
 			"the folder of the files: fashion-mnist:DIR",
 			d->place);
-	return open_both(d, clothes);
+	return open_either_mnist(d, clothes_names);
 }
 
 /* Grey, so three equal channels. */
@@ -157,12 +152,11 @@ static invar_status read_mnist(const invar_dataset *d, const inv_images *s, uint
 	const inv_idx *x = s->store;
 	uint64_t pixels = x->shape[1] * x->shape[2];
 	const uint8_t *from = x->data + source * pixels;
-	invar_status st =
-		inv_image_shape(out, (uint32_t)x->shape[2], (uint32_t)x->shape[1], d->text);
 
-	for (uint64_t i = 0; st == INVAR_OK && i < pixels; i++)
+	INV_TRY(inv_image_shape(out, (uint32_t)x->shape[2], (uint32_t)x->shape[1], d->text));
+	for (uint64_t i = 0; i < pixels; i++)
 		memset(out->pixels + i * INV_RGB, from[i], INV_RGB);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status measure_mnist(const invar_dataset *d, const inv_images *s,

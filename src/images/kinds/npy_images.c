@@ -33,7 +33,7 @@ static bool is_colour(uint64_t channels)
 	return channels == 1 || channels == INV_RGB;
 }
 
-static bool take_shape(array *a, unsigned rank, const uint64_t *shape)
+static bool take_npy_shape(array *a, unsigned rank, const uint64_t *shape)
 {
 	const uint64_t *size = shape + 1;
 
@@ -53,16 +53,14 @@ static bool take_shape(array *a, unsigned rank, const uint64_t *shape)
 	return size[0] && size[1] && size[0] <= MAX_SIDE && size[1] <= MAX_SIDE;
 }
 
-static invar_status open_images(array *a, const char *path)
+static invar_status open_npy_images(array *a, const char *path)
 {
 	char shape[INV_SHAPE_TEXT];
-	invar_status st = inv_npy_open(path, &a->images);
 	const inv_npy_header *h;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_npy_open(path, &a->images));
 	h = &a->images->h;
-	if (!take_shape(a, h->rank, h->shape))
+	if (!take_npy_shape(a, h->rank, h->shape))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its shape is %s but images are (n, h, w), (n, h, w, 3) or (n, "
 		                "3, h, w)",
@@ -73,28 +71,13 @@ static invar_status open_images(array *a, const char *path)
 	return INVAR_OK;
 }
 
-static invar_status check_labels(const inv_npy *labels, const array *a)
-{
-	char shape[INV_SHAPE_TEXT];
-
-	if (labels->h.rank != 1 || labels->h.shape[0] != a->count)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its shape is %s but (%" PRIu64 ",) was expected, as in %s",
-		                labels->path,
-		                inv_shape_text(labels->h.rank, labels->h.shape, shape), a->count,
-		                a->images->path);
-	return INVAR_OK;
-}
-
-static invar_status read_labels(const inv_npy *labels, int32_t *out, int32_t *greatest)
+static invar_status read_npy_labels(const inv_npy *labels, int32_t *out, int32_t *greatest)
 {
 	*greatest = -1;
 	for (uint64_t i = 0; i < labels->h.cells; i++) {
 		int64_t label;
-		invar_status st = inv_npy_read_int(labels, i, 1, &label);
 
-		if (st != INVAR_OK)
-			return st;
+		INV_TRY(inv_npy_read_int(labels, i, 1, &label));
 		if (label < INV_NO_LABEL || label >= MAX_CLASSES)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: label %" PRIu64 " is %" PRId64 ", expected -1 to %d",
@@ -105,25 +88,29 @@ static invar_status read_labels(const inv_npy *labels, int32_t *out, int32_t *gr
 	return INVAR_OK;
 }
 
-static invar_status open_labels(invar_dataset *d, const char *path, int32_t **out)
+static invar_status open_npy_labels(invar_dataset *d, const char *path, int32_t **out)
 {
+	const array *a = d->own;
 	inv_npy *labels;
-	int32_t greatest = -1;
-	invar_status st = inv_npy_open(path, &labels);
+	int32_t greatest;
+	char text[INV_SHAPE_TEXT];
+	invar_status st;
 
-	*out = NULL;
-	if (st == INVAR_OK)
-		st = check_labels(labels, d->own);
-	if (st == INVAR_OK && !(*out = inv_alloc((labels->h.cells + 1) * sizeof **out)))
-		st = inv_dataset_no_memory(d);
-	if (st == INVAR_OK)
-		st = read_labels(labels, *out, &greatest);
-	for (int32_t k = 0; k <= greatest && st == INVAR_OK; k++) {
-		char name[16];
-
-		snprintf(name, sizeof name, "%" PRId32, k);
-		st = inv_dataset_add_class(d, name);
+	INV_TRY(inv_npy_open(path, &labels));
+	if (labels->h.rank != 1 || labels->h.shape[0] != a->count)
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_MISMATCH,
+		                    "%s: its shape is %s but (%" PRIu64 ",) was expected, as in %s",
+		                    labels->path,
+		                    inv_shape_text(labels->h.rank, labels->h.shape, text), a->count,
+		                    a->images->path));
+	INV_TRY_OR(end, inv_new_array(out, labels->h.cells + 1));
+	INV_TRY_OR(end, read_npy_labels(labels, *out, &greatest));
+	for (int32_t k = 0; k <= greatest; k++) {
+		snprintf(text, sizeof text, "%" PRId32, k);
+		INV_TRY_OR(end, inv_dataset_add_class(d, text));
 	}
+end:
 	inv_npy_close(labels);
 	return st;
 }
@@ -132,20 +119,18 @@ static invar_status open_npy(invar_dataset *d)
 {
 	char *comma = strrchr(d->place, ',');
 	int32_t *labels = NULL;
-	array *a = d->own = inv_calloc(1, sizeof *a);
+	array *a;
 	invar_status st;
 
-	if (!a)
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new(&a));
+	d->own = a;
 	if (comma && inv_exists(d->place))
 		comma = NULL; /* the name of a file with a comma */
 	if (comma)
 		*comma = '\0';
-	st = open_images(a, d->place);
+	INV_TRY(open_npy_images(a, d->place));
 	d->grey = a->channels == 1;
-	if (st == INVAR_OK && comma)
-		st = open_labels(d, comma + 1, &labels);
-	if (st != INVAR_OK) {
+	if (comma && (st = open_npy_labels(d, comma + 1, &labels)) != INVAR_OK) {
 		inv_free(labels);
 		return st;
 	}
@@ -154,25 +139,25 @@ static invar_status open_npy(invar_dataset *d)
 
 /* ---- Reading ------------------------------------------------------------------------- */
 
-/* Value k of a pixel row-major, channels last, from either layout. */
-static size_t place_of(const array *a, size_t pixel, size_t channel)
+/* Where a channel of a pixel is, in either layout. */
+static size_t npy_cell(const array *a, size_t pixel, size_t channel)
 {
 	size_t pixels = (size_t)a->width * a->height;
 
 	return a->channels_first ? channel * pixels + pixel : pixel * a->channels + channel;
 }
 
-static void spread(const array *a, const uint8_t *from, inv_image *out)
+static void spread_npy_pixels(const array *a, const uint8_t *from, inv_image *out)
 {
 	size_t pixels = (size_t)a->width * a->height;
 
 	for (size_t i = 0; i < pixels; i++)
 		for (size_t c = 0; c < INV_RGB; c++)
-			out->pixels[i * INV_RGB + c] = from[place_of(a, i, a->channels == 1 ? 0 : c)];
+			out->pixels[i * INV_RGB + c] = from[npy_cell(a, i, a->channels == 1 ? 0 : c)];
 }
 
-static invar_status to_bytes(const array *a, uint64_t image, const float *from,
-                             size_t count, uint8_t *to)
+static invar_status npy_to_bytes(const array *a, uint64_t image, const float *from,
+                                 size_t count, uint8_t *to)
 {
 	float white = a->images->h.dtype == INV_U8 ? 255 : 1;
 
@@ -189,20 +174,19 @@ static invar_status to_bytes(const array *a, uint64_t image, const float *from,
 }
 
 /* Floats, or uint8 in Fortran order: through a buffer. */
-static invar_status read_slowly(const array *a, uint64_t image, size_t count,
-                                inv_image *out)
+static invar_status read_npy_slowly(const array *a, uint64_t image, size_t count,
+                                    inv_image *out)
 {
-	float *numbers = inv_alloc(count * sizeof *numbers);
-	uint8_t *bytes = inv_alloc(count);
-	invar_status st = numbers && bytes
-	                      ? inv_npy_read(a->images, image * count, count, numbers)
-	                      : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an image",
-	                                 a->images->path);
+	float *numbers;
+	uint8_t *bytes = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = to_bytes(a, image, numbers, count, bytes);
-	if (st == INVAR_OK)
-		spread(a, bytes, out);
+	INV_TRY(inv_new_array(&numbers, count));
+	INV_TRY_OR(end, inv_new_array(&bytes, count));
+	INV_TRY_OR(end, inv_npy_read(a->images, image * count, count, numbers));
+	INV_TRY_OR(end, npy_to_bytes(a, image, numbers, count, bytes));
+	spread_npy_pixels(a, bytes, out);
+end:
 	inv_free(numbers);
 	inv_free(bytes);
 	return st;
@@ -214,14 +198,12 @@ static invar_status read_npy(const invar_dataset *d, const inv_images *s, uint64
 	const array *a = s->store;
 	const inv_npy_header *h = &a->images->h;
 	size_t count = (size_t)a->width * a->height * a->channels;
-	invar_status st = inv_image_shape(out, a->width, a->height, a->images->path);
 
 	(void)d;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_image_shape(out, a->width, a->height, a->images->path));
 	if (h->dtype != INV_U8 || h->fortran)
-		return read_slowly(a, source, count, out);
-	spread(a, a->images->data + source * count, out);
+		return read_npy_slowly(a, source, count, out);
+	spread_npy_pixels(a, a->images->data + source * count, out);
 	return INVAR_OK;
 }
 
@@ -237,7 +219,7 @@ static invar_status measure_npy(const invar_dataset *d, const inv_images *s,
 	return INVAR_OK;
 }
 
-static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+static bool npy_file_id(const inv_images *s, uint64_t source, inv_file_id *out)
 {
 	const array *a = s->store;
 
@@ -262,6 +244,6 @@ const inv_dataset_kind inv_dataset_npy = {
 	.open = open_npy,
 	.read = read_npy,
 	.measure = measure_npy,
-	.file_id = id_of,
+	.file_id = npy_file_id,
 	.close = close_npy,
 };

@@ -20,13 +20,13 @@
 enum { SIDE = 96, PLANE = SIDE * SIDE, IMAGE = 3 * PLANE, FIRST_LABEL = 1, SPLITS = 3 };
 enum { MAX_FOLDS = 16, MAX_FOLD_BYTES = 16 << 20 };
 
-static const char *const class_names[] = {"airplane", "bird",  "car",   "cat",
-                                          "deer",     "dog",   "horse", "monkey",
-                                          "ship",     "truck", NULL};
+static const char *const stl10_classes[] = {"airplane", "bird",  "car",   "cat",
+                                            "deer",     "dog",   "horse", "monkey",
+                                            "ship",     "truck", NULL};
 
 static const struct {
 	const char *split, *images, *labels;
-} files[SPLITS] = {
+} stl10_files[SPLITS] = {
 	{"train", "train_X.bin", "train_y.bin"},
 	{"test", "test_X.bin", "test_y.bin"},
 	{"unlabeled", "unlabeled_X.bin", NULL},
@@ -38,54 +38,55 @@ typedef struct stl10 {
 	char *folds;           /* the text of fold_indices.txt */
 } stl10;
 
-static invar_status map_images(const invar_dataset *d, const char *name, inv_map *map)
+static invar_status map_stl10_images(const invar_dataset *d, const char *name, inv_map *map)
 {
-	char *path = inv_dataset_path(d, name);
-	invar_status st = path ? inv_map_open(path, map) : inv_dataset_no_memory(d);
+	char *path;
+	invar_status st;
 
-	if (st == INVAR_OK && map->size % IMAGE)
+	INV_TRY(inv_new_path(&path, d->place, name));
+	INV_TRY_OR(end, inv_map_open(path, map));
+	if (map->size % IMAGE)
 		st = inv_fail(INVAR_E_FORMAT,
 		              "%s: has %" PRIu64
 		              " bytes, which is not a multiple of %d, the size of an STL-10 image",
 		              path, map->size, IMAGE);
+end:
 	inv_free(path);
 	return st;
 }
 
-static invar_status load_labels(const invar_dataset *d, const char *name, uint64_t images,
-                                int32_t **out)
+static invar_status load_stl10_labels(const invar_dataset *d, const char *name,
+                                      uint64_t images, int32_t **out)
 {
-	char *path = inv_dataset_path(d, name);
+	char *path;
 	inv_map map = {0};
-	invar_status st = path ? inv_map_open(path, &map) : inv_dataset_no_memory(d);
+	invar_status st;
 
-	*out = NULL;
-	if (st == INVAR_OK && map.size != images)
-		st = inv_fail(INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for %" PRIu64 " %s", path,
-		              map.size, inv_noun(map.size, "label", "labels"), images,
-		              inv_noun(images, "image", "images"));
-	if (st == INVAR_OK)
-		st = inv_dataset_byte_labels(d, map.data, images, 1, FIRST_LABEL, path, out);
+	INV_TRY(inv_new_path(&path, d->place, name));
+	INV_TRY_OR(end, inv_map_open(path, &map));
+	if (map.size != images)
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for %" PRIu64 " %s",
+		                    path, map.size, inv_noun(map.size, "label", "labels"), images,
+		                    inv_noun(images, "image", "images")));
+	st = inv_dataset_byte_labels(d, map.data, images, 1, FIRST_LABEL, path, out);
+end:
 	inv_map_close(&map);
 	inv_free(path);
 	return st;
 }
 
-static invar_status open_split(invar_dataset *d, size_t k)
+static invar_status open_stl10_split(invar_dataset *d, size_t k)
 {
 	stl10 *own = d->own;
 	int32_t *labels = NULL;
-	invar_status st = map_images(d, files[k].images, &own->images[k]);
-	uint64_t count = own->images[k].size / IMAGE;
+	uint64_t count;
 
-	if (st == INVAR_OK && files[k].labels)
-		st = load_labels(d, files[k].labels, count, &labels);
-	if (st != INVAR_OK || k != 0)
-		return st == INVAR_OK
-		           ? inv_dataset_add(d, files[k].split, count, labels, &own->images[k])
-		           : st;
-	own->train_labels = labels;
-	return INVAR_OK;
+	INV_TRY(map_stl10_images(d, stl10_files[k].images, &own->images[k]));
+	count = own->images[k].size / IMAGE;
+	if (stl10_files[k].labels)
+		INV_TRY(load_stl10_labels(d, stl10_files[k].labels, count, &labels));
+	return inv_dataset_add(d, stl10_files[k].split, count, labels, &own->images[k]);
 }
 
 /* ---- Folds ------------------------------------------------------------------------ */
@@ -122,10 +123,11 @@ static invar_status add_fold(invar_dataset *d, const char *name, const char *lin
 {
 	stl10 *own = d->own;
 	size_t count = count_numbers(line);
-	uint32_t *source = inv_alloc(count * sizeof *source);
-	invar_status st = source ? parse_fold(d, line, own->images[0].size / IMAGE, source)
-	                         : inv_dataset_no_memory(d);
+	uint32_t *source;
+	invar_status st;
 
+	INV_TRY(inv_new_array(&source, count));
+	st = parse_fold(d, line, own->images[0].size / IMAGE, source);
 	if (st != INVAR_OK) {
 		inv_free(source);
 		return st;
@@ -133,8 +135,8 @@ static invar_status add_fold(invar_dataset *d, const char *name, const char *lin
 	return inv_dataset_add_part(d, name, count, source, own->train_labels, &own->images[0]);
 }
 
-/* Cuts the text into its lines; returns how many are not empty. */
-static size_t cut_lines(char *text, char **line)
+/* Splits the text into its lines; returns how many are not empty. */
+static size_t cut_fold_lines(char *text, char **line)
 {
 	size_t count = 0;
 
@@ -154,82 +156,82 @@ static invar_status load_folds(invar_dataset *d)
 
 	if (!inv_dataset_has(d, "fold_indices.txt"))
 		return INVAR_OK;
-	path = inv_dataset_path(d, "fold_indices.txt");
-	st = path ? inv_file_load(path, MAX_FOLD_BYTES, &own->folds, &bytes)
-	          : inv_dataset_no_memory(d);
+	INV_TRY(inv_new_path(&path, d->place, "fold_indices.txt"));
+	st = inv_file_load(path, MAX_FOLD_BYTES, &own->folds, &bytes);
 	inv_free(path);
 	return st;
 }
 
 /* train and its folds share one map and one set of labels. */
-static invar_status open_train(invar_dataset *d)
+static invar_status open_stl10_train(invar_dataset *d)
 {
 	stl10 *own = d->own;
+	inv_map *images = &own->images[0];
 	char *line[MAX_FOLDS], name[MAX_FOLDS][16];
 	bool train, fold[MAX_FOLDS], any;
 	size_t folds;
-	invar_status st = load_folds(d);
 
-	if (st == INVAR_OK)
-		st = inv_dataset_offer(d, "train", false, &train);
-	if (st != INVAR_OK)
-		return st;
-	folds = own->folds ? cut_lines(own->folds, line) : 0;
+	INV_TRY(load_folds(d));
+	INV_TRY(inv_dataset_offer(d, "train", false, &train));
+	folds = own->folds ? cut_fold_lines(own->folds, line) : 0;
 	any = train;
-	for (size_t i = 0; i < folds && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < folds; i++) {
 		snprintf(name[i], sizeof name[i], "fold%zu", i);
-		st = inv_dataset_offer(d, name[i], true, &fold[i]);
+		INV_TRY(inv_dataset_offer(d, name[i], true, &fold[i]));
 		any |= fold[i];
 	}
-	if (st == INVAR_OK && any)
-		st = open_split(d, 0);
-	if (st == INVAR_OK && train)
-		st = inv_dataset_add_part(d, "train", own->images[0].size / IMAGE, NULL,
-		                          own->train_labels, &own->images[0]);
-	for (size_t i = 0; i < folds && st == INVAR_OK; i++)
+	if (!any)
+		return INVAR_OK;
+
+	INV_TRY(map_stl10_images(d, stl10_files[0].images, images));
+	INV_TRY(load_stl10_labels(d, stl10_files[0].labels, images->size / IMAGE,
+	                          &own->train_labels));
+	if (train)
+		INV_TRY(inv_dataset_add_part(d, "train", images->size / IMAGE, NULL,
+		                             own->train_labels, images));
+	for (size_t i = 0; i < folds; i++)
 		if (fold[i])
-			st = add_fold(d, name[i], line[i]);
-	return st;
+			INV_TRY(add_fold(d, name[i], line[i]));
+	return INVAR_OK;
 }
 
 /* ---- The kind ----------------------------------------------------------------------- */
 
 static invar_status open_stl10(invar_dataset *d)
 {
-	invar_status st = inv_dataset_enter(d, "stl10_binary", "train_X.bin");
 	bool found = false, wanted;
+	stl10 *own;
 
-	d->own = inv_calloc(1, sizeof(stl10));
-	if (st == INVAR_OK && !d->own)
-		st = inv_dataset_no_memory(d);
-	if (st == INVAR_OK)
-		st = inv_dataset_name_classes(d, "class_names.txt", class_names);
-	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++) {
-		if (!inv_dataset_has(d, files[k].images))
+	INV_TRY(inv_new(&own));
+	d->own = own;
+	INV_TRY(inv_dataset_enter(d, "stl10_binary", "train_X.bin"));
+	INV_TRY(inv_dataset_name_classes(d, "class_names.txt", stl10_classes));
+	for (size_t k = 0; k < SPLITS; k++) {
+		if (!inv_dataset_has(d, stl10_files[k].images))
 			continue;
 		found = true;
-		if (k == 0)
-			st = open_train(d);
-		else if ((st = inv_dataset_offer(d, files[k].split, false, &wanted)) == INVAR_OK &&
-		         wanted)
-			st = open_split(d, k);
+		if (k == 0) {
+			INV_TRY(open_stl10_train(d));
+			continue;
+		}
+		INV_TRY(inv_dataset_offer(d, stl10_files[k].split, false, &wanted));
+		if (wanted)
+			INV_TRY(open_stl10_split(d, k));
 	}
-	if (st == INVAR_OK && !found)
-		st = inv_fail(
+	if (!found)
+		return inv_fail(
 			INVAR_E_IO,
 			"%s: has no train_X.bin, test_X.bin or unlabeled_X.bin, so it is not STL-10",
 			d->place);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status read_stl10(const invar_dataset *d, const inv_images *s, uint64_t source,
                                inv_image *out)
 {
 	const uint8_t *from = ((const inv_map *)s->store)->data + source * IMAGE;
-	invar_status st = inv_image_shape(out, SIDE, SIDE, d->text);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_image_shape(out, SIDE, SIDE, d->text));
 	for (size_t y = 0; y < SIDE; y++)
 		for (size_t x = 0; x < SIDE; x++)
 			for (size_t c = 0; c < INV_RGB; c++)
@@ -251,12 +253,12 @@ static void close_stl10(invar_dataset *d)
 {
 	stl10 *own = d->own;
 
-	for (size_t k = 0; own && k < SPLITS; k++)
+	if (!own)
+		return;
+	for (size_t k = 0; k < SPLITS; k++)
 		inv_map_close(&own->images[k]);
-	if (own) {
-		inv_free(own->train_labels);
-		inv_free(own->folds);
-	}
+	inv_free(own->train_labels);
+	inv_free(own->folds);
 	inv_free(own);
 }
 

@@ -68,7 +68,7 @@ typedef struct tars {
 
 /* ---- Paths of members -------------------------------------------------------------- */
 
-static const char *base_of(const char *path)
+static const char *tar_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -77,9 +77,9 @@ static const char *base_of(const char *path)
 
 /*
  * Like a file in a folder, and what macOS puts beside each file. A line break ends a key
- * (make_key) and a row's name, so a path with one is left out too.
+ * (make_label_key) and a row's name, so a path with one is left out too.
  */
-static bool is_hidden(const char *path)
+static bool is_hidden_member(const char *path)
 {
 	if (strpbrk(path, "\r\n"))
 		return true;
@@ -91,59 +91,56 @@ static bool is_hidden(const char *path)
 
 static bool is_class_file(const char *path)
 {
-	const char *dot = strchr(base_of(path), '.');
+	const char *dot = strchr(tar_base(path), '.');
 
 	return dot && strcasecmp(dot, ".cls") == 0;
 }
 
 /* In WebDataset's layout the part after the first dot says what a file is. */
-static bool is_image(const char *path, bool web)
+static bool is_tar_image(const char *path, bool web)
 {
-	const char *base = base_of(path), *dot = strchr(base, '.');
+	const char *base = tar_base(path), *dot = strchr(base, '.');
 
 	return inv_is_image_name(base) && (!web || dot == strrchr(base, '.'));
 }
 
 /* "FILE/KEY\n", the beginning of an entry of labels. */
-static invar_status make_key(const invar_dataset *d, uint32_t file, const char *path,
-                             char **out)
+static invar_status make_label_key(uint32_t file, const char *path, char **out)
 {
-	const char *dot = strchr(base_of(path), '.');
+	const char *dot = strchr(tar_base(path), '.');
 	size_t length = dot ? (size_t)(dot - path) : strlen(path), size = length + 16;
 
-	if (!(*out = inv_alloc(size)))
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_array(out, size));
 	snprintf(*out, size, "%" PRIu32 "/%.*s\n", file, (int)length, path);
 	return INVAR_OK;
 }
 
 /* ---- Labels and splits --------------------------------------------------------------- */
 
-static bool is_blank(uint8_t c)
+static bool is_label_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static invar_status fail_link(const char *name, const char *target)
+static invar_status fail_tar_link(const char *name, const char *target)
 {
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is a link to %s, which is not a file in the archive", name,
 	                target);
 }
 
-static invar_status add_class_file(const invar_dataset *d, tars *own, uint32_t file,
-                                   const inv_tar_member *one, const char *path)
+static invar_status add_class_file(tars *own, uint32_t file, const inv_tar_member *one,
+                                   const char *path)
 {
 	const char *tar = inv_names_at(&own->files, file);
 	const uint8_t *text = (const uint8_t *)own->maps[file].data + one->offset;
 	char entry[INV_TAR_PATH + MAX_LABEL + 32];
 	uint64_t length = one->bytes;
-	invar_status st;
 	char *key;
 
-	for (; length && is_blank(*text); text++)
+	for (; length && is_label_blank(*text); text++)
 		length--;
-	while (length && is_blank(text[length - 1]))
+	while (length && is_label_blank(text[length - 1]))
 		length--;
 	for (uint64_t i = 0; i < length && length <= MAX_LABEL; i++)
 		if (text[i] < ' ')
@@ -153,24 +150,21 @@ static invar_status add_class_file(const invar_dataset *d, tars *own, uint32_t f
 			INVAR_E_FORMAT,
 			"%s/%s: must hold one label, a number or a name of at most %d bytes", tar, path,
 			MAX_LABEL);
-	if ((st = make_key(d, file, path, &key)) != INVAR_OK)
-		return st;
+	INV_TRY(make_label_key(file, path, &key));
 	snprintf(entry, sizeof entry, "%s%.*s", key, (int)length, (const char *)text);
 	inv_free(key);
 	return inv_names_add(&own->labels, entry, strlen(entry));
 }
 
-/* The label of a .cls file; "" if there is none. Views. */
-static invar_status find_class(const invar_dataset *d, const tars *own, uint32_t file,
-                               const char *path, const char **out)
+/* The label in the .cls file of an image; "" if there is none. Views. */
+static invar_status find_tar_label(const tars *own, uint32_t file, const char *path,
+                                   const char **out)
 {
 	size_t low = 0, high = own->labels.count, length;
 	char *key;
-	invar_status st = make_key(d, file, path, &key);
 
 	*out = "";
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(make_label_key(file, path, &key));
 	length = strlen(key);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -189,7 +183,7 @@ static invar_status find_class(const invar_dataset *d, const tars *own, uint32_t
 }
 
 /* The folder that an image is in, unless it is a split; "" if there is none. */
-static void find_folder(const char *path, char out[INV_TAR_PATH])
+static void find_tar_folder(const char *path, char out[INV_TAR_PATH])
 {
 	const char *end = strrchr(path, '/'), *start = end;
 
@@ -203,9 +197,9 @@ static void find_folder(const char *path, char out[INV_TAR_PATH])
 	snprintf(out, INV_TAR_PATH, "%.*s", (int)(end - start), start);
 }
 
-static const char *find_split(const char *path, const char *file)
+static const char *find_tar_split(const char *path, const char *file)
 {
-	const char *base = base_of(file), *slash;
+	const char *base = tar_base(file), *slash;
 	size_t length;
 
 	for (const char *at = path; (slash = strchr(at, '/')); at = slash + 1)
@@ -224,16 +218,15 @@ static const char *find_split(const char *path, const char *file)
 
 /* ---- Images ------------------------------------------------------------------------ */
 
-static invar_status add_place(const invar_dataset *d, tars *own, place where)
+static invar_status add_place(tars *own, place where)
 {
 	size_t i = own->rows.names.count - 1;
 
 	if (i >= own->capacity) {
 		size_t capacity = own->capacity ? 2 * own->capacity : FIRST_PLACES;
-		place *more = inv_alloc(capacity * sizeof *more);
+		place *more;
 
-		if (!more)
-			return inv_dataset_no_memory(d);
+		INV_TRY(inv_new_array(&more, capacity));
 		if (i)
 			memcpy(more, own->places, i * sizeof *more);
 		inv_free(own->places);
@@ -244,41 +237,32 @@ static invar_status add_place(const invar_dataset *d, tars *own, place where)
 	return INVAR_OK;
 }
 
-static invar_status note_folder(const invar_dataset *d, tars *own, const char *folder)
-{
-	if (own->folder) {
-		own->folders = own->folders || strcmp(own->folder, folder) != 0;
-		return INVAR_OK;
-	}
-	own->folder = inv_strdup(folder);
-	return own->folder ? INVAR_OK : inv_dataset_no_memory(d);
-}
-
-static invar_status add_image(invar_dataset *d, tars *own, uint32_t file,
-                              const inv_tar_member *one, const char *path)
+static invar_status add_tar_image(tars *own, uint32_t file, const inv_tar_member *one,
+                                  const char *path)
 {
 	place where = {one->offset, one->bytes, file};
 	const char *tar = inv_names_at(&own->files, file), *label;
-	char folder[INV_TAR_PATH];
-	char *name = inv_join(base_of(tar), path);
-	invar_status st = name ? INVAR_OK : inv_dataset_no_memory(d);
+	char folder[INV_TAR_PATH], *name;
+	invar_status st;
 
-	find_folder(path, folder);
-	if (st == INVAR_OK)
-		st = find_class(d, own, file, path, &label);
-	if (st == INVAR_OK)
-		st = note_folder(d, own, folder);
-	if (st == INVAR_OK)
-		st = inv_labelled_rows_add(&own->rows, name, own->labels.count ? label : folder,
-		                           find_split(path, tar));
-	if (st == INVAR_OK && one->type != INV_TAR_FILE) {
+	find_tar_folder(path, folder);
+	if (!own->folder)
+		INV_TRY(inv_new_text(&own->folder, folder));
+	own->folders = own->folders || strcmp(own->folder, folder) != 0;
+	INV_TRY(find_tar_label(own, file, path, &label));
+
+	INV_TRY(inv_new_path(&name, tar_base(tar), path));
+	INV_TRY_OR(end,
+	           inv_labelled_rows_add(&own->rows, name, own->labels.count ? label : folder,
+	                                 find_tar_split(path, tar)));
+	if (one->type != INV_TAR_FILE) {
 		const char *target = inv_names_at(&own->members[file].targets, one->target);
 
 		where = (place){BROKEN, own->broken.count, file};
-		st = inv_names_add(&own->broken, target, strlen(target));
+		INV_TRY_OR(end, inv_names_add(&own->broken, target, strlen(target)));
 	}
-	if (st == INVAR_OK)
-		st = add_place(d, own, where);
+	st = add_place(own, where);
+end:
 	inv_free(name);
 	return st;
 }
@@ -288,54 +272,50 @@ static invar_status add_image(invar_dataset *d, tars *own, uint32_t file,
 /* Two passes: whether there are .cls files decides what an image and its label are. */
 typedef enum pass { CLASSES, IMAGES } pass;
 
-static invar_status note_link(const invar_dataset *d, tars *own, const char *path,
-                              const char *target)
+static invar_status note_tar_link(tars *own, const char *path, const char *target)
 {
 	char text[2 * INV_TAR_PATH + 8];
 
 	if (own->links.count++)
 		return INVAR_OK;
 	snprintf(text, sizeof text, "%s -> %s", path, target);
-	own->links.first = inv_strdup(text);
-	return own->links.first ? INVAR_OK : inv_dataset_no_memory(d);
+	return inv_new_text(&own->links.first, text);
 }
 
-static invar_status take_member(invar_dataset *d, tars *own, uint32_t file, size_t i,
-                                pass which)
+static invar_status take_tar_member(tars *own, uint32_t file, size_t i, pass which)
 {
 	const inv_tar_members *m = &own->members[file];
 	const inv_tar_member *one = &m->at[i];
 	const char *path = inv_names_at(&m->paths, i), *target;
 	bool link = one->type == INV_TAR_HARD || one->type == INV_TAR_SYMBOLIC;
-	invar_status st = INVAR_OK;
+	invar_status st;
 	char *name;
 
 	if (one->replaced)
 		return INVAR_OK;
 	target = link ? inv_names_at(&m->targets, one->target) : NULL;
-	if (one->type == INV_TAR_OTHER || is_hidden(path)) {
-		own->others += which == IMAGES;
-	} else if (is_class_file(path)) {
-		if (which != CLASSES)
-			return INVAR_OK;
-		if (!link)
-			return add_class_file(d, own, file, one, path);
-		if (!(name = inv_join(inv_names_at(&own->files, file), path)))
-			return inv_dataset_no_memory(d);
-		st = fail_link(name, target);
-		inv_free(name);
-	} else if (which == IMAGES && is_image(path, own->labels.count > 0)) {
-		st = add_image(d, own, file, one, path);
-	} else if (which == IMAGES && link) {
-		st = note_link(d, own, path, target);
-	} else {
-		own->others += which == IMAGES;
+	if (one->type != INV_TAR_OTHER && !is_hidden_member(path)) {
+		if (is_class_file(path)) {
+			if (which != CLASSES)
+				return INVAR_OK;
+			if (!link)
+				return add_class_file(own, file, one, path);
+			INV_TRY(inv_new_path(&name, inv_names_at(&own->files, file), path));
+			st = fail_tar_link(name, target);
+			inv_free(name);
+			return st;
+		}
+		if (which == IMAGES && is_tar_image(path, own->labels.count > 0))
+			return add_tar_image(own, file, one, path);
+		if (which == IMAGES && link)
+			return note_tar_link(own, path, target);
 	}
-	return st;
+	own->others += which == IMAGES;
+	return INVAR_OK;
 }
 
 /* The members of one file, and its part of the counts. */
-static invar_status read_members(tars *own, size_t file)
+static invar_status read_tar_members(tars *own, size_t file)
 {
 	const inv_map *map = &own->maps[file];
 	inv_tar_members *m = &own->members[file];
@@ -356,7 +336,7 @@ static invar_status read_members(tars *own, size_t file)
 	return st;
 }
 
-static void free_members(tars *own)
+static void free_tar_members(tars *own)
 {
 	for (size_t i = 0; own->members && i < own->files.count; i++)
 		inv_tar_members_clear(&own->members[i]);
@@ -364,7 +344,7 @@ static void free_members(tars *own)
 	own->members = NULL;
 }
 
-static invar_status add_pattern(const invar_dataset *d, tars *own, const char *pattern)
+static invar_status add_tar_pattern(tars *own, const char *pattern)
 {
 	glob_t found = {0};
 	inv_names names = {0};
@@ -374,64 +354,65 @@ static invar_status add_pattern(const invar_dataset *d, tars *own, const char *p
 	if (inv_exists(pattern))
 		return inv_names_add(&own->files, pattern, strlen(pattern));
 	code = glob(pattern, GLOB_NOSORT, NULL, &found); /* sorted below, by bytes */
-	if (code == GLOB_NOSPACE)
-		st = inv_dataset_no_memory(d);
-	else if (code)
-		st = inv_fail(INVAR_E_IO, "%s: there is no such tar file", pattern);
-	for (size_t i = 0; i < found.gl_pathc && st == INVAR_OK; i++)
-		st = inv_names_add(&names, found.gl_pathv[i], strlen(found.gl_pathv[i]));
-	globfree(&found);
+	if (code)
+		INV_TRY_OR(end,
+		           code == GLOB_NOSPACE
+		               ? inv_no_memory()
+		               : inv_fail(INVAR_E_IO, "%s: there is no such tar file", pattern));
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		INV_TRY_OR(end,
+		           inv_names_add(&names, found.gl_pathv[i], strlen(found.gl_pathv[i])));
 	inv_names_sort(&names);
-	for (size_t i = 0; i < names.count && st == INVAR_OK; i++)
-		st = inv_names_add(&own->files, inv_names_at(&names, i),
-		                   strlen(inv_names_at(&names, i)));
+	for (size_t i = 0; i < names.count; i++)
+		INV_TRY_OR(end, inv_names_add(&own->files, inv_names_at(&names, i),
+		                              strlen(inv_names_at(&names, i))));
+end:
+	globfree(&found);
 	inv_names_clear(&names);
 	return st;
 }
 
 /* A file whose name has commas or brackets is itself, not a list or a pattern. */
-static invar_status list_files(const invar_dataset *d, tars *own)
+static invar_status list_tar_files(const invar_dataset *d, tars *own)
 {
 	invar_status st = INVAR_OK;
-	char *text, *rest, *part;
+	char *text, *rest, *pattern;
 
 	if (inv_exists(d->place))
 		return inv_names_add(&own->files, d->place, strlen(d->place));
-	if (!(text = inv_strdup(d->place)))
-		return inv_dataset_no_memory(d);
+	INV_TRY(inv_new_text(&text, d->place));
 	rest = text;
-	while (st == INVAR_OK && (part = strsep(&rest, ",")))
-		if (*part)
-			st = add_pattern(d, own, part);
+	while ((pattern = strsep(&rest, ",")))
+		if (*pattern)
+			INV_TRY_OR(end, add_tar_pattern(own, pattern));
+	if (!own->files.count)
+		st = inv_fail(INVAR_E_USE, "'%s' names no tar file", d->text);
+end:
 	inv_free(text);
-	if (st == INVAR_OK && !own->files.count)
-		return inv_fail(INVAR_E_USE, "'%s' names no tar file", d->text);
 	return st;
 }
 
-static invar_status open_files(invar_dataset *d, tars *own)
+static invar_status open_tar_files(tars *own)
 {
 	size_t files = own->files.count;
-	invar_status st = INVAR_OK;
 
-	if (!(own->maps = inv_calloc(files, sizeof *own->maps)) ||
-	    !(own->members = inv_calloc(files, sizeof *own->members)))
-		return inv_dataset_no_memory(d);
-	for (size_t i = 0; i < files && st == INVAR_OK; i++)
-		st = inv_map_open(inv_names_at(&own->files, i), &own->maps[i]);
-	for (size_t i = 0; i < files && st == INVAR_OK; i++)
-		st = read_members(own, i);
+	INV_TRY(inv_new_zeros(&own->maps, files));
+	INV_TRY(inv_new_zeros(&own->members, files));
+	for (size_t i = 0; i < files; i++)
+		INV_TRY(inv_map_open(inv_names_at(&own->files, i), &own->maps[i]));
+	for (size_t i = 0; i < files; i++)
+		INV_TRY(read_tar_members(own, i));
 	for (pass which = CLASSES; which <= IMAGES; which++) {
-		for (size_t i = 0; i < files && st == INVAR_OK; i++)
-			for (size_t k = 0; k < own->members[i].count && st == INVAR_OK; k++)
-				st = take_member(d, own, (uint32_t)i, k, which);
+		for (size_t i = 0; i < files; i++)
+			for (size_t k = 0; k < own->members[i].count; k++)
+				INV_TRY(take_tar_member(own, (uint32_t)i, k, which));
 		inv_names_sort(&own->labels);
 	}
-	free_members(own);
-	return st;
+	free_tar_members(own);
+	return INVAR_OK;
 }
 
-static void report_members(const invar_dataset *d, const tars *own)
+static void report_tar_members(const invar_dataset *d, const tars *own)
 {
 	if (own->outside.count)
 		inv_log(d->ctx, INVAR_LOG_WARNING,
@@ -463,33 +444,23 @@ static void report_members(const invar_dataset *d, const tars *own)
 		                 "members are not images and are skipped"));
 }
 
-/* One folder for all says nothing about an image. */
-static invar_status drop_labels(inv_labelled_rows *rows)
-{
-	invar_status st = INVAR_OK;
-
-	inv_names_clear(&rows->labels);
-	for (size_t i = 0; i < rows->names.count && st == INVAR_OK; i++)
-		st = inv_names_add(&rows->labels, "", 0);
-	return st;
-}
-
 static invar_status open_tars(invar_dataset *d)
 {
-	tars *own = d->own = inv_calloc(1, sizeof *own);
-	invar_status st = own ? list_files(d, own) : inv_dataset_no_memory(d);
+	tars *own;
 
-	if (st == INVAR_OK)
-		st = open_files(d, own);
-	if (st == INVAR_OK)
-		report_members(d, own);
-	if (st == INVAR_OK && !own->rows.names.count)
-		st = inv_fail(INVAR_E_FORMAT, "%s: has no " INV_IMAGE_FORMATS " files in it",
-		              d->text);
-	if (st == INVAR_OK && !own->labels.count && !own->folders)
-		st = drop_labels(&own->rows);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_new(&own));
+	d->own = own;
+	INV_TRY(list_tar_files(d, own));
+	INV_TRY(open_tar_files(own));
+	report_tar_members(d, own);
+	if (!own->rows.names.count)
+		return inv_fail(INVAR_E_FORMAT, "%s: has no " INV_IMAGE_FORMATS " files in it",
+		                d->text);
+	if (!own->labels.count && !own->folders) { /* one folder for all images is no label */
+		inv_names_clear(&own->rows.labels);
+		for (size_t i = 0; i < own->rows.names.count; i++)
+			INV_TRY(inv_names_add(&own->rows.labels, "", 0));
+	}
 	return inv_labelled_rows_publish(&own->rows, d, own);
 }
 
@@ -505,7 +476,7 @@ static void close_tars(invar_dataset *d)
 	inv_names_clear(&own->files);
 	inv_names_clear(&own->labels);
 	inv_names_clear(&own->broken);
-	free_members(own);
+	free_tar_members(own);
 	inv_free(own->places);
 	inv_free(own->maps);
 	inv_free(own->folder);
@@ -517,15 +488,15 @@ static void close_tars(invar_dataset *d)
 
 /* ---- Reading ----------------------------------------------------------------------- */
 
-static const char *name_of(const inv_images *s, uint64_t source)
+static const char *tar_image_name(const inv_images *s, uint64_t source)
 {
 	const tars *own = s->store;
 
 	return inv_names_at(&own->rows.names, source);
 }
 
-static invar_status find_bytes(const inv_images *s, uint64_t source,
-                               const unsigned char **out, uint64_t *bytes)
+static invar_status find_tar_bytes(const inv_images *s, uint64_t source,
+                                   const unsigned char **out, uint64_t *bytes)
 {
 	const tars *own = s->store;
 	const place *where = &own->places[source];
@@ -533,7 +504,8 @@ static invar_status find_bytes(const inv_images *s, uint64_t source,
 	*out = NULL;
 	*bytes = 0;
 	if (where->offset == BROKEN)
-		return fail_link(name_of(s, source), inv_names_at(&own->broken, where->bytes));
+		return fail_tar_link(tar_image_name(s, source),
+		                     inv_names_at(&own->broken, where->bytes));
 	*bytes = where->bytes;
 	*out = own->maps[where->file].data + where->offset;
 	return INVAR_OK;
@@ -544,23 +516,23 @@ static invar_status read_tar(const invar_dataset *d, const inv_images *s, uint64
 {
 	uint64_t size;
 	const unsigned char *bytes;
-	invar_status st = find_bytes(s, source, &bytes, &size);
 
 	(void)d;
-	return st == INVAR_OK ? inv_image_decode(bytes, size, name_of(s, source), out) : st;
+	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
+	return inv_image_decode(bytes, size, tar_image_name(s, source), out);
 }
 
-/* That of the same file outside of a tar file. */
+/* The same as of the file outside of a tar file. */
 static invar_status fingerprint_tar(const invar_dataset *d, const inv_images *s,
                                     uint64_t source, inv_image *image, inv_fingerprint *out)
 {
 	uint64_t size;
 	const unsigned char *bytes;
-	invar_status st = find_bytes(s, source, &bytes, &size);
 
-	if (st == INVAR_OK && image)
-		st = read_tar(d, s, source, image);
-	return st == INVAR_OK ? inv_fingerprint_bytes(bytes, size, out) : st;
+	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
+	if (image)
+		INV_TRY(read_tar(d, s, source, image));
+	return inv_fingerprint_bytes(bytes, size, out);
 }
 
 static invar_status measure_tar(const invar_dataset *d, const inv_images *s,
@@ -568,15 +540,13 @@ static invar_status measure_tar(const invar_dataset *d, const inv_images *s,
 {
 	uint64_t size;
 	const unsigned char *bytes;
-	invar_status st = find_bytes(s, source, &bytes, &size);
 
 	(void)d;
-	if (st != INVAR_OK)
-		return st;
-	return inv_image_size(bytes, size, name_of(s, source), width, height);
+	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
+	return inv_image_size(bytes, size, tar_image_name(s, source), width, height);
 }
 
-static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+static bool tar_image_id(const inv_images *s, uint64_t source, inv_file_id *out)
 {
 	const tars *own = s->store;
 
@@ -592,7 +562,7 @@ const inv_dataset_kind inv_dataset_tar = {
 	.read = read_tar,
 	.fingerprint = fingerprint_tar,
 	.measure = measure_tar,
-	.file = name_of,
-	.file_id = id_of,
+	.file = tar_image_name,
+	.file_id = tar_image_id,
 	.close = close_tars,
 };

@@ -17,11 +17,6 @@
 
 enum { FIRST_MEMBERS = 256, MAX_LINKS = 40 }; /* links on the way to a file, as in Linux */
 
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the members of a tar file");
-}
-
 /* ---- Paths ------------------------------------------------------------------------- */
 
 /* The next part of a path that is not empty and not "."; false past the last. */
@@ -36,13 +31,14 @@ static bool next_part(const char **at, size_t *length)
 	}
 }
 
-static bool is_parent(const char *part, size_t length)
+static bool is_parent_folder(const char *part, size_t length)
 {
 	return length == 2 && part[0] == '.' && part[1] == '.';
 }
 
 /* `used` bytes of a path, a slash and a part; false if that is too long. */
-static bool append(char path[INV_TAR_PATH], size_t *used, const char *part, size_t length)
+static bool append_to_path(char path[INV_TAR_PATH], size_t *used, const char *part,
+                           size_t length)
 {
 	if (*used + (*used > 0) + length >= INV_TAR_PATH)
 		return false;
@@ -55,44 +51,39 @@ static bool append(char path[INV_TAR_PATH], size_t *used, const char *part, size
 }
 
 /* Invariant 1; false if the path leads outside. */
-static bool clean_path(const char *path, char out[INV_TAR_PATH])
+static bool clean_tar_path(const char *path, char out[INV_TAR_PATH])
 {
 	size_t used = 0, length;
 
 	*out = '\0';
 	for (; next_part(&path, &length); path += length)
-		if (is_parent(path, length) || !append(out, &used, path, length))
+		if (is_parent_folder(path, length) || !append_to_path(out, &used, path, length))
 			return false;
 	return true;
 }
 
 /* ---- Reading ----------------------------------------------------------------------- */
 
-static invar_status note_path(const char *path, uint64_t *count, char **first)
+static invar_status note_tar_path(const char *path, uint64_t *count, char **first)
 {
-	if (!(*count)++ && !(*first = inv_strdup(path)))
-		return no_memory();
-	return INVAR_OK;
+	return (*count)++ ? INVAR_OK : inv_new_text(first, path);
 }
 
-static invar_status add_member(inv_tar_members *m, const inv_tar *t)
+static invar_status add_tar_member(inv_tar_members *m, const inv_tar *t)
 {
 	char path[INV_TAR_PATH];
-	invar_status st;
 
-	if (!clean_path(t->path, path))
-		return note_path(t->path, &m->outside, &m->first_outside);
+	if (!clean_tar_path(t->path, path))
+		return note_tar_path(t->path, &m->outside, &m->first_outside);
 	if (!*path) /* the folder itself, "./" */
 		return INVAR_OK;
-	if (*t->path == '/' &&
-	    (st = note_path(t->path, &m->rooted, &m->first_rooted)) != INVAR_OK)
-		return st;
+	if (*t->path == '/')
+		INV_TRY(note_tar_path(t->path, &m->rooted, &m->first_rooted));
 	if (m->count == m->capacity) {
 		size_t capacity = m->capacity ? 2 * m->capacity : FIRST_MEMBERS;
-		inv_tar_member *more = inv_alloc(capacity * sizeof *more);
+		inv_tar_member *more;
 
-		if (!more)
-			return no_memory();
+		INV_TRY(inv_new_array(&more, capacity));
 		if (m->count)
 			memcpy(more, m->at, m->count * sizeof *more);
 		inv_free(m->at);
@@ -101,15 +92,14 @@ static invar_status add_member(inv_tar_members *m, const inv_tar *t)
 	}
 	m->at[m->count] =
 		(inv_tar_member){t->offset, t->bytes, m->targets.count, t->type, false};
-	if ((st = inv_names_add(&m->paths, path, strlen(path))) != INVAR_OK)
-		return st;
+	INV_TRY(inv_names_add(&m->paths, path, strlen(path)));
 	m->count++;
 	if (t->type != INV_TAR_HARD && t->type != INV_TAR_SYMBOLIC)
 		return INVAR_OK;
 	return inv_names_add(&m->targets, t->target, strlen(t->target));
 }
 
-static int by_path(const void *a, const void *b, void *members)
+static int order_by_path(const void *a, const void *b, void *members)
 {
 	const inv_tar_members *m = members;
 	size_t i = *(const size_t *)a, k = *(const size_t *)b;
@@ -119,13 +109,12 @@ static int by_path(const void *a, const void *b, void *members)
 }
 
 /* Sorts, and finds members that a later one replaces. */
-static invar_status sort_members(inv_tar_members *m)
+static invar_status sort_tar_members(inv_tar_members *m)
 {
-	if (!(m->order = inv_alloc(m->count * sizeof *m->order)))
-		return no_memory();
+	INV_TRY(inv_new_array(&m->order, m->count));
 	for (size_t i = 0; i < m->count; i++)
 		m->order[i] = i;
-	qsort_r(m->order, m->count, sizeof *m->order, by_path, m);
+	qsort_r(m->order, m->count, sizeof *m->order, order_by_path, m);
 	for (size_t i = 1; i < m->count; i++)
 		if (strcmp(inv_names_at(&m->paths, m->order[i - 1]),
 		           inv_names_at(&m->paths, m->order[i])) == 0) {
@@ -138,8 +127,8 @@ static invar_status sort_members(inv_tar_members *m)
 /* ---- Links ------------------------------------------------------------------------- */
 
 /* The last member of a path whose number is below `before`; NULL if there is none. */
-static inv_tar_member *find_member(const inv_tar_members *m, const char *path,
-                                   size_t before)
+static inv_tar_member *find_tar_member(const inv_tar_members *m, const char *path,
+                                       size_t before)
 {
 	size_t low = 0, high = m->count;
 
@@ -162,8 +151,8 @@ static void settle_hard_link(const inv_tar_members *m, size_t i)
 	char path[INV_TAR_PATH];
 	const inv_tar_member *to;
 
-	if (clean_path(inv_names_at(&m->targets, m->at[i].target), path) &&
-	    (to = find_member(m, path, i)) &&
+	if (clean_tar_path(inv_names_at(&m->targets, m->at[i].target), path) &&
+	    (to = find_tar_member(m, path, i)) &&
 	    (to->type == INV_TAR_FILE || to->type == INV_TAR_SYMBOLIC)) {
 		bool replaced = m->at[i].replaced;
 
@@ -172,8 +161,8 @@ static void settle_hard_link(const inv_tar_members *m, size_t i)
 	}
 }
 
-/* The file that the symbolic link i leads to; NULL if that is none of the archive. */
-static const inv_tar_member *follow_link(const inv_tar_members *m, size_t i)
+/* The file that the symbolic link i leads to; NULL if it is not in the archive. */
+static const inv_tar_member *follow_tar_link(const inv_tar_members *m, size_t i)
 {
 	char path[INV_TAR_PATH], rest[2 * INV_TAR_PATH], next[2 * INV_TAR_PATH];
 	const char *own = inv_names_at(&m->paths, i), *slash = strrchr(own, '/'), *target, *at;
@@ -193,7 +182,7 @@ static const inv_tar_member *follow_link(const inv_tar_members *m, size_t i)
 		for (at = rest; next_part(&at, &length); at += length) {
 			size_t before = used;
 
-			if (is_parent(at, length)) {
+			if (is_parent_folder(at, length)) {
 				if (!used)
 					return NULL;
 				while (used && path[--used] != '/')
@@ -201,9 +190,9 @@ static const inv_tar_member *follow_link(const inv_tar_members *m, size_t i)
 				found = NULL;
 				continue;
 			}
-			if (!append(path, &used, at, length))
+			if (!append_to_path(path, &used, at, length))
 				return NULL;
-			found = find_member(m, path, m->count);
+			found = find_tar_member(m, path, m->count);
 			if (found && found->type == INV_TAR_SYMBOLIC) {
 				used = before;
 				at += length;
@@ -217,8 +206,8 @@ static const inv_tar_member *follow_link(const inv_tar_members *m, size_t i)
 	return NULL;
 }
 
-/* Symbolic links see the members of the end, so all are followed before one is changed. */
-static invar_status settle_links(inv_tar_members *m)
+/* Symbolic links see the members at the end, so all are followed before one is changed. */
+static invar_status settle_tar_links(inv_tar_members *m)
 {
 	const inv_tar_member **found;
 
@@ -227,11 +216,10 @@ static invar_status settle_links(inv_tar_members *m)
 			settle_hard_link(m, i);
 	if (!m->targets.count)
 		return INVAR_OK;
-	if (!(found = inv_calloc(m->count, sizeof *found)))
-		return no_memory();
+	INV_TRY(inv_new_zeros(&found, m->count));
 	for (size_t i = 0; i < m->count; i++)
 		if (m->at[i].type == INV_TAR_SYMBOLIC && !m->at[i].replaced)
-			found[i] = follow_link(m, i);
+			found[i] = follow_tar_link(m, i);
 	for (size_t i = 0; i < m->count; i++)
 		if (found[i]) {
 			m->at[i].offset = found[i]->offset;
@@ -245,16 +233,20 @@ static invar_status settle_links(inv_tar_members *m)
 invar_status inv_tar_members_read(inv_tar_members *m, const void *data, uint64_t size,
                                   const char *name)
 {
-	bool more = true;
+	bool more;
 	inv_tar t;
-	invar_status st = inv_tar_open(data, size, name, &t);
 
-	while (st == INVAR_OK && more)
-		if ((st = inv_tar_next(&t, &more)) == INVAR_OK && more)
-			st = add_member(m, &t);
-	if (st == INVAR_OK && m->count)
-		st = sort_members(m);
-	return st == INVAR_OK && m->count ? settle_links(m) : st;
+	INV_TRY(inv_tar_open(data, size, name, &t));
+	for (;;) {
+		INV_TRY(inv_tar_next(&t, &more));
+		if (!more)
+			break;
+		INV_TRY(add_tar_member(m, &t));
+	}
+	if (!m->count)
+		return INVAR_OK;
+	INV_TRY(sort_tar_members(m));
+	return settle_tar_links(m);
 }
 
 void inv_tar_members_clear(inv_tar_members *m)

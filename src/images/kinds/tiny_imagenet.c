@@ -25,69 +25,64 @@ typedef struct tiny {
 	inv_file_list train, val, test;
 } tiny;
 
-static invar_status load(const invar_dataset *d, const char *name, char **text)
+static invar_status load_tiny_text(const invar_dataset *d, const char *name, char **text)
 {
-	char *path = inv_dataset_path(d, name);
+	char *path;
 	size_t bytes;
-	invar_status st =
-		path ? inv_file_load(path, MAX_TEXT, text, &bytes) : inv_dataset_no_memory(d);
+	invar_status st;
 
+	INV_TRY(inv_new_path(&path, d->place, name));
+	st = inv_file_load(path, MAX_TEXT, text, &bytes);
 	inv_free(path);
 	return st;
 }
 
 /* ---- Classes ---------------------------------------------------------------------- */
 
-static invar_status read_ids(invar_dataset *d)
+static invar_status read_tiny_ids(invar_dataset *d)
 {
-	char *text = NULL;
+	char *text;
 	bool images;
 	invar_status st;
 
 	if (!inv_dataset_has(d, "wnids.txt"))
 		return inv_list_folders(d->place, "train", &d->classes, &images);
-	st = load(d, "wnids.txt", &text);
-	if (st == INVAR_OK)
-		st = inv_names_add_lines(&d->classes, text);
+	INV_TRY(load_tiny_text(d, "wnids.txt", &text));
+	st = inv_names_add_lines(&d->classes, text);
 	inv_free(text);
 	return st;
 }
 
-static bool ids_are_distinct(const inv_names *sorted, const char **twice)
-{
-	for (size_t i = 1; i < sorted->count; i++) {
-		*twice = inv_names_at(sorted, i);
-		if (strcmp(inv_names_at(sorted, i - 1), *twice) == 0)
-			return false;
-	}
-	return true;
-}
-
-static invar_status check_ids(const invar_dataset *d)
+static invar_status check_tiny_ids(const invar_dataset *d)
 {
 	inv_names sorted = {0};
-	const char *twice;
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < d->classes.count && st == INVAR_OK; i++) {
+	if (!d->classes.count)
+		return inv_fail(INVAR_E_FORMAT, "%s: lists no classes", d->place);
+	for (size_t i = 0; i < d->classes.count; i++) {
 		const char *id = inv_names_at(&d->classes, i);
 
 		if (strchr(id, '/') || *id == '.')
-			st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: '%s' is not an id", d->place, id);
-		else
-			st = inv_names_add(&sorted, id, strlen(id));
+			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: '%s' is not an id",
+			                         d->place, id));
+		INV_TRY_OR(end, inv_names_add(&sorted, id, strlen(id)));
 	}
 	inv_names_sort(&sorted);
-	if (st == INVAR_OK && !sorted.count)
-		st = inv_fail(INVAR_E_FORMAT, "%s: lists no classes", d->place);
-	if (st == INVAR_OK && !ids_are_distinct(&sorted, &twice))
-		st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: lists %s twice", d->place, twice);
+	for (size_t i = 1; i < sorted.count; i++) {
+		const char *id = inv_names_at(&sorted, i);
+
+		if (strcmp(inv_names_at(&sorted, i - 1), id) == 0)
+			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: lists %s twice",
+			                         d->place, id));
+	}
+end:
 	inv_names_clear(&sorted);
 	return st;
 }
 
 /* "goldfish" of "n01443537\tgoldfish, Carassius auratus"; the id if it is missing. */
-static invar_status add_title(invar_dataset *d, const char *words, const char *id)
+static invar_status add_tiny_title(invar_dataset *d, const char *words, const char *id)
 {
 	size_t length = strlen(id);
 
@@ -103,49 +98,56 @@ static invar_status add_title(invar_dataset *d, const char *words, const char *i
 	return inv_names_add(&d->titles, id, length);
 }
 
-static invar_status read_titles(invar_dataset *d)
+static invar_status read_tiny_titles(invar_dataset *d)
 {
-	char *words = NULL;
-	invar_status st;
+	char *words;
+	invar_status st = INVAR_OK;
 
 	if (!inv_dataset_has(d, "words.txt"))
 		return INVAR_OK;
-	st = load(d, "words.txt", &words);
-	for (size_t i = 0; i < d->classes.count && st == INVAR_OK; i++)
-		st = add_title(d, words, inv_names_at(&d->classes, i));
+	INV_TRY(load_tiny_text(d, "words.txt", &words));
+	for (size_t i = 0; i < d->classes.count; i++)
+		INV_TRY_OR(end, add_tiny_title(d, words, inv_names_at(&d->classes, i)));
+end:
 	inv_free(words);
 	return st;
 }
 
 /* ---- Splits -------------------------------------------------------------------------- */
 
-/* split/ID/…, of the classes in their order; a class may be missing, not unknown. */
-static invar_status collect_classes(invar_dataset *d, inv_file_list *f, const char *split)
+/* Files of split/ID/…, in the order of the classes; a class may be missing, not unknown. */
+static invar_status collect_tiny_classes(invar_dataset *d, inv_file_list *f,
+                                         const char *split)
 {
-	inv_names there = {0};
+	inv_names found = {0};
+	char *path = NULL;
 	bool images;
 	size_t k;
-	invar_status st = inv_list_folders(d->place, split, &there, &images);
+	invar_status st;
 
-	for (size_t i = 0; i < there.count && st == INVAR_OK; i++)
-		if (!inv_names_find(&d->classes, inv_names_at(&there, i), &k))
-			st = inv_fail(INVAR_E_FORMAT, "%s/%s/%s: is not a class in wnids.txt", d->place,
-			              split, inv_names_at(&there, i));
-	for (size_t i = 0; i < d->classes.count && st == INVAR_OK; i++) {
+	INV_TRY_OR(end, inv_list_folders(d->place, split, &found, &images));
+	for (size_t i = 0; i < found.count; i++)
+		if (!inv_names_find(&d->classes, inv_names_at(&found, i), &k))
+			INV_TRY_OR(end,
+			           inv_fail(INVAR_E_FORMAT, "%s/%s/%s: is not a class in wnids.txt",
+			                    d->place, split, inv_names_at(&found, i)));
+	for (size_t i = 0; i < d->classes.count; i++) {
 		const char *id = inv_names_at(&d->classes, i);
-		char *path;
 
-		if (!inv_names_find(&there, id, &k))
+		if (!inv_names_find(&found, id, &k))
 			continue;
-		path = inv_join(split, id);
-		st = path ? inv_file_list_collect(f, path, (int32_t)i) : inv_dataset_no_memory(d);
 		inv_free(path);
+		INV_TRY_OR(end, inv_new_path(&path, split, id));
+		INV_TRY_OR(end, inv_file_list_collect(f, path, (int32_t)i));
 	}
-	inv_names_clear(&there);
+end:
+	inv_free(path);
+	inv_names_clear(&found);
 	return st;
 }
 
-static invar_status annotate(invar_dataset *d, inv_file_list *f, char *line, size_t number)
+static invar_status add_annotated(invar_dataset *d, inv_file_list *f, char *line,
+                                  size_t number)
 {
 	char *rest, *name = strtok_r(line, "\t", &rest);
 	char *id = strtok_r(NULL, "\t\r", &rest), path[300];
@@ -166,68 +168,56 @@ static invar_status annotate(invar_dataset *d, inv_file_list *f, char *line, siz
 
 static invar_status collect_annotated(invar_dataset *d, inv_file_list *f)
 {
-	char *text = NULL;
-	size_t number = 0;
-	invar_status st = load(d, "val/val_annotations.txt", &text);
+	char *text, *rest, *line;
+	invar_status st = INVAR_OK;
 
-	for (char *rest = text, *line; st == INVAR_OK && (line = strsep(&rest, "\n"));) {
-		number++;
+	INV_TRY(load_tiny_text(d, "val/val_annotations.txt", &text));
+	rest = text;
+	for (size_t number = 1; (line = strsep(&rest, "\n")); number++)
 		if (line[strspn(line, " \t\r")])
-			st = annotate(d, f, line, number);
-	}
+			INV_TRY_OR(end, add_annotated(d, f, line, number));
+end:
 	inv_free(text);
 	return st;
 }
 
-static invar_status collect(invar_dataset *d, inv_file_list *f, const char *split)
-{
-	f->root = d->place;
-	if (strcmp(split, "test") == 0)
-		return inv_file_list_collect(f, split, INV_NO_LABEL);
-	if (strcmp(split, "val") == 0 && inv_dataset_has(d, "val/val_annotations.txt"))
-		return collect_annotated(d, f);
-	return collect_classes(d, f, split);
-}
-
-static invar_status open_split(invar_dataset *d, const char *split, inv_file_list *f)
+static invar_status open_tiny_split(invar_dataset *d, const char *split, inv_file_list *f)
 {
 	bool wanted;
-	invar_status st = INVAR_OK;
 
 	if (!inv_dataset_has(d, split))
 		return INVAR_OK;
-	st = inv_dataset_offer(d, split, false, &wanted);
-	if (st == INVAR_OK && wanted)
-		st = collect(d, f, split);
-	if (st == INVAR_OK && wanted)
-		st = inv_file_list_to_split(f, d, split);
-	return st;
+	INV_TRY(inv_dataset_offer(d, split, false, &wanted));
+	if (!wanted)
+		return INVAR_OK;
+
+	f->root = d->place;
+	if (strcmp(split, "test") == 0)
+		INV_TRY(inv_file_list_collect(f, split, INV_NO_LABEL));
+	else if (strcmp(split, "val") == 0 && inv_dataset_has(d, "val/val_annotations.txt"))
+		INV_TRY(collect_annotated(d, f));
+	else
+		INV_TRY(collect_tiny_classes(d, f, split));
+	return inv_file_list_to_split(f, d, split);
 }
 
 static invar_status open_tiny(invar_dataset *d)
 {
-	invar_status st = inv_dataset_enter(d, "tiny-imagenet-200", "train");
-	tiny *own = d->own = inv_calloc(1, sizeof *own);
+	tiny *own;
 
-	if (st == INVAR_OK && !own)
-		st = inv_dataset_no_memory(d);
-	if (st == INVAR_OK && !inv_dataset_has(d, "wnids.txt") && !inv_dataset_has(d, "train"))
-		st = inv_fail(INVAR_E_IO,
-		              "%s: has no wnids.txt or no train, so it is not Tiny ImageNet",
-		              d->place);
-	if (st == INVAR_OK)
-		st = read_ids(d);
-	if (st == INVAR_OK)
-		st = check_ids(d);
-	if (st == INVAR_OK)
-		st = read_titles(d);
-	if (st == INVAR_OK)
-		st = open_split(d, "train", &own->train);
-	if (st == INVAR_OK)
-		st = open_split(d, "val", &own->val);
-	if (st == INVAR_OK)
-		st = open_split(d, "test", &own->test);
-	return st;
+	INV_TRY(inv_new(&own));
+	d->own = own;
+	INV_TRY(inv_dataset_enter(d, "tiny-imagenet-200", "train"));
+	if (!inv_dataset_has(d, "wnids.txt") && !inv_dataset_has(d, "train"))
+		return inv_fail(INVAR_E_IO,
+		                "%s: has no wnids.txt or no train, so it is not Tiny ImageNet",
+		                d->place);
+	INV_TRY(read_tiny_ids(d));
+	INV_TRY(check_tiny_ids(d));
+	INV_TRY(read_tiny_titles(d));
+	INV_TRY(open_tiny_split(d, "train", &own->train));
+	INV_TRY(open_tiny_split(d, "val", &own->val));
+	return open_tiny_split(d, "test", &own->test);
 }
 
 static void close_tiny(invar_dataset *d)
