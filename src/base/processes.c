@@ -414,16 +414,23 @@ static void *open_plugin(char *why, size_t size)
 	                                     "../invar_mpi.so",
 	                                     "../" INV_LIBDIR "/invar/invar_mpi.so"};
 	const char *given = getenv("INVAR_MPI_PLUGIN"), *slash;
-	char path[4096];
+	char own[2048], path[4096];
 	void *library;
 	Dl_info self;
 
+	/* Of a program that was found on PATH, dladdr knows the name alone. */
+	own[0] = '\0';
+	if (dladdr((void *)(uintptr_t)&inv_processes_join, &self))
+		snprintf(own, sizeof own, "%s", self.dli_fname);
+	if (!strchr(own, '/')) {
+		ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+
+		own[length > 0 ? length : 0] = '\0';
+	}
 	snprintf(path, sizeof path, "%s", given ? given : "invar_mpi.so");
-	if (!given && dladdr((void *)(uintptr_t)&inv_processes_join, &self) &&
-	    (slash = strrchr(self.dli_fname, '/')))
+	if (!given && (slash = strrchr(own, '/')))
 		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - self.dli_fname),
-			         self.dli_fname, places[i]);
+			snprintf(path, sizeof path, "%.*s/%s", (int)(slash - own), own, places[i]);
 			if (access(path, F_OK) == 0)
 				break;
 		}

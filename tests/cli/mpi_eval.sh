@@ -17,6 +17,9 @@ for n in 1 3; do
 	ranks $n "$invar" eval "${options[@]}" >shared.json
 	cmp plain.json shared.json || fail "$n ranks measure something else"
 done
+# Called by its name alone, as an installed program is, it finds its plugin.
+PATH=$(dirname "$invar"):$PATH ranks 2 "$(basename "$invar")" eval "${options[@]}" >shared.json
+cmp plain.json shared.json || fail "ranks found on PATH measure something else"
 
 # --- A recipe: the launcher is started by the program.
 "$make" bank small 80 8
