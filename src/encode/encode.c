@@ -830,33 +830,31 @@ static invar_status fill_part(encoding *k, part *p, bool views)
 	                 .stage = stage};
 	size_t rows = p->there.clean ? (size_t)p->there.copies + 1 : 0;
 	size_t from = views ? (size_t)p->there.views : rows;
-	double began = inv_wall_seconds(), seconds;
+	double began = inv_wall_seconds(), seconds = 0;
 	invar_status st;
 
 	if (!k->bank)
 		return encode_arrays(k, p, &pass, from);
-	st = open_map(k, p, from, views, &pass.map);
 	snprintf(stage, sizeof stage, "encode %.60s, %s%" PRIu64 " %s", p->split->name,
 	         views ? "views of " : "", p->copies, inv_noun(p->copies, "copy", "copies"));
+	INV_TRY_OR(end, open_map(k, p, from, views, &pass.map));
 	/* A pass for views compares every image with its fingerprint. */
-	if (st == INVAR_OK)
-		st = views ? check_clean_rows(k, p, "clean.npy") : check_images(k, p, pass.map);
-	if (st == INVAR_OK)
-		st = encode_arrays(k, p, &pass, from);
+	INV_TRY_OR(end,
+	           views ? check_clean_rows(k, p, "clean.npy") : check_images(k, p, pass.map));
+	INV_TRY_OR(end, encode_arrays(k, p, &pass, from));
 	seconds = inv_wall_seconds() - began;
-	if (st == INVAR_OK)
-		st = inv_bank_writer_sweep(k->bank, p->split->name);
+	st = inv_bank_writer_sweep(k->bank, p->split->name);
+end:
 	inv_block_map_close(pass.map, st == INVAR_OK);
+	INV_TRY(st);
 	pass.encoded *= views ? INV_ROTATED : 1;
-	if (st == INVAR_OK)
-		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: %s%" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64
-		        " encoded, %.0f per second",
-		        p->split->name, views ? "views of " : "", p->images.count,
-		        inv_noun(p->images.count, "image", "images"), p->copies,
-		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
-		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
-	return st;
+	inv_log(k->of.ctx, INVAR_LOG_INFO,
+	        "%s: %s%" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
+	        p->split->name, views ? "views of " : "", p->images.count,
+	        inv_noun(p->images.count, "image", "images"), p->copies,
+	        inv_noun(p->copies, "copy", "copies"), pass.encoded,
+	        (double)pass.encoded / (seconds > 0 ? seconds : 1));
+	return INVAR_OK;
 }
 
 /*
@@ -974,18 +972,19 @@ static invar_status encode_part(encoding *k, part *p)
 static invar_status encode_splits(encoding *k)
 {
 	const invar_dataset *d = k->of.dataset;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < d->split_count; i++) {
 		part p = {.split = &d->splits[i],
 		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name),
 		          .views = inv_encode_views(&k->of.opts, d->splits[i].name)};
 
-		if ((st = inv_encoding_check_weights(&k->of)) == INVAR_OK)
-			st = encode_part(k, &p);
+		INV_TRY(inv_encoding_check_weights(&k->of));
+		st = encode_part(k, &p);
 		clear_part(&p);
+		INV_TRY(st);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Two networks of one shape may need different pixels, so the input of F is logged. */
