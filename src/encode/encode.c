@@ -90,8 +90,8 @@ static uint64_t rows_to_fill(const part *p)
 }
 
 /* Only its size is checked; an image that cannot be prepared is broken as well. */
-static invar_status check_size(void *user, inv_image *image, const inv_prefetch_item *item,
-                               unsigned worker)
+static invar_status check_image_size(void *user, inv_image *image,
+                                     const inv_prefetch_item *item, unsigned worker)
 {
 	const encoding *k = user;
 	size_t h, w;
@@ -118,8 +118,8 @@ static invar_status find_readable(encoding *k, part *p)
 	char stage[80];
 
 	snprintf(stage, sizeof stage, "check %.60s", s->name);
-	INV_TRY_OR(end, inv_prefetch_new(k->of.ctx, k->of.dataset, s, 0, s->count, check_size,
-	                                 k, 1, &ahead));
+	INV_TRY_OR(end, inv_prefetch_new(k->of.ctx, k->of.dataset, s, 0, s->count,
+	                                 check_image_size, k, 1, &ahead));
 	for (uint64_t next = 0; next < s->count;) {
 		uint64_t readable;
 
@@ -292,7 +292,7 @@ static invar_status check_names(const encoding *k, const part *p)
 	return st;
 }
 
-static invar_status check_existing(const encoding *k, const part *p)
+static invar_status check_existing_split(const encoding *k, const part *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	uint64_t rows = p->there.clean
@@ -923,7 +923,7 @@ static invar_status begin_part(encoding *k, part *p)
 	INV_TRY(choose_rows(k, p));
 	INV_TRY(read_split_labels(k, p, &p->labels));
 	if (p->there.clean || p->begun)
-		INV_TRY(check_existing(k, p));
+		INV_TRY(check_existing_split(k, p));
 	return p->there.clean ? add_names(k, p) : INVAR_OK;
 }
 

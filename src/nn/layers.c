@@ -37,7 +37,7 @@ struct inv_layers {
 
 /* ---- Parameters --------------------------------------------------------------- */
 
-static size_t padded(size_t count)
+static size_t padded_floats(size_t count)
 {
 	return (count + PAD - 1) / PAD * PAD;
 }
@@ -48,8 +48,8 @@ inv_layer_place inv_layers_place(const inv_layers_shape *s, size_t layer)
 
 	for (size_t l = 0; l <= layer; l++) {
 		at.weight = at.end;
-		at.bias = at.weight + padded(s->width[l] * s->width[l + 1]);
-		at.end = at.bias + padded(s->width[l + 1]);
+		at.bias = at.weight + padded_floats(s->width[l] * s->width[l + 1]);
+		at.end = at.bias + padded_floats(s->width[l + 1]);
 	}
 	return at;
 }
@@ -138,7 +138,7 @@ fail:
 	return st;
 }
 
-static size_t scratch_of(const inv_matmul *plan)
+static size_t product_scratch(const inv_matmul *plan)
 {
 	return plan ? inv_matmul_memory(plan) : 0;
 }
@@ -148,8 +148,8 @@ size_t inv_layers_memory(const inv_layers *p)
 	size_t bytes = p->arena.size;
 
 	for (size_t l = 0; l < p->s.count; l++)
-		bytes += scratch_of(p->forward[l]) + scratch_of(p->backward[l]) +
-		         scratch_of(p->weight[l]);
+		bytes += product_scratch(p->forward[l]) + product_scratch(p->backward[l]) +
+		         product_scratch(p->weight[l]);
 	return bytes;
 }
 

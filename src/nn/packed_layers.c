@@ -64,7 +64,7 @@ typedef struct fill_job {
 	size_t layer;
 } fill_job;
 
-static void fill_panels(void *user, size_t group, unsigned thread)
+static void fill_layer_panels(void *user, size_t group, unsigned thread)
 {
 	const fill_job *j = user;
 	const inv_panels *w = &j->p->weight[j->layer];
@@ -97,10 +97,10 @@ invar_status inv_packed_layers_new(const invar_context *ctx, const inv_layers_sh
 		size_t groups = inv_blocks(s->width[l + 1], GROUP);
 
 		if (count_weights(s) > alone)
-			inv_parallel(ctx, groups, fill_panels, &j);
+			inv_parallel(ctx, groups, fill_layer_panels, &j);
 		else
 			for (size_t i = 0; i < groups; i++)
-				fill_panels(&j, i, 0);
+				fill_layer_panels(&j, i, 0);
 	}
 	*out = p;
 	return INVAR_OK;

@@ -14,7 +14,7 @@
 #include "run/run.h"
 
 /* *out is NULL if there is no file yet. */
-static invar_status load_metrics(const char *path, json_t **out)
+static invar_status load_run_metrics(const char *path, json_t **out)
 {
 	*out = NULL;
 	if (!inv_exists(path))
@@ -30,7 +30,7 @@ static invar_status write_merged(inv_writer *w, const char *path, const invar_re
 	char *text = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, load_metrics(path, &all));
+	INV_TRY_OR(end, load_run_metrics(path, &all));
 	INV_TRY_OR(end, inv_results_merge(r, column, path, &all));
 	INV_TRY_OR(end, (text = inv_json_text(all, 2)) ? INVAR_OK : inv_no_memory());
 	st = strlen(text) <= INV_JSON_MAX
@@ -69,7 +69,7 @@ invar_status invar_run_keep_results(invar_context *ctx, const char *run,
 	if (!path)
 		return inv_no_memory();
 	if (!r)
-		st = load_metrics(path, &there);
+		st = load_run_metrics(path, &there);
 	else if (inv_results_has_own(r, column))
 		st = update_metrics(ctx, path, r, column);
 	json_decref(there);
