@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "encode/source.h"
 
-static invar_status select_split(inv_source *s, const char *split, uint64_t copies)
+static invar_status select_stored(inv_source *s, const char *split, uint64_t copies)
 {
 	const inv_split *from = inv_bank_split(s->bank, split);
 
@@ -24,7 +24,7 @@ static invar_status select_split(inv_source *s, const char *split, uint64_t copi
 	return INVAR_OK;
 }
 
-static invar_status need_copies(const inv_source *s)
+static invar_status need_stored_copies(const inv_source *s)
 {
 	if (s->copies)
 		return INVAR_OK;
@@ -40,7 +40,8 @@ static invar_status need_copies(const inv_source *s)
 }
 
 /* Row by row, as the copies of a row may be side by side in one array. */
-static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, float *out)
+static invar_status read_stored_copies(const inv_source *s, const inv_source_batch *b,
+                                       float *out)
 {
 	size_t stride = (size_t)b->N * s->dim;
 
@@ -48,13 +49,9 @@ static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, 
 		float *to = out + (size_t)i * s->dim;
 
 		inv_choose(b->draws, b->rows[i], s->copies, b->drawn, b->s);
-		for (uint32_t k = 0; k < b->s; k++) {
-			invar_status st = inv_bank_row(s->bank, s->stored, (int32_t)b->drawn[k],
-			                               b->rows[i], to + k * stride);
-
-			if (st != INVAR_OK)
-				return st;
-		}
+		for (uint32_t k = 0; k < b->s; k++)
+			INV_TRY(inv_bank_row(s->bank, s->stored, (int32_t)b->drawn[k], b->rows[i],
+			                     to + k * stride));
 	}
 	return INVAR_OK;
 }
@@ -68,7 +65,7 @@ static void expect_copies(const inv_source *s, const inv_source_batch *b)
 	}
 }
 
-static const char *path_of(const inv_source *s)
+static const char *path_of_bank(const inv_source *s)
 {
 	return s->bank->path;
 }
@@ -79,21 +76,18 @@ static void close_bank_source(inv_source *s)
 }
 
 static const inv_source_kind bank_source = {
-	.select = select_split,
-	.need_copies = need_copies,
-	.fill_copies = fill_copies,
+	.select = select_stored,
+	.need_copies = need_stored_copies,
+	.fill_copies = read_stored_copies,
 	.expect_copies = expect_copies,
-	.path = path_of,
+	.path = path_of_bank,
 	.close = close_bank_source,
 };
 
 invar_status inv_bank_source_open(const invar_bank *b, inv_source **out)
 {
-	inv_source *s = *out = inv_calloc(1, sizeof *s);
-
-	if (!s)
-		return inv_bank_no_memory(b->path);
-	*s = (inv_source){
+	INV_TRY(inv_new(out));
+	**out = (inv_source){
 		.kind = &bank_source, .ctx = b->ctx, .name = b->path, .dim = b->dim, .bank = b};
 	return INVAR_OK;
 }

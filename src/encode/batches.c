@@ -45,8 +45,8 @@ size_t inv_batches_memory(const inv_batches *b)
 /* ---- What a batch holds ------------------------------------------------------ */
 
 /* "copies/train/SPLIT", for the second bank "copies.1/train/SPLIT". */
-static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t source,
-                            uint32_t epoch)
+static inv_stream batch_stream(const inv_batch_plan *p, const char *what, uint32_t source,
+                               uint32_t epoch)
 {
 	char name[PURPOSE], place[16] = "";
 
@@ -66,10 +66,10 @@ static void prepare_epoch(inv_batches *b, uint32_t epoch)
 
 	if (b->order_epoch[slot] == epoch)
 		return;
-	stream = stream_of(&b->plan, "order", 0, key);
+	stream = batch_stream(&b->plan, "order", 0, key);
 	inv_permutation(&stream, 0, b->order[slot], b->plan.image_count);
 	for (uint32_t g = 0; g < b->plan.sources; g++)
-		b->copies_of[slot][g] = stream_of(&b->plan, "copies", g, key);
+		b->copies_of[slot][g] = batch_stream(&b->plan, "copies", g, key);
 	b->order_epoch[slot] = epoch;
 }
 
@@ -100,18 +100,18 @@ static void scale_rows(const inv_clean_statistics *c, size_t rows, size_t dim, f
 }
 
 /* The clean rows, then the copies of each source. */
-static invar_status gather(inv_batches *b, uint64_t batch, float *to)
+static invar_status fill_batch(inv_batches *b, uint64_t batch, float *to)
 {
 	const inv_batch_plan *p = &b->plan;
 	inv_source_batch want = find_batch(b, batch);
 	size_t block = (size_t)p->N * b->dim;
-	invar_status st = inv_source_fill_clean(p->source[0], &want, to);
 
-	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++, want.draws++)
-		st = inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block);
-	if (st == INVAR_OK && p->scale)
+	INV_TRY(inv_source_fill_clean(p->source[0], &want, to));
+	for (uint32_t g = 0; g < p->sources; g++, want.draws++)
+		INV_TRY(inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block));
+	if (p->scale)
 		scale_rows(p->scale, b->rows, b->dim, to);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- The reader -------------------------------------------------------------------- */
@@ -142,11 +142,11 @@ static invar_status fill_buffer(void *user, uint64_t batch, unsigned thread)
 	for (uint64_t i = 0; i < AHEAD && batch == b->first; i++)
 		advise(b, batch + i);
 	advise(b, batch + AHEAD);
-	return gather(b, batch, b->buffer[batch % BUFFERS]);
+	return fill_batch(b, batch, b->buffer[batch % BUFFERS]);
 }
 
 /* Making copies takes time, so the caller's cancel hook is checked now and then. */
-static invar_status check_cancel(void *user, uint64_t batch)
+static invar_status check_batches_cancel(void *user, uint64_t batch)
 {
 	const inv_batches *b = user;
 
@@ -163,7 +163,7 @@ invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 	                                       .slots = BUFFERS,
 	                                       .threads = 1,
 	                                       .fill = fill_buffer,
-	                                       .wait = slow ? check_cancel : NULL,
+	                                       .wait = slow ? check_batches_cancel : NULL,
 	                                       .user = b},
 	                     &b->queue);
 }
@@ -178,46 +178,34 @@ invar_status inv_batches_next(inv_batches *b, const float **rows)
 
 /* ---- Making and freeing -------------------------------------------------------------- */
 
-static bool allocate_batches(inv_batches *b)
-{
-	bool ok = true;
-
-	for (int i = 0; i < 2; i++) {
-		b->order[i] = inv_calloc(b->plan.image_count, sizeof *b->order[i]);
-		b->order_epoch[i] = UINT32_MAX;
-		ok = ok && b->order[i];
-	}
-	b->drawn = inv_calloc(b->plan.s + 1, sizeof *b->drawn);
-	b->chosen = inv_calloc(b->plan.N, sizeof *b->chosen);
-	for (int i = 0; i < BUFFERS; i++) {
-		b->buffer[i] = inv_calloc(b->rows * b->dim, sizeof(float));
-		ok = ok && b->buffer[i];
-	}
-	return ok && b->drawn && b->chosen;
-}
-
 invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 {
-	inv_batches *b = inv_calloc(1, sizeof *b);
+	inv_batches *b;
+	invar_status st;
 
 	*out = NULL;
-	if (!b)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for batches");
+	INV_TRY(inv_new(&b));
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
 	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
 	b->dim = plan->source[0]->dim;
 	for (uint32_t g = 0; g < plan->sources; g++)
 		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
-	if (!allocate_batches(b)) {
-		inv_fail(INVAR_E_NOMEM, "not enough memory for batches of %zu rows", b->rows);
-		inv_batches_free(b);
-		return INVAR_E_NOMEM;
+	for (int i = 0; i < 2; i++) {
+		INV_TRY_OR(fail, inv_new_zeros(&b->order[i], plan->image_count));
+		b->order_epoch[i] = UINT32_MAX;
 	}
+	INV_TRY_OR(fail, inv_new_zeros(&b->drawn, plan->s + 1));
+	INV_TRY_OR(fail, inv_new_zeros(&b->chosen, plan->N));
+	for (int i = 0; i < BUFFERS; i++)
+		INV_TRY_OR(fail, inv_new_zeros(&b->buffer[i], b->rows * b->dim));
 	for (uint32_t g = 0; b->advise && g < plan->sources; g++)
 		inv_source_expect_random(plan->source[g]);
 	*out = b;
 	return INVAR_OK;
+fail:
+	inv_batches_free(b);
+	return st;
 }
 
 void inv_batches_free(inv_batches *b)

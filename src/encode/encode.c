@@ -54,11 +54,6 @@ typedef struct encoding {
 	bool again;     /* images are compared even if nothing is missing */
 } encoding;
 
-static invar_status no_memory(const encoding *k)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write the bank", k->path);
-}
-
 /* ---- The rows of a split ---------------------------------------------------------- */
 
 typedef struct part {
@@ -89,14 +84,14 @@ static void clear_part(part *p)
 }
 
 /* Of arrays that are being filled. */
-static uint64_t rows_of(const part *p)
+static uint64_t rows_to_fill(const part *p)
 {
 	return p->open ? p->split->count : p->images.count;
 }
 
 /* Only its size is checked; an image that cannot be prepared is broken as well. */
-static invar_status look_at(void *user, inv_image *image, const inv_prefetch_item *item,
-                            unsigned worker)
+static invar_status check_image_size(void *user, inv_image *image,
+                                     const inv_prefetch_item *item, unsigned worker)
 {
 	const encoding *k = user;
 	size_t h, w;
@@ -107,49 +102,55 @@ static invar_status look_at(void *user, inv_image *image, const inv_prefetch_ite
 	                         k->of.dataset->text, &h, &w);
 }
 
+static invar_status append_index(json_t *list, uint64_t index)
+{
+	return json_array_append_new(list, json_integer((json_int_t)index)) == 0
+	           ? INVAR_OK
+	           : inv_no_memory();
+}
+
 static invar_status find_readable(encoding *k, part *p)
 {
 	const inv_images *s = p->split;
 	const inv_prefetch_item *item;
 	inv_prefetch *ahead;
-	uint64_t next = 0;
-	invar_status st =
-		inv_prefetch_new(k->of.ctx, k->of.dataset, s, 0, s->count, look_at, k, 1, &ahead);
+	invar_status st;
 	char stage[80];
 
 	snprintf(stage, sizeof stage, "check %.60s", s->name);
-	while (st == INVAR_OK && next < s->count) {
-		st = inv_prefetch_next(ahead, &item);
-		for (uint64_t end = item ? item->row : s->count; st == INVAR_OK && next < end;
-		     next++)
-			if (json_array_append_new(
-					p->left_out, json_integer((json_int_t)inv_images_index(s, next))) != 0)
-				st = no_memory(k);
+	INV_TRY_OR(end, inv_prefetch_new(k->of.ctx, k->of.dataset, s, 0, s->count,
+	                                 check_image_size, k, 1, &ahead));
+	for (uint64_t next = 0; next < s->count;) {
+		uint64_t readable;
+
+		INV_TRY_OR(end, inv_prefetch_next(ahead, &item));
+		readable = item ? item->row : s->count;
+		for (; next < readable; next++)
+			INV_TRY_OR(end, append_index(p->left_out, inv_images_index(s, next)));
 		next++;
-		if (st == INVAR_OK && next % 256 == 0)
-			st =
-				inv_progress(k->of.ctx, stage, next < s->count ? next : s->count, s->count);
+		if (next % 256 == 0)
+			INV_TRY_OR(end, inv_progress(k->of.ctx, stage,
+			                             next < s->count ? next : s->count, s->count));
 	}
+end:
 	inv_prefetch_free(ahead);
 	return st;
 }
 
-static invar_status leave_out(encoding *k, part *p)
+static invar_status leave_images_out(encoding *k, part *p)
 {
-	invar_status st;
-
 	p->images = *p->split;
 	if (!json_array_size(p->left_out))
 		return INVAR_OK;
-	st = inv_images_without(p->split, p->left_out, &p->index, &p->images.count);
+	INV_TRY(inv_images_without(p->split, p->left_out, &p->index, &p->images.count));
 	p->images.index = p->index;
-	if (st == INVAR_OK && !p->images.count)
-		return inv_fail(INVAR_E_FORMAT, "%s: no image in its split %s can be read",
-		                k->of.dataset->text, p->split->name);
-	return st;
+	return p->images.count
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_FORMAT, "%s: no image in its split %s can be read",
+	                      k->of.dataset->text, p->split->name);
 }
 
-static json_t *entry_of(const part *p, uint64_t rows, json_t *left_out, bool open)
+static json_t *split_entry(const part *p, uint64_t rows, json_t *left_out, bool open)
 {
 	json_t *entry = json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total,
 	                          "rows", (json_int_t)rows, "left_out", left_out);
@@ -167,7 +168,6 @@ static invar_status choose_rows(encoding *k, part *p)
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	json_t *known = json_object_get(entry, "left_out");
 	bool old = p->there.clean || p->begun, skip = k->of.dataset->opts.skip_broken;
-	invar_status st = INVAR_OK;
 
 	p->open = !p->there.clean && k->ranks == 1 &&
 	          (p->begun ? json_is_true(json_object_get(entry, "open")) : skip);
@@ -178,19 +178,16 @@ static invar_status choose_rows(encoding *k, part *p)
 	else
 		p->left_out = json_array();
 	if (!p->left_out)
-		return no_memory(k);
+		return inv_no_memory();
 	if (!old && !p->open && skip)
-		st = find_readable(k, p);
-	if (st == INVAR_OK)
-		st = leave_out(k, p);
-	if (st == INVAR_OK && !(p->entry = entry_of(p, p->images.count, p->left_out, p->open)))
-		st = no_memory(k);
-	return st;
+		INV_TRY(find_readable(k, p));
+	INV_TRY(leave_images_out(k, p));
+	p->entry = split_entry(p, p->images.count, p->left_out, p->open);
+	return p->entry ? INVAR_OK : inv_no_memory();
 }
 
 /* Indices in order, those found now among those known before. */
-static invar_status add_lost(const encoding *k, const part *p, const inv_lost *lost,
-                             json_t *left_out)
+static invar_status add_lost(const part *p, const inv_lost *lost, json_t *left_out)
 {
 	for (size_t i = 0; i < lost->count; i++) {
 		json_int_t index = (json_int_t)inv_images_index(&p->images, lost->row[i]);
@@ -199,7 +196,7 @@ static invar_status add_lost(const encoding *k, const part *p, const inv_lost *l
 		while (at && json_integer_value(json_array_get(left_out, at - 1)) > index)
 			at--;
 		if (json_array_insert_new(left_out, at, json_integer(index)) != 0)
-			return no_memory(k);
+			return inv_no_memory();
 	}
 	return INVAR_OK;
 }
@@ -210,18 +207,18 @@ typedef struct keeper {
 } keeper;
 
 /* What is known so far, in bank.json. */
-static invar_status keep_lost(void *user, const inv_lost *lost)
+static invar_status list_lost(void *user, const inv_lost *lost)
 {
 	const keeper *keep = user;
 	const part *p = keep->p;
 	json_t *left_out = json_deep_copy(p->left_out), *entry = NULL;
-	invar_status st = left_out ? add_lost(keep->k, p, lost, left_out) : no_memory(keep->k);
+	invar_status st;
 
-	if (st == INVAR_OK &&
-	    !(entry = entry_of(p, p->images.count - lost->count, left_out, true)))
-		st = no_memory(keep->k);
-	if (st == INVAR_OK)
-		st = inv_bank_writer_begin(keep->k->bank, p->split->name, entry, p->copies > 0);
+	INV_TRY_OR(end, left_out ? add_lost(p, lost, left_out) : inv_no_memory());
+	entry = split_entry(p, p->images.count - lost->count, left_out, true);
+	INV_TRY_OR(end, entry ? INVAR_OK : inv_no_memory());
+	st = inv_bank_writer_begin(keep->k->bank, p->split->name, entry, p->copies > 0);
+end:
 	json_decref(left_out);
 	json_decref(entry);
 	return st;
@@ -229,15 +226,14 @@ static invar_status keep_lost(void *user, const inv_lost *lost)
 
 /* ---- Existing rows must match ------------------------------------------------------- */
 
-static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
+static invar_status read_split_labels(const encoding *k, const part *p, int64_t **out)
 {
 	uint64_t rows = p->images.count, missing = 0;
 
 	*out = NULL;
 	if (!p->split->labels)
 		return INVAR_OK;
-	if (!(*out = inv_alloc(rows * sizeof **out)))
-		return no_memory(k);
+	INV_TRY(inv_new_array(out, rows));
 	for (uint64_t i = 0; i < rows; i++) {
 		(*out)[i] = inv_images_label(k->of.dataset, &p->images, i);
 		missing += (*out)[i] < 0;
@@ -253,27 +249,33 @@ static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 	return INVAR_OK;
 }
 
-static invar_status check_labels(const encoding *k, const part *p, const int64_t *labels)
+static invar_status check_split_labels(const encoding *k, const part *p,
+                                       const int64_t *labels)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "labels.npy");
 	char text[INV_ROW_TEXT];
 	inv_npy *there = NULL;
-	invar_status st = path ? INVAR_OK : no_memory(k);
+	invar_status st;
 
-	if (st == INVAR_OK && labels && inv_exists(path))
-		st = inv_npy_open(path, &there);
-	for (uint64_t i = 0; there && st == INVAR_OK && i < p->images.count; i++) {
+	INV_TRY_OR(end, path ? INVAR_OK : inv_no_memory());
+	if (!labels || !inv_exists(path))
+		goto end;
+	INV_TRY_OR(end, inv_npy_open(path, &there));
+	for (uint64_t i = 0; i < p->images.count; i++) {
 		int64_t label = -1;
 
 		if (i < there->h.cells)
-			st = inv_npy_read_int(there, i, 1, &label);
-		if (st == INVAR_OK && label != labels[i])
+			INV_TRY_OR(end, inv_npy_read_int(there, i, 1, &label));
+		if (label != labels[i]) {
 			st = inv_fail(
 				INVAR_E_MISMATCH,
 				"%s: label %s is %" PRId64 ", but the image now has label %" PRId64
 				"; copies can only be added for the same images",
 				path, inv_image_text(k->of.dataset, &p->images, i, text), label, labels[i]);
+			goto end;
+		}
 	}
+end:
 	inv_npy_close(there);
 	inv_free(path);
 	return st;
@@ -282,21 +284,20 @@ static invar_status check_labels(const encoding *k, const part *p, const int64_t
 static invar_status check_names(const encoding *k, const part *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
-	invar_status st = path ? INVAR_OK : no_memory(k);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
-	if (st == INVAR_OK && k->of.dataset->kind->file && inv_exists(path))
+	if (path && k->of.dataset->kind->file && inv_exists(path))
 		st = inv_row_names_check(path, k->of.dataset, &p->images);
 	inv_free(path);
 	return st;
 }
 
-static invar_status check_part(const encoding *k, const part *p)
+static invar_status check_existing_split(const encoding *k, const part *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	uint64_t rows = p->there.clean
 	                    ? p->there.rows
 	                    : (uint64_t)json_integer_value(json_object_get(entry, "rows"));
-	invar_status st;
 
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -310,8 +311,7 @@ static invar_status check_part(const encoding *k, const part *p)
 		                "%s: its split %s has rows of %" PRIu64
 		                " numbers, but the encoder computes %" PRIu64,
 		                k->path, p->split->name, p->there.width, k->of.width);
-	if ((st = check_labels(k, p, p->labels)) != INVAR_OK)
-		return st;
+	INV_TRY(check_split_labels(k, p, p->labels));
 	return check_names(k, p);
 }
 
@@ -323,40 +323,39 @@ typedef struct comparison {
 	float *row;
 } comparison;
 
-static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
-                            const float *out, const float *params)
+static invar_status compare_rows(void *user, size_t array, uint64_t row, size_t rows,
+                                 const float *out, const float *params)
 {
 	const comparison *c = user;
 	size_t width = c->known->h.shape[1];
 	char text[INV_ROW_TEXT];
-	invar_status st = INVAR_OK;
 
 	(void)array;
 	(void)params;
-	for (size_t i = 0; i < rows && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < rows; i++) {
 		const float *now = out + i * width;
 		float *there = c->row + (row + i) * width, max = 0, gap = 0;
 
-		st = inv_npy_read(c->known, (row + i) * width, width, there);
+		INV_TRY(inv_npy_read(c->known, (row + i) * width, width, there));
 		for (size_t j = 0; j < width; j++) {
 			max = fmaxf(max, fabsf(there[j]));
 			gap = fmaxf(gap, fabsf(there[j] - now[j]));
 		}
-		if (st == INVAR_OK && gap > 2e-3f * max)
-			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: row %s no longer matches its image; copies can only be "
-			              "added for the same images",
-			              c->known->path,
-			              inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
+		if (gap > 2e-3f * max)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: row %s no longer matches its image; copies can only be "
+			                "added for the same images",
+			                c->known->path,
+			                inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /*
  * Existing clean rows must be reproduced, or new rows would belong to other images. The
  * first group is enough to tell; float16 and other processors change the last digits.
  */
-static invar_status check_known(encoding *k, const part *p, const char *name)
+static invar_status check_clean_rows(encoding *k, const part *p, const char *name)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
 	inv_pipeline_plan plan = {.images = &p->images,
@@ -364,17 +363,17 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 	                              p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
 	                          .copy = {INVAR_CLEAN},
 	                          .arrays = 1,
-	                          .put = compare};
+	                          .put = compare_rows};
 	comparison c = {.k = k, .p = p};
 	inv_npy *known = NULL;
-	invar_status st = path ? inv_npy_open(path, &known) : no_memory(k);
+	invar_status st;
 
+	INV_TRY_OR(end, path ? inv_npy_open(path, &known) : inv_no_memory());
 	c.known = known;
 	plan.user = &c;
-	if (st == INVAR_OK && !(c.row = inv_alloc(plan.count * k->of.width * sizeof *c.row)))
-		st = no_memory(k);
-	if (st == INVAR_OK)
-		st = inv_pipeline_run(k->walk, &plan);
+	INV_TRY_OR(end, inv_new_array(&c.row, plan.count * k->of.width));
+	st = inv_pipeline_run(k->walk, &plan);
+end:
 	inv_npy_close(known);
 	inv_free(c.row);
 	inv_free(path);
@@ -389,26 +388,27 @@ static invar_status check_fingerprints(encoding *k, const part *p, const inv_blo
                                        const inv_npy *known)
 {
 	uint64_t rows = p->images.count;
-	invar_status st = INVAR_OK;
 
 	if (p->there.clean)
 		return inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, 0, rows);
-	for (uint64_t b = 0; b < inv_pass_blocks(rows) && st == INVAR_OK; b++) {
+	for (uint64_t b = 0; b < inv_pass_blocks(rows); b++) {
 		uint64_t first = b * INV_BLOCK_ROWS, left = rows - first;
 
 		if (inv_block_map_has(map, 0, b))
-			st = inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, first,
-			                            left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS);
+			INV_TRY(inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images,
+			                               first,
+			                               left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Fingerprints of finished rows; *out is NULL if there are none. */
-static invar_status open_fingerprints(const encoding *k, const part *p, const char *name,
+static invar_status open_split_prints(const encoding *k, const part *p, const char *name,
                                       inv_npy **out)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
-	invar_status st = path ? inv_fingerprints_open(path, rows_of(p), out) : no_memory(k);
+	invar_status st =
+		path ? inv_fingerprints_open(path, rows_to_fill(p), out) : inv_no_memory();
 
 	inv_free(path);
 	return st;
@@ -429,8 +429,7 @@ static invar_status hash_labels(const encoding *k, const part *p, char hex[INV_S
 	hex[0] = '\0';
 	if (!p->labels)
 		return INVAR_OK;
-	if (!(labels = inv_alloc(rows * sizeof *labels)))
-		return no_memory(k);
+	INV_TRY(inv_new_array(&labels, rows));
 	for (uint64_t i = 0; i < rows; i++)
 		labels[i] = inv_images_label(k->of.dataset, p->split, i);
 	st = inv_sha256(labels, rows * sizeof *labels, hex);
@@ -453,7 +452,7 @@ static invar_status belong(const encoding *k, const part *p, bool clean, bool vi
 	for (size_t i = 0; clean && i < sizeof of_copies / sizeof *of_copies; i++)
 		json_object_del(about, of_copies[i]);
 	all = json_pack("{s:o, s:o, s:s, s:I}", "about", about, "split",
-	                entry_of(p, p->split->count, none, false), "labels", labels, "width",
+	                split_entry(p, p->split->count, none, false), "labels", labels, "width",
 	                (json_int_t)k->of.width);
 	json_decref(none);
 	if (views)
@@ -461,7 +460,7 @@ static invar_status belong(const encoding *k, const part *p, bool clean, bool vi
 	text = all ? inv_json_text(all, 0) : NULL;
 	json_decref(all);
 	if (st == INVAR_OK)
-		st = text ? inv_sha256(text, strlen(text), hex) : no_memory(k);
+		st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
 	inv_free(text);
 	return st;
 }
@@ -471,20 +470,18 @@ static invar_status open_map(const encoding *k, const part *p, size_t from, bool
                              inv_block_map **out)
 {
 	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
-	invar_status st = inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out);
 
-	if (st == INVAR_OK)
-		st = belong(k, p, true, views, clean);
-	if (st == INVAR_OK)
-		st = belong(k, p, false, views, copies);
-	for (size_t i = from; i <= p->copies && st == INVAR_OK; i++)
-		st = inv_block_map_expect(*out, i, i ? copies : clean);
-	return st;
+	INV_TRY(inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out));
+	INV_TRY(belong(k, p, true, views, clean));
+	INV_TRY(belong(k, p, false, views, copies));
+	for (size_t i = from; i <= p->copies; i++)
+		INV_TRY(inv_block_map_expect(*out, i, i ? copies : clean));
+	return INVAR_OK;
 }
 
 /* ---- One split -------------------------------------------------------------------- */
 
-static bool is_complete(const part *p, const inv_block_map *map, size_t i)
+static bool is_array_complete(const part *p, const inv_block_map *map, size_t i)
 {
 	for (uint64_t b = 0; b < inv_pass_blocks(p->images.count); b++)
 		if (!inv_block_map_has(map, i, b))
@@ -492,7 +489,7 @@ static bool is_complete(const part *p, const inv_block_map *map, size_t i)
 	return true;
 }
 
-static bool has_file(const encoding *k, const part *p, const char *name)
+static bool has_split_file(const encoding *k, const part *p, const char *name)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
 	bool there = path && inv_exists(path);
@@ -507,8 +504,8 @@ static bool has_beside(const encoding *k, const part *p, const inv_block_map *ma
 {
 	char name[INV_ARRAY_NAME];
 
-	return is_complete(p, map, (size_t)(copy + 1)) &&
-	       has_file(k, p, inv_array_name(copy, INV_BESIDE, name));
+	return is_array_complete(p, map, (size_t)(copy + 1)) &&
+	       has_split_file(k, p, inv_array_name(copy, INV_BESIDE, name));
 }
 
 /* Rows started by an older version have no fingerprints, and get none. */
@@ -517,7 +514,7 @@ static bool wants_beside(const encoding *k, const part *p, const inv_block_map *
 {
 	if (copy != INVAR_CLEAN)
 		return k->of.columns && !has_beside(k, p, map, copy);
-	return begun ? has_file(k, p, "fingerprints.npy.part") : true;
+	return begun ? has_split_file(k, p, "fingerprints.npy.part") : true;
 }
 
 /* Without the clean rows it is unknown which images the copies come from. */
@@ -534,21 +531,21 @@ static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
 {
 	char name[INV_ARRAY_NAME];
 	bool kept = inv_block_map_any(pass->map, (size_t)(a->copy + 1)), beside;
-	invar_status st = inv_rows_open(
+
+	INV_TRY(inv_rows_open(
 		k->bank, p->split->name,
 		inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name),
-		inv_pass_shape(pass, rows_of(p)), &kept, &a->rows);
-
-	if (st == INVAR_OK && !pass->views && wants_beside(k, p, pass->map, a->copy, kept)) {
+		inv_pass_shape(pass, rows_to_fill(p)), &kept, &a->rows));
+	if (!pass->views && wants_beside(k, p, pass->map, a->copy, kept)) {
 		beside = kept;
-		st = inv_rows_open(
+		INV_TRY(inv_rows_open(
 			k->bank, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
-			inv_pass_shape_beside(&k->of, a->copy, rows_of(p)), &beside, &a->beside);
+			inv_pass_shape_beside(&k->of, a->copy, rows_to_fill(p)), &beside, &a->beside));
 		kept = kept && beside;
 	}
-	if (st == INVAR_OK && !kept)
+	if (!kept)
 		forget_array(pass->map, a->copy);
-	return st;
+	return INVAR_OK;
 }
 
 /* The files beside rows are written first, so that existing rows always have them. */
@@ -576,7 +573,7 @@ static invar_status save_names(const encoding *k, const part *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
 	invar_status st =
-		path ? inv_row_names_save(path, k->of.dataset, &p->images) : no_memory(k);
+		path ? inv_row_names_save(path, k->of.dataset, &p->images) : inv_no_memory();
 
 	inv_free(path);
 	return st;
@@ -587,56 +584,44 @@ static invar_status save_about_rows(encoding *k, const part *p)
 {
 	const json_t *known = inv_bank_writer_entry(k->bank, p->split->name);
 	bool rows = !p->there.clean && !p->open;
-	invar_status st;
 
 	if ((p->views || json_object_get(known, "views")) &&
 	    json_object_set_new(p->entry, "views", json_integer(INV_VIEWS)) != 0)
-		return no_memory(k);
-	st = inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
-
-	if (st == INVAR_OK && p->labels && rows)
-		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
-	if (st == INVAR_OK && k->of.dataset->kind->file && rows)
-		st = save_names(k, p);
-	return st;
+		return inv_no_memory();
+	INV_TRY(inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0));
+	if (p->labels && rows)
+		INV_TRY(
+			inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count));
+	return k->of.dataset->kind->file && rows ? save_names(k, p) : INVAR_OK;
 }
 
 static invar_status shorten_arrays(const inv_pass *pass, uint64_t rows)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < pass->arrays && st == INVAR_OK; i++) {
-		st = inv_rows_shorten(pass->array[i].rows, rows);
-		if (st == INVAR_OK && pass->array[i].beside)
-			st = inv_rows_shorten(pass->array[i].beside, rows);
+	for (size_t i = 0; i < pass->arrays; i++) {
+		INV_TRY(inv_rows_shorten(pass->array[i].rows, rows));
+		if (pass->array[i].beside)
+			INV_TRY(inv_rows_shorten(pass->array[i].beside, rows));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* All images were read: the rows of the split are known, and all that follows from them. */
-static invar_status settle(encoding *k, part *p, const inv_pass *pass)
+static invar_status settle_rows(encoding *k, part *p, const inv_pass *pass)
 {
-	bool fewer;
-	invar_status st = add_lost(k, p, &p->lost, p->left_out);
-
+	INV_TRY(add_lost(p, &p->lost, p->left_out));
 	inv_free(p->index);
 	inv_free(p->labels);
 	p->index = NULL;
 	p->labels = NULL;
-	if (st == INVAR_OK)
-		st = leave_out(k, p);
-	if (st == INVAR_OK)
-		st = read_labels(k, p, &p->labels);
-	if (st != INVAR_OK)
-		return st;
-	fewer = p->images.count < p->split->count;
+	INV_TRY(leave_images_out(k, p));
+	INV_TRY(read_split_labels(k, p, &p->labels));
 	p->open = false;
 	json_decref(p->entry);
-	if (!(p->entry = entry_of(p, p->images.count, p->left_out, false)))
-		return no_memory(k);
-	if ((st = save_about_rows(k, p)) == INVAR_OK && fewer)
-		st = shorten_arrays(pass, p->images.count);
-	return st;
+	if (!(p->entry = split_entry(p, p->images.count, p->left_out, false)))
+		return inv_no_memory();
+	INV_TRY(save_about_rows(k, p));
+	return p->images.count < p->split->count ? shorten_arrays(pass, p->images.count)
+	                                         : INVAR_OK;
 }
 
 /* ---- Several ranks ------------------------------------------------------------------ */
@@ -672,35 +657,38 @@ static invar_status join_pass(const encoding *k, const part *p, const prepared *
 	const inv_rows_shape shape = inv_pass_shape(pass, p->images.count);
 	char *map = path_in_split(k, p, "done.part");
 	char *prints = path_in_split(k, p, "fingerprints.npy"), name[INV_ARRAY_NAME];
-	invar_status st = map && prints ? INVAR_OK : no_memory(k);
+	invar_status st;
 
 	for (size_t i = 0; i < pass->arrays; i++)
 		pass->array[i].rows = pass->array[i].beside = NULL;
-	for (size_t i = 0; i < pass->arrays && st == INVAR_OK; i++) {
+	INV_TRY_OR(end, map && prints ? INVAR_OK : inv_no_memory());
+	for (size_t i = 0; i < pass->arrays; i++) {
 		inv_pass_array *a = &pass->array[i];
 
-		st = inv_rows_join(
-			k->path, p->split->name,
-			inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name),
-			shape, &a->rows);
-		if (st == INVAR_OK && by_0->beside[i])
-			st = inv_rows_join(
-				k->path, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
-				inv_pass_shape_beside(&k->of, a->copy, shape.rows), &a->beside);
+		inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name);
+		INV_TRY_OR(end, inv_rows_join(k->path, p->split->name, name, shape, &a->rows));
+		if (by_0->beside[i])
+			INV_TRY_OR(
+				end, inv_rows_join(
+						 k->path, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
+						 inv_pass_shape_beside(&k->of, a->copy, shape.rows), &a->beside));
 	}
-	if (st == INVAR_OK && !k->bank)
-		st = inv_block_map_join(map, p->split->count, (size_t)by_0->maps, &pass->map);
-	if (st == INVAR_OK && !k->bank && by_0->known)
-		st = inv_fingerprints_open(prints, p->images.count, known);
+	if (k->bank)
+		goto end;
+	INV_TRY_OR(end,
+	           inv_block_map_join(map, p->split->count, (size_t)by_0->maps, &pass->map));
+	if (by_0->known)
+		INV_TRY_OR(end, inv_fingerprints_open(prints, p->images.count, known));
 	if (*known)
 		pass->known = *known;
+end:
 	inv_free(map);
 	inv_free(prints);
 	return st;
 }
 
 /* The share of this rank; returns once all have finished theirs. */
-static invar_status run_share(encoding *k, part *p, inv_pass *pass)
+static invar_status encode_share(encoding *k, part *p, inv_pass *pass)
 {
 	inv_pass mine = *pass;
 	inv_npy *known = NULL;
@@ -741,7 +729,7 @@ static invar_status run_together(encoding *k, part *p, inv_pass *pass)
 {
 	char text[1024];
 	inv_pass rest;
-	invar_status st = run_share(k, p, pass), loaded;
+	invar_status st = encode_share(k, p, pass), loaded;
 
 	if (!k->bank)
 		return st;
@@ -761,31 +749,31 @@ static invar_status run_together(encoding *k, part *p, inv_pass *pass)
 /* ---- Passes ----------------------------------------------------------------------- */
 
 /* A pass that does not record fingerprints is checked against the existing ones. */
-static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
+static invar_status encode_in_pass(encoding *k, part *p, inv_pass *pass)
 {
 	keeper keep = {k, p};
 	inv_npy *known = NULL;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	if (!k->bank)
 		return run_together(k, p, pass);
-	p->lost.keep = keep_lost;
+	p->lost.keep = list_lost;
 	p->lost.user = &keep;
 	pass->lost = p->open && k->of.dataset->opts.skip_broken ? &p->lost : NULL;
 
 	if (pass->views || pass->array[0].copy != INVAR_CLEAN ||
 	    has_beside(k, p, pass->map, INVAR_CLEAN))
-		st = open_fingerprints(k, p, "fingerprints.npy", &known);
+		INV_TRY(open_split_prints(k, p, "fingerprints.npy", &known));
 	pass->known = known;
-	if (st == INVAR_OK)
-		st = k->ranks > 1 ? run_together(k, p, pass) : inv_pass_run(pass);
+	st = k->ranks > 1 ? run_together(k, p, pass) : inv_pass_run(pass);
 	pass->known = NULL;
 	inv_npy_close(known);
-	return st == INVAR_OK && p->open ? settle(k, p, pass) : st;
+	INV_TRY(st);
+	return p->open ? settle_rows(k, p, pass) : INVAR_OK;
 }
 
 /* Fills the arrays from number `from` on; 0 are the clean rows. */
-static invar_status run_passes(encoding *k, part *p, inv_pass *pass, size_t from)
+static invar_status encode_arrays(encoding *k, part *p, inv_pass *pass, size_t from)
 {
 	int64_t copy = (int64_t)from + INVAR_CLEAN;
 	invar_status st = INVAR_OK;
@@ -802,7 +790,7 @@ static invar_status run_passes(encoding *k, part *p, inv_pass *pass, size_t from
 				st = open_array(k, p, pass, a);
 		}
 		if (st == INVAR_OK)
-			st = run_pass(k, p, pass);
+			st = encode_in_pass(k, p, pass);
 		if (k->bank)
 			st = close_arrays(pass, st);
 	}
@@ -817,7 +805,7 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 
 	if (!p->there.clean && !inv_block_map_any(map, 0))
 		return INVAR_OK;
-	st = open_fingerprints(k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part",
+	st = open_split_prints(k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part",
 	                       &known);
 	if (st == INVAR_OK && known)
 		st = check_fingerprints(k, p, map, known);
@@ -825,8 +813,9 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 	if (st != INVAR_OK)
 		return st;
 	if (p->there.clean)
-		return check_known(k, p, "clean.npy");
-	return inv_block_map_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
+		return check_clean_rows(k, p, "clean.npy");
+	return inv_block_map_has(map, 0, 0) ? check_clean_rows(k, p, "clean.npy.part")
+	                                    : INVAR_OK;
 }
 
 /* Clean rows and copies, or the views of both: what is missing of them. */
@@ -841,33 +830,31 @@ static invar_status fill_part(encoding *k, part *p, bool views)
 	                 .stage = stage};
 	size_t rows = p->there.clean ? (size_t)p->there.copies + 1 : 0;
 	size_t from = views ? (size_t)p->there.views : rows;
-	double began = inv_wall_seconds(), seconds;
+	double began = inv_wall_seconds(), seconds = 0;
 	invar_status st;
 
 	if (!k->bank)
-		return run_passes(k, p, &pass, from);
-	st = open_map(k, p, from, views, &pass.map);
+		return encode_arrays(k, p, &pass, from);
 	snprintf(stage, sizeof stage, "encode %.60s, %s%" PRIu64 " %s", p->split->name,
 	         views ? "views of " : "", p->copies, inv_noun(p->copies, "copy", "copies"));
+	INV_TRY_OR(end, open_map(k, p, from, views, &pass.map));
 	/* A pass for views compares every image with its fingerprint. */
-	if (st == INVAR_OK)
-		st = views ? check_known(k, p, "clean.npy") : check_images(k, p, pass.map);
-	if (st == INVAR_OK)
-		st = run_passes(k, p, &pass, from);
+	INV_TRY_OR(end,
+	           views ? check_clean_rows(k, p, "clean.npy") : check_images(k, p, pass.map));
+	INV_TRY_OR(end, encode_arrays(k, p, &pass, from));
 	seconds = inv_wall_seconds() - began;
-	if (st == INVAR_OK)
-		st = inv_bank_writer_sweep(k->bank, p->split->name);
+	st = inv_bank_writer_sweep(k->bank, p->split->name);
+end:
 	inv_block_map_close(pass.map, st == INVAR_OK);
+	INV_TRY(st);
 	pass.encoded *= views ? INV_ROTATED : 1;
-	if (st == INVAR_OK)
-		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: %s%" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64
-		        " encoded, %.0f per second",
-		        p->split->name, views ? "views of " : "", p->images.count,
-		        inv_noun(p->images.count, "image", "images"), p->copies,
-		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
-		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
-	return st;
+	inv_log(k->of.ctx, INVAR_LOG_INFO,
+	        "%s: %s%" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
+	        p->split->name, views ? "views of " : "", p->images.count,
+	        inv_noun(p->images.count, "image", "images"), p->copies,
+	        inv_noun(p->copies, "copy", "copies"), pass.encoded,
+	        (double)pass.encoded / (seconds > 0 ? seconds : 1));
+	return INVAR_OK;
 }
 
 /*
@@ -878,13 +865,12 @@ static invar_status add_names(encoding *k, const part *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
 	bool missing = path && !inv_exists(path);
-	invar_status st = path ? INVAR_OK : no_memory(k);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	inv_free(path);
 	if (st != INVAR_OK || !missing || !k->of.dataset->kind->file)
 		return st;
-	if ((st = check_known(k, p, "clean.npy")) != INVAR_OK)
-		return st;
+	INV_TRY(check_clean_rows(k, p, "clean.npy"));
 	if ((st = save_names(k, p)) == INVAR_E_IO) {
 		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt was not added: %s",
 		        p->split->name, invar_last_error());
@@ -896,14 +882,13 @@ static invar_status add_names(encoding *k, const part *p)
 	return st;
 }
 
-static invar_status begin(encoding *k, const part *p)
+static invar_status begin_arrays(encoding *k, const part *p)
 {
-	invar_status st = save_about_rows(k, p);
-
-	if (st == INVAR_OK && p->begun)
+	INV_TRY(save_about_rows(k, p));
+	if (p->begun)
 		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: resuming after an interruption",
 		        p->split->name);
-	return st;
+	return INVAR_OK;
 }
 
 /* Of all rows of the split, which are finished by now. */
@@ -922,7 +907,7 @@ static invar_status add_views(encoding *k, part *p)
 	}
 	if (k->bank) {
 		p->begun = inv_block_map_is_begun(p->map_path);
-		INV_TRY(begin(k, p));
+		INV_TRY(begin_arrays(k, p));
 	}
 	return fill_part(k, p, true);
 }
@@ -933,12 +918,12 @@ static invar_status begin_part(encoding *k, part *p)
 	INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
 	p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part");
 	if (!p->map_path)
-		return no_memory(k);
+		return inv_no_memory();
 	p->begun = inv_block_map_is_begun(p->map_path);
 	INV_TRY(choose_rows(k, p));
-	INV_TRY(read_labels(k, p, &p->labels));
+	INV_TRY(read_split_labels(k, p, &p->labels));
 	if (p->there.clean || p->begun)
-		INV_TRY(check_part(k, p));
+		INV_TRY(check_existing_split(k, p));
 	return p->there.clean ? add_names(k, p) : INVAR_OK;
 }
 
@@ -952,9 +937,9 @@ static invar_status follow_part(encoding *k, part *p)
 	INV_TRY_OR(done, inv_broadcast(k->of.ctx, &p->there, sizeof p->there));
 	INV_TRY_OR(done, inv_broadcast_text(k->of.ctx, &text));
 	if (!k->bank && !(p->left_out = text ? json_loads(text, 0, NULL) : NULL))
-		st = no_memory(k);
+		st = inv_no_memory();
 	else if (!k->bank)
-		st = leave_out(k, p);
+		st = leave_images_out(k, p);
 done:
 	inv_free(text);
 	return st;
@@ -978,7 +963,7 @@ static invar_status encode_part(encoding *k, part *p)
 			        inv_noun(p->there.copies, "copy", "copies"));
 	} else {
 		if (k->bank)
-			INV_TRY(begin(k, p));
+			INV_TRY(begin_arrays(k, p));
 		INV_TRY(fill_part(k, p, false));
 	}
 	return p->views ? add_views(k, p) : INVAR_OK;
@@ -987,18 +972,19 @@ static invar_status encode_part(encoding *k, part *p)
 static invar_status encode_splits(encoding *k)
 {
 	const invar_dataset *d = k->of.dataset;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < d->split_count; i++) {
 		part p = {.split = &d->splits[i],
 		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name),
 		          .views = inv_encode_views(&k->of.opts, d->splits[i].name)};
 
-		if ((st = inv_encoding_check_weights(&k->of)) == INVAR_OK)
-			st = encode_part(k, &p);
+		INV_TRY(inv_encoding_check_weights(&k->of));
+		st = encode_part(k, &p);
 		clear_part(&p);
+		INV_TRY(st);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Two networks of one shape may need different pixels, so the input of F is logged. */
@@ -1033,9 +1019,10 @@ static invar_status compare_about(const encoding *k)
 	snprintf(hex, sizeof hex, "%s", weights ? weights : "");
 	INV_TRY(inv_ranks_same(k->of.ctx, hex, file ? file : k->of.dataset->text));
 	if (!(text = inv_json_text(k->about, 0)))
-		return no_memory(k);
-	if ((st = inv_sha256(text, strlen(text), hex)) == INVAR_OK)
-		st = inv_ranks_same(k->of.ctx, hex, k->of.dataset->text);
+		return inv_no_memory();
+	INV_TRY_OR(end, inv_sha256(text, strlen(text), hex));
+	st = inv_ranks_same(k->of.ctx, hex, k->of.dataset->text);
+end:
 	inv_free(text);
 	return st;
 }
@@ -1044,23 +1031,19 @@ static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
                                 const inv_encode_settings *o, const char *bank, bool again)
 {
 	encoding k = {.path = bank, .again = again};
-	invar_status st = inv_encoding_open(e, d, o, &k.of);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		goto done;
+	INV_TRY_OR(done, inv_encoding_open(e, d, o, &k.of));
 	k.ranks = inv_process_count(k.of.ctx);
-	if (!(k.about = inv_encoding_json(&k.of)))
-		st = no_memory(&k);
-	if (st == INVAR_OK && k.ranks > 1)
-		st = compare_about(&k);
-	if (st == INVAR_OK && inv_process_rank(k.of.ctx) == 0)
-		st = inv_bank_writer_open(bank, k.about, &k.bank);
-	if (st == INVAR_OK)
-		st = inv_pipeline_new(&k.of, &k.walk);
-	if (st == INVAR_OK) {
-		announce_preparation(&k.of);
-		st = encode_splits(&k);
-	}
+	k.about = inv_encoding_json(&k.of);
+	INV_TRY_OR(done, k.about ? INVAR_OK : inv_no_memory());
+	if (k.ranks > 1)
+		INV_TRY_OR(done, compare_about(&k));
+	if (inv_process_rank(k.of.ctx) == 0)
+		INV_TRY_OR(done, inv_bank_writer_open(bank, k.about, &k.bank));
+	INV_TRY_OR(done, inv_pipeline_new(&k.of, &k.walk));
+	announce_preparation(&k.of);
+	st = encode_splits(&k);
 done:
 	inv_pipeline_free(k.walk);
 	inv_bank_writer_close(k.bank);
@@ -1074,10 +1057,11 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d, const invar_
 {
 	invar_options *kept;
 	inv_encode_settings settings;
-	invar_status st = inv_encode_read(o, &kept, &settings);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = encode_into(e, d, &settings, bank, false);
+	INV_TRY_OR(end, inv_encode_read(o, &kept, &settings));
+	st = encode_into(e, d, &settings, bank, false);
+end:
 	invar_options_free(kept);
 	return st;
 }
@@ -1088,10 +1072,11 @@ invar_status inv_encode_check(invar_encoder *e, const invar_dataset *d,
 	inv_encode_settings settings;
 	invar_options *kept;
 	inv_encoding of = {0};
-	invar_status st = inv_encode_read(o, &kept, &settings);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_encoding_open(e, d, &settings, &of);
+	INV_TRY_OR(end, inv_encode_read(o, &kept, &settings));
+	st = inv_encoding_open(e, d, &settings, &of);
+end:
 	*width = (uint32_t)of.width;
 	inv_encoding_close(&of);
 	invar_options_free(kept);

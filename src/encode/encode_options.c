@@ -93,9 +93,8 @@ static const invar_option bank_rows[] = {
 
 invar_status inv_encode_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, tensor_rows);
-
-	return st == INVAR_OK ? inv_options_add_rows(o, bank_rows) : st;
+	INV_TRY(inv_options_add_rows(o, tensor_rows));
+	return inv_options_add_rows(o, bank_rows);
 }
 
 invar_status inv_encode_declare_part(invar_options *o, const char *selector)
@@ -106,12 +105,11 @@ invar_status inv_encode_declare_part(invar_options *o, const char *selector)
 invar_status inv_encode_read(const invar_options *o, invar_options **kept,
                              inv_encode_settings *out)
 {
-	invar_status st = inv_options_pick(o, inv_encode_declare, kept);
-	const invar_options *all = *kept;
+	const invar_options *all;
 
 	*out = (inv_encode_settings){0};
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_pick(o, inv_encode_declare, kept));
+	all = *kept;
 	*out = (inv_encode_settings){.all = all,
 	                             .augment = inv_option_text(all, "augment"),
 	                             .copies = inv_option_text(all, "copies"),
@@ -143,7 +141,7 @@ json_t *inv_encode_json(const inv_encode_settings *o, unsigned flags)
 /* ---- Copies ----------------------------------------------------------------------- */
 
 /* A number followed by the end or a comma. */
-static bool read_count(const char *text, uint64_t *count)
+static bool read_split_count(const char *text, uint64_t *count)
 {
 	char *end;
 
@@ -154,14 +152,14 @@ static bool read_count(const char *text, uint64_t *count)
 }
 
 /* The number that "train=10,test=5" has for a split; 0: none. */
-static uint64_t count_of(const char *list, const char *split)
+static uint64_t count_of_split(const char *list, const char *split)
 {
 	size_t length = strlen(split);
 	uint64_t count = 0;
 
 	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
 		if (strncmp(at, split, length) == 0 && at[length] == '=')
-			read_count(at + length + 1, &count);
+			read_split_count(at + length + 1, &count);
 	return count;
 }
 
@@ -183,14 +181,14 @@ static invar_status check_counts(const char *option, const char *list,
 {
 	uint64_t count = 0;
 
-	if (!strchr(list, '=') && !strchr(list, ',') && read_count(list, &count) &&
+	if (!strchr(list, '=') && !strchr(list, ',') && read_split_count(list, &count) &&
 	    count >= min && count <= max)
 		return INVAR_OK;
 	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
 		size_t length = strcspn(at, "=,");
 
-		if (at[length] != '=' || !read_count(at + length + 1, &count) || count < min ||
-		    count > max)
+		if (at[length] != '=' || !read_split_count(at + length + 1, &count) ||
+		    count < min || count > max)
 			return inv_fail(INVAR_E_USE, "@%s %.60s: must be %s", option, list, expected);
 		if (!is_offered(d, at, length))
 			return inv_fail(INVAR_E_USE, "@%s %.60s: %s has no split '%.*s'", option, list,
@@ -216,33 +214,31 @@ uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split)
 	if (!o->copies)
 		return strcmp(split, "test") == 0 ? TEST_COPIES : OTHER_COPIES;
 	if (!strchr(o->copies, '='))
-		return read_count(o->copies, &count) ? count : 0;
-	return count_of(o->copies, split);
+		return read_split_count(o->copies, &count) ? count : 0;
+	return count_of_split(o->copies, split);
 }
 
 /* ---- Views ------------------------------------------------------------------------ */
 
 invar_status inv_encode_check_views(const inv_encode_settings *o, const invar_dataset *d)
 {
-	invar_status st;
-
 	if (!o->views)
 		return INVAR_OK;
-	st = check_counts("views", o->views, d, VIEWS, VIEWS,
-	                  "4, or by split such as val=4,test=4");
-	if (st == INVAR_OK && !strchr(o->views, '=') && !is_offered(d, "test", 4))
-		st = inv_fail(INVAR_E_USE,
-		              "@views 4: %s has no split test; name the splits to store views of, "
-		              "such as val=4",
-		              d->text);
-	return st;
+	INV_TRY(check_counts("views", o->views, d, VIEWS, VIEWS,
+	                     "4, or by split such as val=4,test=4"));
+	if (!strchr(o->views, '=') && !is_offered(d, "test", 4))
+		return inv_fail(INVAR_E_USE,
+		                "@views 4: %s has no split test; name the splits to store views "
+		                "of, such as val=4",
+		                d->text);
+	return INVAR_OK;
 }
 
 bool inv_encode_views(const inv_encode_settings *o, const char *split)
 {
 	if (!o->views)
 		return false;
-	return strchr(o->views, '=') ? count_of(o->views, split) > 0
+	return strchr(o->views, '=') ? count_of_split(o->views, split) > 0
 	                             : strcmp(split, "test") == 0;
 }
 
@@ -258,8 +254,9 @@ static const char *standard_normalisation(const invar_encoder *e, const invar_da
 }
 
 /* One of mean and std: "%s/1" or "0/%s" read as a normalisation. */
-static invar_status read_numbers(const char *option, const char *format, const char *text,
-                                 size_t channels, inv_normalisation *out)
+static invar_status read_per_channel(const char *option, const char *format,
+                                     const char *text, size_t channels,
+                                     inv_normalisation *out)
 {
 	char both[INV_NORMALISED * 32];
 	int length = snprintf(both, sizeof both, format, text);
@@ -274,7 +271,7 @@ static invar_status read_numbers(const char *option, const char *format, const c
 	return INVAR_OK;
 }
 
-static void widen(inv_normalisation *n, size_t channels)
+static void widen_channels(inv_normalisation *n, size_t channels)
 {
 	for (size_t c = n->channels; c < channels; c++) {
 		n->mean[c] = n->mean[0];
@@ -287,23 +284,21 @@ static invar_status read_normalisation(const inv_encode_settings *o, const char 
                                        inv_normalisation *n)
 {
 	inv_normalisation mean, std;
-	invar_status st = inv_normalisation_parse(named, n);
 
-	if (st == INVAR_OK && o->mean) {
-		st = read_numbers("mean", "%s/1", o->mean, n->channels, &mean);
-		if (st == INVAR_OK && mean.channels > n->channels)
-			widen(n, mean.channels);
-		for (size_t c = 0; st == INVAR_OK && c < n->channels; c++)
+	INV_TRY(inv_normalisation_parse(named, n));
+	if (o->mean) {
+		INV_TRY(read_per_channel("mean", "%s/1", o->mean, n->channels, &mean));
+		widen_channels(n, mean.channels);
+		for (size_t c = 0; c < n->channels; c++)
 			n->mean[c] = mean.mean[c < mean.channels ? c : 0];
 	}
-	if (st == INVAR_OK && o->std) {
-		st = read_numbers("std", "0/%s", o->std, n->channels, &std);
-		if (st == INVAR_OK && std.channels > n->channels)
-			widen(n, std.channels);
-		for (size_t c = 0; st == INVAR_OK && c < n->channels; c++)
+	if (o->std) {
+		INV_TRY(read_per_channel("std", "0/%s", o->std, n->channels, &std));
+		widen_channels(n, std.channels);
+		for (size_t c = 0; c < n->channels; c++)
 			n->std[c] = std.std[c < std.channels ? c : 0];
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status check_channels(const inv_preparation *p, const invar_dataset *d)
@@ -336,21 +331,19 @@ invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_en
                                     const invar_dataset *d, inv_preparation *out)
 {
 	const char *named = o->normalize ? o->normalize : standard_normalisation(e, d);
-	invar_status st;
 
 	*out = (inv_preparation){.resize = e->input.resize,
 	                         .side = e->input.side,
 	                         .filter = e->input.filter,
 	                         .channels = d->grey && e->input.keeps_grey ? 1 : INV_RGB};
-	if (o->side && (st = inv_side_parse(o->side, &out->side)) != INVAR_OK)
-		return st;
+	if (o->side)
+		INV_TRY(inv_side_parse(o->side, &out->side));
 	if (o->side || o->resize)
 		out->resize = o->resize;
 	if (o->resize && o->resize < (out->side ? out->side : SIZE_MAX))
 		return refuse_resize(o, out);
-	if ((st = read_normalisation(o, named, &out->normalisation)) != INVAR_OK ||
-	    (st = check_channels(out, d)) != INVAR_OK)
-		return st;
-	widen(&out->normalisation, out->channels);
+	INV_TRY(read_normalisation(o, named, &out->normalisation));
+	INV_TRY(check_channels(out, d));
+	widen_channels(&out->normalisation, out->channels);
 	return INVAR_OK;
 }

@@ -57,7 +57,7 @@ static uint64_t rows_among(uint64_t rows, uint64_t block)
 	return left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS;
 }
 
-static uint64_t rows_of(const inv_pass *p, uint64_t block)
+static uint64_t rows_of_block(const inv_pass *p, uint64_t block)
 {
 	return rows_among(p->images->count, block);
 }
@@ -82,17 +82,17 @@ static bool wants(void *user, size_t array, uint64_t row)
 }
 
 /* Checks the images against the known fingerprints, or records them. */
-static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+static invar_status see_images(void *user, uint64_t row, size_t rows,
+                               const inv_fingerprint *print)
 {
 	const inv_pass *p = ((filling *)user)->p;
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < rows && p->known && st == INVAR_OK; i++)
-		st = inv_fingerprints_compare(p->known, row + i, p->of->dataset, p->images, row + i,
-		                              &print[i]);
-	if (st == INVAR_OK && p->array[0].copy == INVAR_CLEAN && p->array[0].beside)
-		st = inv_rows_put_bytes(p->array[0].beside, row, print->byte, rows);
-	return st;
+	for (size_t i = 0; i < rows && p->known; i++)
+		INV_TRY(inv_fingerprints_compare(p->known, row + i, p->of->dataset, p->images,
+		                                 row + i, &print[i]));
+	return p->array[0].copy == INVAR_CLEAN && p->array[0].beside
+	           ? inv_rows_put_bytes(p->array[0].beside, row, print->byte, rows)
+	           : INVAR_OK;
 }
 
 /* The image of a row, among the images of the pass. */
@@ -109,11 +109,8 @@ static invar_status lose(void *user, uint64_t row)
 	inv_lost *l = f->p->lost;
 	uint64_t *longer = l->row;
 
-	if (l->count == l->capacity) {
-		longer = inv_alloc((2 * l->capacity + 16) * sizeof *longer);
-		if (!longer)
-			return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
-	}
+	if (l->count == l->capacity)
+		INV_TRY(inv_new_array(&longer, 2 * l->capacity + 16));
 	pthread_mutex_lock(&f->lock);
 	if (longer != l->row) {
 		if (l->count)
@@ -143,8 +140,8 @@ static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
 	                     : INVAR_E_NUMERIC;
 }
 
-static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
-                        const float *out, const float *params)
+static invar_status put_rows(void *user, size_t array, uint64_t row, size_t rows,
+                             const float *out, const float *params)
 {
 	filling *f = user;
 	const inv_pass_array *a = &f->p->array[array];
@@ -156,10 +153,9 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 		pthread_mutex_unlock(&f->lock);
 		return st;
 	}
-	if (st == INVAR_OK && a->beside && a->copy != INVAR_CLEAN)
-		st = inv_rows_put(a->beside, row, params, rows);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(st);
+	if (a->beside && a->copy != INVAR_CLEAN)
+		INV_TRY(inv_rows_put(a->beside, row, params, rows));
 	pthread_mutex_lock(&f->lock);
 	f->left[row / INV_BLOCK_ROWS] -= (uint32_t)rows;
 	f->p->done += rows;
@@ -184,14 +180,12 @@ static bool find_complete(filling *f, bool *complete)
 
 static invar_status sync_arrays(const inv_pass *p)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < p->arrays && st == INVAR_OK; i++) {
-		st = inv_rows_sync(p->array[i].rows);
-		if (st == INVAR_OK && p->array[i].beside)
-			st = inv_rows_sync(p->array[i].beside);
+	for (size_t i = 0; i < p->arrays; i++) {
+		INV_TRY(inv_rows_sync(p->array[i].rows));
+		if (p->array[i].beside)
+			INV_TRY(inv_rows_sync(p->array[i].beside));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static void mark(filling *f, const bool *complete)
@@ -210,64 +204,60 @@ static void mark(filling *f, const bool *complete)
 /* Of a map that others write to as well, the bytes of these blocks alone. */
 static invar_status save_marks(const inv_pass *p, const bool *complete)
 {
-	invar_status st = INVAR_OK;
-
 	if (!p->ranks)
 		return inv_block_map_save(p->map);
 	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
-		for (size_t i = 0; complete[b] && i < p->arrays && st == INVAR_OK; i++)
-			st = inv_block_map_save_one(p->map, (size_t)(p->array[i].copy + 1), b);
-	return st == INVAR_OK ? inv_block_map_sync(p->map) : st;
+		for (size_t i = 0; complete[b] && i < p->arrays; i++)
+			INV_TRY(inv_block_map_save_one(p->map, (size_t)(p->array[i].copy + 1), b));
+	return inv_block_map_sync(p->map);
 }
 
 /* A copy is saved, as the list grows meanwhile. */
-static invar_status keep_lost(filling *f)
+static invar_status save_lost(filling *f)
 {
 	inv_lost *l = f->p->lost, now;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	if (!l)
 		return INVAR_OK;
 	pthread_mutex_lock(&f->lock);
 	now = *l;
-	now.row = now.count > l->kept ? inv_alloc(now.count * sizeof *now.row) : NULL;
+	now.row = NULL;
+	if (now.count > l->kept)
+		st = inv_new_array(&now.row, now.count);
 	if (now.row)
 		memcpy(now.row, l->row, now.count * sizeof *now.row);
 	pthread_mutex_unlock(&f->lock);
-	if (now.count == l->kept)
-		return INVAR_OK;
-	st = now.row ? l->keep(l->user, &now)
-	             : inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
+	if (!now.row)
+		return st;
+	st = l->keep(l->user, &now);
 	inv_free(now.row);
-	if (st == INVAR_OK)
-		l->kept = now.count;
-	return st;
+	INV_TRY(st);
+	l->kept = now.count;
+	return INVAR_OK;
 }
 
 /* The rows first, then the map; rows made with other weights are never marked. */
 static invar_status flush(filling *f)
 {
 	double began = inv_wall_seconds();
-	bool *complete = inv_calloc(inv_block_map_blocks(f->p->map), sizeof *complete);
-	invar_status st = INVAR_OK;
+	bool *complete;
+	invar_status st;
 
-	if (!complete)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of finished blocks");
-	if (find_complete(f, complete)) {
-		st = sync_arrays(f->p);
-		if (st == INVAR_OK)
-			st = inv_encoding_check_weights(f->p->of);
-		if (st == INVAR_OK)
-			st = keep_lost(f);
-		if (st == INVAR_OK) {
-			mark(f, complete);
-			st = save_marks(f->p, complete);
-			inv_test_stop("encode:flush %s", f->p->stage);
-			for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++)
-				if (complete[b])
-					inv_test_stop("encode:block %" PRIu64, ++f->saved);
-		}
-	}
+	INV_TRY(inv_new_zeros(&complete, inv_block_map_blocks(f->p->map)));
+	st = INVAR_OK;
+	if (!find_complete(f, complete))
+		goto end;
+	INV_TRY_OR(end, sync_arrays(f->p));
+	INV_TRY_OR(end, inv_encoding_check_weights(f->p->of));
+	INV_TRY_OR(end, save_lost(f));
+	mark(f, complete);
+	st = save_marks(f->p, complete);
+	inv_test_stop("encode:flush %s", f->p->stage);
+	for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++)
+		if (complete[b])
+			inv_test_stop("encode:block %" PRIu64, ++f->saved);
+end:
 	inv_free(complete);
 	f->flushed = inv_wall_seconds();
 	f->took = f->flushed - began;
@@ -283,13 +273,8 @@ static invar_status tick(void *user)
 	pthread_mutex_lock(&f->lock);
 	done = f->p->done;
 	pthread_mutex_unlock(&f->lock);
-	if ((since > FLUSH_SECONDS && since > FLUSH_SHARE * f->took) ||
-	    inv_test_stop_is_set()) {
-		invar_status st = flush(f);
-
-		if (st != INVAR_OK)
-			return st;
-	}
+	if ((since > FLUSH_SECONDS && since > FLUSH_SHARE * f->took) || inv_test_stop_is_set())
+		INV_TRY(flush(f));
 	if (f->p->ranks) /* the others are taken to be as far as this one */
 		done = f->before + (done - f->before) * f->p->ranks;
 	return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
@@ -304,9 +289,9 @@ static void count_missing(filling *f)
 	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
 		for (size_t i = 0; i < p->arrays; i++)
 			if (is_missing(p, i, b))
-				f->left[b] += (uint32_t)rows_of(p, b);
+				f->left[b] += (uint32_t)rows_of_block(p, b);
 			else
-				p->done += rows_of(p, b);
+				p->done += rows_of_block(p, b);
 		f->marked[b] = !f->left[b];
 		f->missing += f->left[b];
 	}
@@ -341,7 +326,7 @@ static void forget_lost(filling *f, uint64_t from)
 	uint64_t rows = p->images->count - lost_rows(p);
 
 	for (uint64_t b = from; lost_rows(p) && b < inv_block_map_blocks(p->map); b++) {
-		uint64_t gone = rows_of(p, b) - rows_among(rows, b);
+		uint64_t gone = rows_of_block(p, b) - rows_among(rows, b);
 
 		for (size_t i = 0; i < p->arrays; i++)
 			f->left[b] -= is_missing(p, i, b) ? (uint32_t)gone : 0;
@@ -363,14 +348,13 @@ static invar_status walk_stretches(filling *f)
 	                          .user = f,
 	                          .lose = p->lost ? lose : NULL,
 	                          .wants = wants,
-	                          .see = see,
-	                          .put = put,
+	                          .see = see_images,
+	                          .put = put_rows,
 	                          .tick = tick};
-	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < p->arrays; i++)
 		plan.copy[i] = p->array[i].copy;
-	for (uint64_t from = 0, to; from < blocks && st == INVAR_OK; from = to) {
+	for (uint64_t from = 0, to; from < blocks; from = to) {
 		for (to = from; to < blocks && f->marked[to] == f->marked[from];)
 			to++;
 		if (f->marked[from])
@@ -379,11 +363,11 @@ static invar_status walk_stretches(filling *f)
 		plan.count =
 			(to * INV_BLOCK_ROWS >= rows ? rows : to * INV_BLOCK_ROWS) - plan.first;
 		plan.passes_over = p->lost && plan.first + plan.count == rows;
-		st = inv_pipeline_run(p->walk, &plan);
-		if (st == INVAR_OK && plan.passes_over)
+		INV_TRY(inv_pipeline_run(p->walk, &plan));
+		if (plan.passes_over)
 			forget_lost(f, from);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Complete blocks are saved whatever happened; the first message is kept. */
@@ -402,23 +386,20 @@ invar_status inv_pass_run(inv_pass *p)
 {
 	uint64_t blocks = inv_block_map_blocks(p->map);
 	filling f = {.p = p, .flushed = inv_wall_seconds()};
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	f.left = inv_calloc(blocks, sizeof *f.left);
-	f.marked = inv_calloc(blocks, sizeof *f.marked);
-	if (!f.left || !f.marked) {
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a list of blocks");
-	} else {
-		pthread_mutex_init(&f.lock, NULL);
-		count_missing(&f);
-		if (p->ranks)
-			keep_share(&f);
-		inv_test_stop("encode:pass %s", p->stage);
-		st = flush_after(&f, walk_stretches(&f));
-		p->encoded += p->ranks ? f.missing - (p->done - f.before) : 0;
-		p->done = p->ranks ? f.before + f.missing : p->done;
-		pthread_mutex_destroy(&f.lock);
-	}
+	INV_TRY_OR(end, inv_new_zeros(&f.left, blocks));
+	INV_TRY_OR(end, inv_new_zeros(&f.marked, blocks));
+	pthread_mutex_init(&f.lock, NULL);
+	count_missing(&f);
+	if (p->ranks)
+		keep_share(&f);
+	inv_test_stop("encode:pass %s", p->stage);
+	st = flush_after(&f, walk_stretches(&f));
+	p->encoded += p->ranks ? f.missing - (p->done - f.before) : 0;
+	p->done = p->ranks ? f.before + f.missing : p->done;
+	pthread_mutex_destroy(&f.lock);
+end:
 	inv_free(f.left);
 	inv_free(f.marked);
 	return st;

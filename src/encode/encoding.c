@@ -18,7 +18,7 @@
 /* ---- What is encoded, and how ----------------------------------------------------- */
 
 /* Native: the size of the first image that can be read. */
-static invar_status find_shape(inv_encoding *of)
+static invar_status find_prepared_shape(inv_encoding *of)
 {
 	const invar_dataset *d = of->dataset;
 	const inv_preparation *p = &of->preparation;
@@ -36,7 +36,7 @@ static invar_status find_shape(inv_encoding *of)
 	return inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w);
 }
 
-static bool is_same(inv_extent a, inv_extent b)
+static bool is_same_extent(inv_extent a, inv_extent b)
 {
 	return a.c == b.c && a.h == b.h && a.w == b.w;
 }
@@ -45,17 +45,15 @@ static invar_status find_width(inv_encoding *of)
 {
 	const invar_encoder *e = of->encoder;
 	inv_extent s = of->clean;
-	invar_status st = inv_encoder_plan_new(e, s, &of->plan);
 
 	of->augmented = s;
-	if (st == INVAR_OK && of->augment)
-		st = inv_augment_result(of->augment, of->shape, &of->augmented);
-	if (st == INVAR_OK && is_same(s, of->augmented))
+	INV_TRY(inv_encoder_plan_new(e, s, &of->plan));
+	if (of->augment)
+		INV_TRY(inv_augment_result(of->augment, of->shape, &of->augmented));
+	if (is_same_extent(s, of->augmented))
 		of->copy_plan = of->plan; /* and its working space */
-	else if (st == INVAR_OK)
-		st = inv_encoder_plan_new(e, of->augmented, &of->copy_plan);
-	if (st != INVAR_OK)
-		return st;
+	else
+		INV_TRY(inv_encoder_plan_new(e, of->augmented, &of->copy_plan));
 	of->width = of->plan->width;
 	if (of->copy_plan->width != of->width)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -75,12 +73,12 @@ static invar_status find_width(inv_encoding *of)
 static invar_status open_augment(inv_encoding *of)
 {
 	const char *spec = of->opts.augment;
-	invar_status st = spec ? invar_augment_parse(&of->alone, spec, &of->augment) : INVAR_OK;
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return inv_context(st, "@augment %.100s", spec);
 	if (!spec)
 		return INVAR_OK;
+	if ((st = invar_augment_parse(&of->alone, spec, &of->augment)) != INVAR_OK)
+		return inv_context(st, "@augment %.100s", spec);
 	of->columns = invar_augment_columns(of->augment);
 	if (!of->pixel_space)
 		inv_augment_pixels(of->augment, &of->preparation.normalisation);
@@ -109,14 +107,19 @@ static invar_status widen_preparation(inv_encoding *of)
 	return INVAR_OK;
 }
 
-/* The visible part of a prepared image, copy or not. */
+/* The visible part of a prepared image, of copies as well. */
 static invar_status find_clean(inv_encoding *of)
 {
 	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
-	invar_status st = s ? inv_inside_check(s, of->shape) : INVAR_OK;
+	invar_status st;
 
-	of->clean = s && st == INVAR_OK ? inv_spec_seen(s, of->shape) : of->shape;
-	return st == INVAR_OK ? st : inv_context(st, "%s", of->dataset->text);
+	of->clean = of->shape;
+	if (!s)
+		return INVAR_OK;
+	if ((st = inv_inside_check(s, of->shape)) != INVAR_OK)
+		return inv_context(st, "%s", of->dataset->text);
+	of->clean = inv_spec_seen(s, of->shape);
+	return INVAR_OK;
 }
 
 /* Rotated by 90 degrees, an image that is not square has another shape. */
@@ -135,42 +138,34 @@ static invar_status check_views(inv_encoding *of)
 	                of->opts.views, s.w, s.h);
 }
 
-static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
-{
-	invar_status st;
-
-	of->opts = *o;
-	if ((st = inv_encode_check_copies(&of->opts, of->dataset)) != INVAR_OK ||
-	    (st = inv_encode_check_views(&of->opts, of->dataset)) != INVAR_OK ||
-	    (st = inv_encode_preparation(&of->opts, of->encoder, of->dataset,
-	                                 &of->preparation)) != INVAR_OK)
-		return st;
-	of->dtype = strcmp(of->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
-	of->pixel_space = strcmp(of->opts.augment_space, "pixel") == 0;
-	if ((st = open_augment(of)) != INVAR_OK || (st = widen_preparation(of)) != INVAR_OK ||
-	    (st = find_shape(of)) != INVAR_OK || (st = find_clean(of)) != INVAR_OK)
-		return st;
-	if (of->pixel_space) {
-		of->pending = of->preparation.normalisation;
-		st = inv_normalisation_parse("none", &of->preparation.normalisation);
-	}
-	if (st == INVAR_OK)
-		st = find_width(of);
-	return st == INVAR_OK ? check_views(of) : st;
-}
-
 invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
-                               const inv_encode_settings *o, inv_encoding *out)
+                               const inv_encode_settings *o, inv_encoding *of)
 {
 	const char *sha256;
-	invar_status st = inv_encoder_sha256(e, &sha256);
 
-	*out = (inv_encoding){.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d};
-	out->alone.threads = 1;
-	out->alone.processes = NULL;
-	if (st == INVAR_OK && e->weights && stat(e->weights, &out->weights) != 0)
-		st = inv_fail_errno(e->weights, "cannot read the file's status");
-	return st == INVAR_OK ? take_options(out, o) : st;
+	*of = (inv_encoding){
+		.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d, .opts = *o};
+	of->alone.threads = 1;
+	of->alone.processes = NULL;
+	INV_TRY(inv_encoder_sha256(e, &sha256));
+	if (e->weights && stat(e->weights, &of->weights) != 0)
+		return inv_fail_errno(e->weights, "cannot read the file's status");
+
+	INV_TRY(inv_encode_check_copies(&of->opts, d));
+	INV_TRY(inv_encode_check_views(&of->opts, d));
+	INV_TRY(inv_encode_preparation(&of->opts, e, d, &of->preparation));
+	of->dtype = strcmp(of->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
+	of->pixel_space = strcmp(of->opts.augment_space, "pixel") == 0;
+	INV_TRY(open_augment(of));
+	INV_TRY(widen_preparation(of));
+	INV_TRY(find_prepared_shape(of));
+	INV_TRY(find_clean(of));
+	if (of->pixel_space) {
+		of->pending = of->preparation.normalisation;
+		INV_TRY(inv_normalisation_parse("none", &of->preparation.normalisation));
+	}
+	INV_TRY(find_width(of));
+	return check_views(of);
 }
 
 void inv_encoding_close(inv_encoding *of)
@@ -194,7 +189,6 @@ invar_status inv_encoding_check_weights(inv_encoding *of)
 	const char *path = of->encoder->weights;
 	char now[INV_SHA256_HEX];
 	struct stat info;
-	invar_status st;
 
 	if (!path)
 		return INVAR_OK;
@@ -202,8 +196,7 @@ invar_status inv_encoding_check_weights(inv_encoding *of)
 		return inv_fail_errno(path, "cannot read the status of the weights any more");
 	if (is_untouched(&info, &of->weights))
 		return INVAR_OK;
-	if ((st = inv_sha256_file(path, now)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_sha256_file(path, now));
 	if (strcmp(now, of->encoder->weights_sha256) != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
@@ -294,7 +287,7 @@ static json_t *columns_json(const invar_augment *a)
 	return list;
 }
 
-static json_t *classes_json(const invar_dataset *d)
+static json_t *class_names_json(const invar_dataset *d)
 {
 	json_t *list = d->classes.count ? json_array() : json_null();
 
@@ -308,7 +301,7 @@ static json_t *classes_json(const invar_dataset *d)
 
 /* Values that features depend on but weights do not determine; 0 and null: the family's
  * default. */
-static json_t *options_json(const invar_encoder *e)
+static json_t *encoder_options_json(const invar_encoder *e)
 {
 	json_t *options;
 	const char *key;
@@ -335,13 +328,13 @@ json_t *inv_encoding_json(const inv_encoding *of)
 	json_t *all =
 		json_pack("{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
 	              inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256", sha256,
-	              "encoder_options", options_json(of->encoder), "preprocess",
+	              "encoder_options", encoder_options_json(of->encoder), "preprocess",
 	              preparation_json(of), "dtype", of->opts.dtype, "augment",
 	              a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
 	              a ? json_string(of->opts.augment_space) : json_null(), "augment_params",
 	              a ? columns_json(a) : json_null(), "seed",
 	              a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
-	              classes_json(of->dataset), "source", of->dataset->kind->name);
+	              class_names_json(of->dataset), "source", of->dataset->kind->name);
 
 	if (!all || json_object_update(all, options) != 0) {
 		json_decref(all);
@@ -360,9 +353,7 @@ invar_status inv_images_without(const inv_images *s, const json_t *left_out,
 	size_t out = 0, max = json_array_size(left_out);
 
 	*kept = 0;
-	if (!(*index = inv_alloc((s->count + 1) * sizeof **index)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu64 " images",
-		                s->count);
+	INV_TRY(inv_new_array(index, s->count + 1));
 	for (uint64_t row = 0; row < s->count; row++) {
 		uint64_t i = inv_images_index(s, row);
 

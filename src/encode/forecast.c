@@ -51,8 +51,7 @@ static invar_status take_sample(const inv_images *s, inv_images *out)
 	*out = *s;
 	if (groups <= wanted)
 		wanted = groups;
-	if (!(index = inv_alloc(wanted * INV_GROUP * sizeof *index)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan");
+	INV_TRY(inv_new_array(&index, wanted * INV_GROUP));
 	for (uint64_t g = 0; g < wanted; g++) {
 		uint64_t row = g * groups / wanted * INV_GROUP, end = row + INV_GROUP;
 
@@ -171,7 +170,7 @@ static invar_status count_begun(const inv_bank_writer *w, const inv_images *s,
 }
 
 /* Without the images left out when the split was started. */
-static uint64_t rows_of(const inv_bank_writer *w, const inv_images *s)
+static uint64_t rows_of_split(const inv_bank_writer *w, const inv_images *s)
 {
 	const json_t *entry = w ? inv_bank_writer_entry(w, s->name) : NULL;
 	size_t left_out = json_array_size(json_object_get(entry, "left_out"));
@@ -179,11 +178,12 @@ static uint64_t rows_of(const inv_bank_writer *w, const inv_images *s)
 	return left_out < s->count ? s->count - left_out : s->count;
 }
 
-static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
-                              const inv_images *s, split_work *work, inv_encode_needs *out)
+static invar_status add_split_needs(const inv_encoding *of, const inv_bank_writer *w,
+                                    const inv_images *s, split_work *work,
+                                    inv_encode_needs *out)
 {
 	uint64_t copies = inv_encode_copies(&of->opts, s->name), from = 0, begun = 0, arrays;
-	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of(w, s);
+	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of_split(w, s);
 	uint64_t views = 0, views_begun = 0;
 	inv_finished there = {0};
 
@@ -228,19 +228,21 @@ static invar_status count_needs(const inv_encoding *of, const char *bank, split_
 {
 	json_t *about = inv_encoding_json(of);
 	inv_bank_writer *w = NULL;
-	invar_status st = about ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
 	*out = (inv_encode_needs){.width = of->width, .free_bytes = inv_free_bytes(bank)};
-	if (st == INVAR_OK && inv_exists(bank))
-		st = inv_bank_writer_open(bank, about, &w);
-	for (size_t i = 0; i < of->dataset->split_count && st == INVAR_OK; i++)
-		st = add_split(of, w, &of->dataset->splits[i], &work[i], out);
+	INV_TRY_OR(end, about ? INVAR_OK : inv_no_memory());
+	if (inv_exists(bank))
+		INV_TRY_OR(end, inv_bank_writer_open(bank, about, &w));
+	for (size_t i = 0; i < of->dataset->split_count; i++)
+		INV_TRY_OR(end, add_split_needs(of, w, &of->dataset->splits[i], &work[i], out));
+end:
 	inv_bank_writer_close(w);
 	json_decref(about);
 	return st;
 }
 
-/* With `seconds` the time is measured, too. */
+/* The time is measured only if `seconds` is not NULL. */
 static invar_status look_ahead(invar_encoder *e, const invar_dataset *d,
                                const invar_options *o, const char *bank,
                                inv_encode_needs *out, double *seconds)
@@ -250,17 +252,18 @@ static invar_status look_ahead(invar_encoder *e, const invar_dataset *d,
 	invar_options *kept;
 	inv_pipeline *walk = NULL;
 	inv_encoding of = {0};
-	invar_status st = inv_encode_read(o, &kept, &settings);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_encoding_open(e, d, &settings, &of);
-	if (st == INVAR_OK)
-		st = count_needs(&of, bank, work, out);
-	if (st == INVAR_OK && seconds && out->features)
-		st = inv_pipeline_new(&of, &walk);
-	for (size_t i = 0; walk && i < d->split_count && st == INVAR_OK; i++)
+	INV_TRY_OR(end, inv_encode_read(o, &kept, &settings));
+	INV_TRY_OR(end, inv_encoding_open(e, d, &settings, &of));
+	INV_TRY_OR(end, count_needs(&of, bank, work, out));
+	if (!seconds || !out->features)
+		goto end;
+	INV_TRY_OR(end, inv_pipeline_new(&of, &walk));
+	for (size_t i = 0; i < d->split_count; i++)
 		if (work[i].features)
-			st = measure_split(&of, &work[i], walk, seconds);
+			INV_TRY_OR(end, measure_split(&of, &work[i], walk, seconds));
+end:
 	inv_pipeline_free(walk);
 	inv_encoding_close(&of);
 	invar_options_free(kept);

@@ -26,8 +26,8 @@ static bool identify_image(void *user, size_t item, inv_file_id *out)
 }
 
 /* An image that is broken on all ranks is passed over by all. */
-static invar_status print_image(void *user, size_t item, unsigned thread,
-                                unsigned char out[INV_COMPARED_BYTES])
+static invar_status print_rank_image(void *user, size_t item, unsigned thread,
+                                     unsigned char out[INV_COMPARED_BYTES])
 {
 	const compared_images *c = user;
 	inv_fingerprint print = {{0}};
@@ -55,7 +55,7 @@ invar_status inv_images_agree(const invar_dataset *d, const inv_images *s)
 	const inv_compared c = {.count = s->count,
 	                        .user = &images,
 	                        .file = identify_image,
-	                        .print = print_image,
+	                        .print = print_rank_image,
 	                        .differs = refuse_image};
 	invar_status st;
 

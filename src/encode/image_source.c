@@ -30,7 +30,7 @@ static const image_source *of_const(const inv_source *s)
 }
 
 /* From the bank of clean features if it exists, else from the data set. */
-static invar_status select_split(inv_source *s, const char *split, uint64_t copies)
+static invar_status select_images(inv_source *s, const char *split, uint64_t copies)
 {
 	const inv_split *stored;
 
@@ -47,23 +47,20 @@ static invar_status select_split(inv_source *s, const char *split, uint64_t copi
 	return INVAR_OK;
 }
 
-static invar_status prepare(inv_source *s, uint64_t seed, const char *folder,
-                            const char *called)
+static invar_status prepare_clean(inv_source *s, uint64_t seed, const char *folder,
+                                  const char *called)
 {
 	image_source *i = of(s);
-	invar_status st;
 
-	if (!(i->called = inv_strdup(called)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory", called);
+	INV_TRY(inv_new_text(&i->called, called));
 	inv_live_set_seed(i->live, seed); /* which may belong to a run that is resumed */
-	if ((st = inv_live_encode_clean(i->live, folder, &i->clean)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_live_encode_clean(i->live, folder, &i->clean));
 	s->bank = i->clean;
 	s->name = i->clean->path; /* where its rows are from now on */
 	return inv_source_select(s, s->split, 0);
 }
 
-static invar_status need_copies(const inv_source *s)
+static invar_status need_augment(const inv_source *s)
 {
 	if (inv_live_augments(of_const(s)->live))
 		return INVAR_OK;
@@ -71,12 +68,12 @@ static invar_status need_copies(const inv_source *s)
 	                "training on images needs an augmentation: set @augment SPEC");
 }
 
-static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, float *out)
+static invar_status make_copies(const inv_source *s, const inv_source_batch *b, float *out)
 {
 	return inv_live_fill(of_const(s)->live, b->epoch, b->rows, b->N, b->s, out);
 }
 
-static const char *path_of(const inv_source *s)
+static const char *path_of_clean(const inv_source *s)
 {
 	return of_const(s)->called;
 }
@@ -86,7 +83,7 @@ static json_t *encoding_of(const inv_source *s)
 	return inv_live_json(of_const(s)->live);
 }
 
-static json_t *options_of(const inv_source *s)
+static json_t *options_of_images(const inv_source *s)
 {
 	return inv_live_options(of_const(s)->live);
 }
@@ -107,13 +104,13 @@ static void close_image_source(inv_source *s)
 }
 
 static const inv_source_kind image_source_kind = {
-	.select = select_split,
-	.prepare = prepare,
-	.need_copies = need_copies,
-	.fill_copies = fill_copies,
-	.path = path_of,
+	.select = select_images,
+	.prepare = prepare_clean,
+	.need_copies = need_augment,
+	.fill_copies = make_copies,
+	.path = path_of_clean,
 	.encoding = encoding_of,
-	.options = options_of,
+	.options = options_of_images,
 	.cancel = cancel,
 	.close = close_image_source,
 };
@@ -121,30 +118,22 @@ static const inv_source_kind image_source_kind = {
 invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
                                    const invar_options *o, inv_source **out)
 {
-	image_source *i = inv_calloc(1, sizeof *i);
+	image_source *i;
 	invar_status st;
 
 	*out = NULL;
-	if (!i)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to train on images");
-	if (inv_options_text(o, "encoder-name", 0)) {
-		inv_free(i);
+	if (inv_options_text(o, "encoder-name", 0))
 		return inv_fail(INVAR_E_USE,
 		                "@encoder-name is for features that others made; with @images the "
 		                "encoder is known, so leave it out");
-	}
-	if (e->kind->by_caller) { /* copies are made on another thread */
-		inv_free(i);
+	if (e->kind->by_caller) /* copies are made on another thread */
 		return inv_fail(INVAR_E_USE,
 		                "the encoder %.60s is a function of the calling program, which "
 		                "cannot be called while an adapter trains; encode a bank and train "
 		                "on it",
 		                invar_encoder_name(e));
-	}
-	if ((st = inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live)) != INVAR_OK) {
-		inv_free(i);
-		return st;
-	}
+	INV_TRY(inv_new(&i));
+	INV_TRY_OR(fail, inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live));
 	i->base = (inv_source){.kind = &image_source_kind,
 	                       .ctx = inv_live_context(i->live),
 	                       .name = inv_live_name(i->live),
@@ -152,4 +141,7 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 	                       .unlimited = true};
 	*out = &i->base;
 	return INVAR_OK;
+fail:
+	inv_free(i);
+	return st;
 }

@@ -27,48 +27,31 @@ struct inv_live {
 	atomic_bool cancelled;
 };
 
-static invar_status no_memory(const inv_live *f)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to make copies",
-	                f->of.dataset->text);
-}
-
 /* ---- Opening ---------------------------------------------------------------------- */
-
-/* With the options of an encoding that stores no copies. */
-static invar_status open_encoding(inv_live *f, const invar_dataset *d,
-                                  const invar_options *o, uint64_t seed)
-{
-	inv_encode_settings mine;
-	invar_status st = inv_encode_read(o, &f->kept, &mine);
-
-	if (st != INVAR_OK)
-		return st;
-	mine.copies = mine.augment ? "0" : NULL;
-	mine.dtype = "float32";
-	mine.seed = seed;
-	return inv_encoding_open(f->encoder, d, &mine, &f->of);
-}
 
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar_options *o,
                            uint64_t seed, inv_live **out)
 {
-	inv_live *f = inv_calloc(1, sizeof *f);
+	inv_encode_settings mine;
+	inv_live *f;
 	invar_status st;
 
 	*out = NULL;
-	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to make copies");
+	INV_TRY(inv_new(&f));
 	f->encoder = e;
 	inv_kernels_init(&f->kernels, e->ctx->cpu);
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_init(&f->cancelled, false);
-	if ((st = open_encoding(f, d, o, seed)) != INVAR_OK) {
-		inv_live_close(f);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_encode_read(o, &f->kept, &mine));
+	mine.copies = mine.augment ? "0" : NULL; /* none are stored */
+	mine.dtype = "float32";
+	mine.seed = seed;
+	INV_TRY_OR(fail, inv_encoding_open(e, d, &mine, &f->of));
 	*out = f;
 	return INVAR_OK;
+fail:
+	inv_live_close(f);
+	return st;
 }
 
 void inv_live_close(inv_live *f)
@@ -91,10 +74,10 @@ void inv_live_set_seed(inv_live *f, uint64_t seed)
 
 invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images)
 {
-	invar_status st = inv_dataset_need_split(f->of.dataset, split, &f->split);
-
-	*images = st == INVAR_OK ? f->split->count : 0;
-	return st;
+	*images = 0;
+	INV_TRY(inv_dataset_need_split(f->of.dataset, split, &f->split));
+	*images = f->split->count;
+	return INVAR_OK;
 }
 
 const invar_context *inv_live_context(const inv_live *f)
@@ -123,7 +106,7 @@ json_t *inv_live_json(const inv_live *f)
 }
 
 /* Takes `some`. */
-static bool add_options(json_t *all, json_t *some)
+static bool update_and_free(json_t *all, json_t *some)
 {
 	bool fine = some && json_object_update(all, some) == 0;
 
@@ -139,9 +122,9 @@ json_t *inv_live_options(const inv_live *f)
 	/* A path that is not UTF-8 cannot be stored in JSON, and must be given again. */
 	json_object_set_new(all, "images", json_string(f->of.dataset->text));
 	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
-	if (add_options(all, inv_options_json(f->of.dataset->options, 0)) &&
-	    add_options(all, inv_encoder_options_json(f->encoder)) &&
-	    add_options(all, inv_encode_json(&f->of.opts, 0)))
+	if (update_and_free(all, inv_options_json(f->of.dataset->options, 0)) &&
+	    update_and_free(all, inv_encoder_options_json(f->encoder)) &&
+	    update_and_free(all, inv_encode_json(&f->of.opts, 0)))
 		return all;
 	json_decref(all);
 	return NULL;
@@ -163,11 +146,12 @@ static invar_status find_rows(inv_live *f, const invar_bank *clean)
 	                          &f->rows);
 }
 
-static invar_status open_fingerprints(inv_live *f, const char *folder)
+static invar_status open_known(inv_live *f, const char *folder)
 {
 	char *split = inv_join(folder, f->split->name);
 	char *path = split ? inv_join(split, "fingerprints.npy") : NULL;
-	invar_status st = path ? inv_fingerprints_open(path, f->rows, &f->known) : no_memory(f);
+	invar_status st =
+		path ? inv_fingerprints_open(path, f->rows, &f->known) : inv_no_memory();
 
 	inv_free(path);
 	inv_free(split);
@@ -178,18 +162,13 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 {
 	/* Encoding sees a const context; its hooks are only called. */
 	invar_context *ctx = f->encoder->ctx;
-	invar_status st = inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder);
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_bank_open(ctx, folder, out);
-	if (st == INVAR_OK)
-		st = find_rows(f, *out);
-	if (st == INVAR_OK)
-		st = open_fingerprints(f, folder);
-	if (st == INVAR_OK && f->of.augment)
-		st = inv_pipeline_new(&f->of, &f->pipeline);
-	return st;
+	INV_TRY(inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder));
+	INV_TRY(inv_bank_open(ctx, folder, out));
+	INV_TRY(find_rows(f, *out));
+	INV_TRY(open_known(f, folder));
+	return f->of.augment ? inv_pipeline_new(&f->of, &f->pipeline) : INVAR_OK;
 }
 
 /* ---- Copies ----------------------------------------------------------------------- */
@@ -203,8 +182,8 @@ typedef struct batch {
 	float *out;
 } batch;
 
-static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
-                        const float *out, const float *params)
+static invar_status put_copies(void *user, size_t array, uint64_t row, size_t rows,
+                               const float *out, const float *params)
 {
 	const batch *b = user;
 	size_t width = b->f->of.width;
@@ -219,18 +198,18 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 	return INVAR_OK;
 }
 
-static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+static invar_status compare_seen(void *user, uint64_t row, size_t rows,
+                                 const inv_fingerprint *print)
 {
 	const batch *b = user;
-	invar_status st = INVAR_OK;
 
-	for (uint64_t i = row; i < row + rows && b->f->known && st == INVAR_OK; i++)
-		st = inv_fingerprints_compare(b->f->known, b->rows[i], b->f->of.dataset, b->images,
-		                              i, &print[i - row]);
-	return st;
+	for (uint64_t i = row; i < row + rows && b->f->known; i++)
+		INV_TRY(inv_fingerprints_compare(b->f->known, b->rows[i], b->f->of.dataset,
+		                                 b->images, i, &print[i - row]));
+	return INVAR_OK;
 }
 
-static invar_status check_cancel(void *user)
+static invar_status check_live_cancel(void *user)
 {
 	const batch *b = user;
 
@@ -239,8 +218,8 @@ static invar_status check_cancel(void *user)
 	           : INVAR_OK;
 }
 
-static invar_status fill_copies(inv_live *f, uint32_t epoch, const inv_images *images,
-                                const uint32_t *rows, uint32_t s, float *out)
+static invar_status run_live_passes(inv_live *f, uint32_t epoch, const inv_images *images,
+                                    const uint32_t *rows, uint32_t s, float *out)
 {
 	batch b = {
 		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
@@ -248,37 +227,36 @@ static invar_status fill_copies(inv_live *f, uint32_t epoch, const inv_images *i
 	                          .count = images->count,
 	                          .epoch = epoch,
 	                          .user = &b,
-	                          .see = see,
-	                          .put = put,
-	                          .tick = check_cancel};
-	invar_status st = check_cancel(&b);
+	                          .see = compare_seen,
+	                          .put = put_copies,
+	                          .tick = check_live_cancel};
 
-	for (; b.first < s && st == INVAR_OK; b.first += (uint32_t)plan.arrays) {
+	INV_TRY(check_live_cancel(&b));
+	for (; b.first < s; b.first += (uint32_t)plan.arrays) {
 		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
 		     plan.arrays++)
 			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
-		st = inv_pipeline_run(f->pipeline, &plan);
+		INV_TRY(inv_pipeline_run(f->pipeline, &plan));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
                            uint32_t s, float *out)
 {
 	inv_images images = *f->split;
-	uint32_t *index = inv_alloc(N * sizeof *index);
+	uint32_t *index;
 	invar_status st;
 
-	if (!index)
-		return no_memory(f);
+	INV_TRY(inv_new_array(&index, N));
 	for (uint32_t i = 0; i < N; i++)
 		index[i] = f->index[rows[i]];
 	images.index = index;
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
-	st = fill_copies(f, epoch, &images, rows, s, out);
-	if (st == INVAR_OK)
-		st = inv_encoding_check_weights(&f->of);
+	INV_TRY_OR(end, run_live_passes(f, epoch, &images, rows, s, out));
+	st = inv_encoding_check_weights(&f->of);
+end:
 	pthread_mutex_unlock(&f->lock);
 	inv_free(index);
 	return st;

@@ -57,26 +57,25 @@ struct inv_pipeline {
 
 /* ---- Preparing ahead -------------------------------------------------------------- */
 
-static invar_status prepare(void *user, inv_image *image, const inv_prefetch_item *item,
-                            unsigned worker)
+static invar_status prepare_image(void *user, inv_image *image,
+                                  const inv_prefetch_item *item, unsigned worker)
 {
 	const inv_pipeline *k = user;
 	const inv_encoding *of = k->of;
 	char text[INV_ROW_TEXT];
 	size_t h, w;
-	invar_status st = inv_prepared_size(&of->preparation, image->height, image->width,
-	                                    of->dataset->text, &h, &w);
 
-	if (st == INVAR_OK && (h != of->shape.h || w != of->shape.w))
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: image %s of %s has %zu x %zu pixels but the first one has %zu x "
-		              "%zu; use @size N",
-		              of->dataset->text,
-		              inv_image_text(of->dataset, k->plan->images, item->row, text),
-		              k->plan->images->name, w, h, of->shape.w, of->shape.h);
-	return st == INVAR_OK
-	           ? inv_prepare(k->preparer[worker], image, of->dataset->text, item->data)
-	           : st;
+	INV_TRY(inv_prepared_size(&of->preparation, image->height, image->width,
+	                          of->dataset->text, &h, &w));
+	if (h != of->shape.h || w != of->shape.w)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: image %s of %s has %zu x %zu pixels but the first one has %zu x %zu; use "
+			"@size N",
+			of->dataset->text,
+			inv_image_text(of->dataset, k->plan->images, item->row, text),
+			k->plan->images->name, w, h, of->shape.w, of->shape.h);
+	return inv_prepare(k->preparer[worker], image, of->dataset->text, item->data);
 }
 
 /* ---- Gathering -------------------------------------------------------------------- */
@@ -85,40 +84,34 @@ static invar_status prepare(void *user, inv_image *image, const inv_prefetch_ite
 static invar_status report_lost(inv_pipeline *k, uint64_t next)
 {
 	const inv_pipeline_plan *p = k->plan;
-	invar_status st = INVAR_OK;
 
-	for (; k->passed < next && st == INVAR_OK; k->passed++)
+	for (; k->passed < next; k->passed++)
 		if (p->lose)
-			st = p->lose(p->user, p->first + k->passed);
-	return st;
+			INV_TRY(p->lose(p->user, p->first + k->passed));
+	return INVAR_OK;
 }
 
-static invar_status gather(inv_pipeline *k, gathered *g)
+static invar_status gather_images(inv_pipeline *k, gathered *g)
 {
 	size_t cells = inv_extent_cells(k->of->shape);
 	uint64_t left = k->plan->count - k->gathered_rows;
 	const inv_prefetch_item *item = NULL;
 	inv_fingerprint print[INV_GROUP];
-	invar_status st = INVAR_OK;
 
 	g->row = k->plan->first + k->gathered_rows;
 	g->rows = left < INV_GROUP ? (size_t)left : INV_GROUP;
-	for (size_t i = 0; i < g->rows && st == INVAR_OK; i++) {
-		st = inv_prefetch_next(k->ahead, &item);
-		if (st == INVAR_OK && !item && k->plan->passes_over) {
-			st = report_lost(k, k->plan->count);
+	for (size_t i = 0; i < g->rows; i++) {
+		INV_TRY(inv_prefetch_next(k->ahead, &item));
+		if (!item && k->plan->passes_over) {
+			INV_TRY(report_lost(k, k->plan->count));
 			k->ended = true;
 			g->rows = i;
 			break;
 		}
-		if (st == INVAR_OK &&
-		    (!item || (inv_prefetch_broken(k->ahead) && !k->plan->passes_over)))
-			st = inv_fail(INVAR_E_IO, "%s: an image of %s can no longer be read",
-			              k->of->dataset->text, k->plan->images->name);
-		if (st == INVAR_OK)
-			st = report_lost(k, item->row - k->plan->first);
-		if (st != INVAR_OK)
-			break;
+		if (!item || (inv_prefetch_broken(k->ahead) && !k->plan->passes_over))
+			return inv_fail(INVAR_E_IO, "%s: an image of %s can no longer be read",
+			                k->of->dataset->text, k->plan->images->name);
+		INV_TRY(report_lost(k, item->row - k->plan->first));
 		k->passed++;
 		memcpy(g->x + i * cells, item->data, cells * sizeof *g->x);
 		g->index[i] = item->index;
@@ -126,14 +119,14 @@ static invar_status gather(inv_pipeline *k, gathered *g)
 	}
 	k->gathered_rows += g->rows;
 	k->ended |= k->gathered_rows == k->plan->count;
-	if (st == INVAR_OK && g->rows && k->plan->see)
-		st = k->plan->see(k->plan->user, g->row, g->rows, print);
-	return st;
+	return g->rows && k->plan->see ? k->plan->see(k->plan->user, g->row, g->rows, print)
+	                               : INVAR_OK;
 }
 
 /* ---- One group of one array ------------------------------------------------------- */
 
-static void normalise(const inv_normalisation *n, inv_extent shape, size_t images, float *x)
+static void normalise_tensor(const inv_normalisation *n, inv_extent shape, size_t images,
+                             float *x)
 {
 	size_t plane = shape.h * shape.w;
 
@@ -151,9 +144,8 @@ static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
 {
 	const inv_encoding *of = k->of;
 	size_t cells = inv_extent_cells(of->shape), result = inv_extent_cells(of->augmented);
-	invar_status st = INVAR_OK;
 
-	for (size_t from = 0, to; from < rows && st == INVAR_OK; from = to) {
+	for (size_t from = 0, to; from < rows; from = to) {
 		inv_draw draw = {.seed = of->opts.seed,
 		                 .split = k->plan->images->name,
 		                 .epoch = k->plan->epoch,
@@ -164,12 +156,11 @@ static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
 		for (to = from + 1; to < rows && index[to] == index[to - 1] + 1;)
 			to++;
 		shape[0] = to - from;
-		st = inv_augment_draw(of->augment, &draw, shape, params + from * of->columns);
-		if (st == INVAR_OK)
-			st = inv_augment_apply(of->augment, &draw, x + from * cells, shape,
-			                       params + from * of->columns, out + from * result);
+		INV_TRY(inv_augment_draw(of->augment, &draw, shape, params + from * of->columns));
+		INV_TRY(inv_augment_apply(of->augment, &draw, x + from * cells, shape,
+		                          params + from * of->columns, out + from * result));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static const inv_encoder_plan *plan_of(const inv_pipeline *k, int32_t copy)
@@ -184,11 +175,10 @@ static invar_status make_tensor(const inv_pipeline *k, int32_t copy, const gathe
 {
 	const inv_encoding *of = k->of;
 	size_t cells = inv_extent_cells(of->shape);
-	invar_status st = INVAR_OK;
 
 	*x = g->x + from * cells;
 	if (copy != INVAR_CLEAN) {
-		st = augment(k, copy, *x, g->index + from, rows, params, scratch);
+		INV_TRY(augment(k, copy, *x, g->index + from, rows, params, scratch));
 		*x = scratch;
 	} else if (of->pixel_space || inv_extent_cells(of->clean) < cells) {
 		for (size_t i = 0; i < rows; i++)
@@ -196,22 +186,21 @@ static invar_status make_tensor(const inv_pipeline *k, int32_t copy, const gathe
 			               scratch + i * inv_extent_cells(of->clean));
 		*x = scratch;
 	}
-	if (st == INVAR_OK && of->pixel_space)
-		normalise(&of->pending, plan_of(k, copy)->shape, rows, scratch);
-	return st;
+	if (of->pixel_space)
+		normalise_tensor(&of->pending, plan_of(k, copy)->shape, rows, scratch);
+	return INVAR_OK;
 }
 
 /*
  * Encodes tensors of an array, or their rotated versions; *out is where the features are,
  * [rows, width] or [rows, INV_ROTATED, width].
  */
-static invar_status encode(const inv_pipeline *k, int32_t copy, const float *x, size_t rows,
-                           unsigned thread, const float **out)
+static invar_status encode_tensor(const inv_pipeline *k, int32_t copy, const float *x,
+                                  size_t rows, unsigned thread, const float **out)
 {
 	const inv_encoder_plan *plan = plan_of(k, copy);
 	size_t width = k->of->width, side = plan->shape.h;
 	float *plain = k->out + thread * k->group * width, *rotated, *views;
-	invar_status st = INVAR_OK;
 
 	*out = plain;
 	if (!k->plan->views)
@@ -219,14 +208,14 @@ static invar_status encode(const inv_pipeline *k, int32_t copy, const float *x, 
 	rotated = k->rotated + thread * k->scratch_cells;
 	views = k->views + thread * k->group * INV_ROTATED * width;
 	*out = views;
-	for (unsigned v = 0; v < INV_ROTATED && st == INVAR_OK; v++) {
+	for (unsigned v = 0; v < INV_ROTATED; v++) {
 		inv_rot90(x, rows * plan->shape.c, side, v + 1, rotated);
-		st = inv_encoder_plan_run(plan, rotated, rows, thread, plain);
-		for (size_t i = 0; i < rows && st == INVAR_OK; i++)
+		INV_TRY(inv_encoder_plan_run(plan, rotated, rows, thread, plain));
+		for (size_t i = 0; i < rows; i++)
 			memcpy(views + (i * INV_ROTATED + v) * width, plain + i * width,
 			       width * sizeof *views);
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Tasks of a gathered group: for each array, each group of the encoder. */
@@ -239,15 +228,13 @@ static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task,
 	size_t left = g->rows - from, rows = left < k->group ? left : k->group;
 	float *params = k->params + thread * k->group * k->of->columns;
 	const float *x, *out = NULL;
-	invar_status st;
 
 	if (p->wants && !p->wants(p->user, array, g->row))
 		return INVAR_OK;
-	st = make_tensor(k, p->copy[array], g, from, rows, params,
-	                 k->scratch + thread * k->scratch_cells, &x);
-	if (st == INVAR_OK)
-		st = encode(k, p->copy[array], x, rows, thread, &out);
-	return st == INVAR_OK ? p->put(p->user, array, g->row + from, rows, out, params) : st;
+	INV_TRY(make_tensor(k, p->copy[array], g, from, rows, params,
+	                    k->scratch + thread * k->scratch_cells, &x));
+	INV_TRY(encode_tensor(k, p->copy[array], x, rows, thread, &out));
+	return p->put(p->user, array, g->row + from, rows, out, params);
 }
 
 /* ---- All threads ------------------------------------------------------------------ */
@@ -263,7 +250,7 @@ static invar_status gather_group(void *user, uint64_t number, unsigned thread)
 	g->number = number;
 	g->rows = 0;
 	if (!k->ended)
-		st = gather(k, g);
+		st = gather_images(k, g);
 	k->ended |= st != INVAR_OK;
 	g->left = k->plan->arrays * inv_blocks(g->rows, k->group);
 	return st;
@@ -352,29 +339,28 @@ static invar_status make_part(void *user, size_t i, unsigned thread)
 	size_t cells = inv_extent_cells(plan_of(k, b->copy)->shape);
 	float *at = k->scratch + i * INV_GROUP * cells;
 	const float *x;
-	invar_status st = make_tensor(k, b->copy, g, 0, g->rows,
-	                              k->params + i * INV_GROUP * k->of->columns, at, &x);
 
 	(void)thread;
-	if (st == INVAR_OK && x != at)
+	INV_TRY(make_tensor(k, b->copy, g, 0, g->rows,
+	                    k->params + i * INV_GROUP * k->of->columns, at, &x));
+	if (x != at)
 		memcpy(at, x, g->rows * cells * sizeof *at);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status gather_batch(batch *b)
 {
 	inv_pipeline *k = b->k;
-	invar_status st = INVAR_OK;
 
 	b->groups = b->rows = 0;
-	while (st == INVAR_OK && b->groups < k->places && !k->ended) {
+	while (b->groups < k->places && !k->ended) {
 		gathered *g = &k->place[b->groups];
 
-		st = gather(k, g);
+		INV_TRY(gather_images(k, g));
 		b->rows += g->rows;
 		b->groups += g->rows > 0;
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* Batches lie within blocks, so an array wants all of a batch or nothing. */
@@ -384,31 +370,27 @@ static invar_status encode_batch(batch *b, size_t array)
 	const inv_pipeline_plan *p = k->plan;
 	uint64_t row = k->place[0].row;
 	const float *out = NULL;
-	invar_status st;
 
 	b->copy = p->copy[array];
 	if (p->wants && !p->wants(p->user, array, row))
 		return INVAR_OK;
-	st = inv_parallel_try(k->of->ctx, b->groups, make_part, b);
-	if (st == INVAR_OK)
-		st = encode(k, b->copy, k->scratch, b->rows, 0, &out);
-	if (st == INVAR_OK)
-		st = p->put(p->user, array, row, b->rows, out, k->params);
-	return st == INVAR_OK && p->tick ? p->tick(p->user) : st;
+	INV_TRY(inv_parallel_try(k->of->ctx, b->groups, make_part, b));
+	INV_TRY(encode_tensor(k, b->copy, k->scratch, b->rows, 0, &out));
+	INV_TRY(p->put(p->user, array, row, b->rows, out, k->params));
+	return p->tick ? p->tick(p->user) : INVAR_OK;
 }
 
 static invar_status run_batches(inv_pipeline *k)
 {
 	batch b = {.k = k};
-	invar_status st = gather_batch(&b);
 
-	while (st == INVAR_OK && b.rows) {
-		for (size_t a = 0; a < k->plan->arrays && st == INVAR_OK; a++)
-			st = encode_batch(&b, a);
-		if (st == INVAR_OK)
-			st = gather_batch(&b);
+	for (;;) {
+		INV_TRY(gather_batch(&b));
+		if (!b.rows)
+			return INVAR_OK;
+		for (size_t a = 0; a < k->plan->arrays; a++)
+			INV_TRY(encode_batch(&b, a));
 	}
-	return st;
 }
 
 invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
@@ -421,15 +403,14 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	k->ended = !plan->count;
 	k->stop = false;
 	/* Here, as the other threads may take all jobs of a short pass. */
-	if (plan->tick && (st = plan->tick(plan->user)) != INVAR_OK)
-		return st;
-	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
-	                      plan->count, prepare, k,
-	                      inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead);
-	if (st == INVAR_OK && k->by_caller)
-		st = run_batches(k);
-	else if (st == INVAR_OK)
-		st = run_on_all_threads(k);
+	if (plan->tick)
+		INV_TRY(plan->tick(plan->user));
+	INV_TRY_OR(end,
+	           inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
+	                            plan->count, prepare_image, k,
+	                            inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead));
+	st = k->by_caller ? run_batches(k) : run_on_all_threads(k);
+end:
 	inv_prefetch_free(k->ahead);
 	k->ahead = NULL;
 	return st;
@@ -460,65 +441,36 @@ static void take_pieces(inv_pipeline *k)
 		inv_arena_take(&k->arena, lanes * k->group * of->columns + 1, sizeof *k->params);
 }
 
-static invar_status allocate_pipeline(inv_pipeline *k)
-{
-	invar_status st;
-
-	if (!(k->place = inv_calloc(k->places, sizeof *k->place)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to read images");
-	take_pieces(k);
-	if ((st = inv_arena_commit(&k->arena)) == INVAR_OK)
-		take_pieces(k);
-	return st;
-}
-
-static invar_status make_preparers(inv_pipeline *k)
-{
-	unsigned workers = inv_prefetch_workers(k->of->ctx);
-	invar_status st = INVAR_OK;
-
-	if (!(k->preparer = inv_calloc(workers, sizeof *k->preparer)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to prepare images");
-	for (; k->preparers < workers && st == INVAR_OK; k->preparers++)
-		st = inv_preparer_new(k->of->ctx->cpu, &k->of->preparation,
-		                      &k->preparer[k->preparers]);
-	return st;
-}
-
-static size_t greater(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 {
-	inv_pipeline *k = inv_calloc(1, sizeof *k);
+	unsigned workers = inv_prefetch_workers(of->ctx);
+	size_t cells = inv_extent_cells(of->shape), result = inv_extent_cells(of->augmented);
+	inv_pipeline *k;
 	invar_status st;
 
 	*out = NULL;
-	if (!k)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to read images");
+	INV_TRY(inv_new(&k));
 	k->of = of;
-	k->group = smaller(of->plan->group, of->copy_plan->group);
-	k->scratch_cells =
-		k->group * greater(inv_extent_cells(of->shape), inv_extent_cells(of->augmented));
+	k->group =
+		of->plan->group < of->copy_plan->group ? of->plan->group : of->copy_plan->group;
+	k->scratch_cells = k->group * (cells > result ? cells : result);
 	k->by_caller = of->encoder->kind->by_caller;
 	k->lanes = k->by_caller ? 1 : of->ctx->threads;
 	k->places = k->by_caller ? inv_blocks(k->group, INV_GROUP) : of->ctx->threads + 2;
 	pthread_mutex_init(&k->lock, NULL);
-	if ((st = allocate_pipeline(k)) == INVAR_OK)
-		st = make_preparers(k);
-	if (st != INVAR_OK) {
-		inv_pipeline_free(k);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&k->place, k->places));
+	take_pieces(k);
+	INV_TRY_OR(fail, inv_arena_commit(&k->arena));
+	take_pieces(k);
+	INV_TRY_OR(fail, inv_new_zeros(&k->preparer, workers));
+	for (; k->preparers < workers; k->preparers++)
+		INV_TRY_OR(fail, inv_preparer_new(of->ctx->cpu, &of->preparation,
+		                                  &k->preparer[k->preparers]));
 	*out = k;
 	return INVAR_OK;
+fail:
+	inv_pipeline_free(k);
+	return st;
 }
 
 void inv_pipeline_free(inv_pipeline *k)

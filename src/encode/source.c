@@ -33,29 +33,32 @@ invar_status inv_source_prepare(inv_source *s, uint64_t seed, const char *folder
 	return s->kind->prepare ? s->kind->prepare(s, seed, folder, called) : INVAR_OK;
 }
 
-/* In the order of stored ones: the mean has the same digits. */
+/* In the order of stored copies, so that the mean has the same digits. */
 static invar_status add_made_norms(const inv_source *s, uint32_t copies, inv_row_norms *n)
 {
 	uint64_t images = inv_norm_images(s->stored);
 	uint32_t rows[MADE_AT_ONCE];
 	size_t block = (size_t)MADE_AT_ONCE * s->dim;
-	float *row = inv_alloc((copies + 1) * block * sizeof *row);
-	invar_status st = row ? INVAR_OK : inv_bank_no_memory(s->bank->path);
+	float *row;
+	invar_status st;
 
-	for (uint64_t at = 0; at < images && st == INVAR_OK; at += MADE_AT_ONCE) {
+	INV_TRY(inv_new_array(&row, (copies + 1) * block));
+	for (uint64_t at = 0; at < images; at += MADE_AT_ONCE) {
 		uint32_t now =
 			images - at < MADE_AT_ONCE ? (uint32_t)(images - at) : (uint32_t)MADE_AT_ONCE;
 		const inv_source_batch b = {.rows = rows, .N = now, .s = copies};
 
 		for (uint32_t i = 0; i < now; i++)
 			rows[i] = (uint32_t)inv_norm_image(s->stored, at + i);
-		if ((st = inv_progress(s->ctx, "norms", at, images)) == INVAR_OK &&
-		    (st = inv_source_fill_clean(s, &b, row)) == INVAR_OK)
-			st = inv_source_fill_copies(s, &b, row + (size_t)now * s->dim);
-		for (uint32_t i = 0; i < now && st == INVAR_OK; i++)
+		INV_TRY_OR(end, inv_progress(s->ctx, "norms", at, images));
+		INV_TRY_OR(end, inv_source_fill_clean(s, &b, row));
+		INV_TRY_OR(end, inv_source_fill_copies(s, &b, row + (size_t)now * s->dim));
+		for (uint32_t i = 0; i < now; i++)
 			for (uint32_t k = 0; k <= copies; k++)
 				inv_row_norms_add_rows(row + ((size_t)k * now + i) * s->dim, 1, s->dim, n);
 	}
+	st = INVAR_OK;
+end:
 	inv_free(row);
 	return st;
 }
@@ -95,23 +98,22 @@ invar_status inv_source_check_same_rows(const inv_source *a, const inv_source *b
 invar_status inv_source_fill_clean(const inv_source *s, const inv_source_batch *b,
                                    float *out)
 {
-	invar_status st = INVAR_OK;
-
-	for (uint32_t i = 0; i < b->N && st == INVAR_OK; i++)
-		st = inv_bank_row(s->bank, s->stored, INVAR_CLEAN, b->rows[i],
-		                  out + (size_t)i * s->dim);
-	return st;
+	for (uint32_t i = 0; i < b->N; i++)
+		INV_TRY(inv_bank_row(s->bank, s->stored, INVAR_CLEAN, b->rows[i],
+		                     out + (size_t)i * s->dim));
+	return INVAR_OK;
 }
 
 invar_status inv_source_fill_copies(const inv_source *s, const inv_source_batch *b,
                                     float *out)
 {
-	invar_status st = b->s ? s->kind->fill_copies(s, b, out) : INVAR_OK;
-
+	if (!b->s)
+		return INVAR_OK;
+	INV_TRY(s->kind->fill_copies(s, b, out));
 	/* Stored copies are read from the unit view; those that are made are not. */
-	if (st == INVAR_OK && s->unit && s->unlimited)
+	if (s->unit && s->unlimited)
 		inv_unit_rows(out, (size_t)b->s * b->N, s->dim, out);
-	return st;
+	return INVAR_OK;
 }
 
 void inv_source_cancel(inv_source *s)
@@ -147,10 +149,8 @@ void inv_source_expect_copies(const inv_source *s, const inv_source_batch *b)
 invar_status inv_source_describe(const inv_source *s, json_t *out)
 {
 	json_t *inputs;
-	invar_status st = inv_bank_fingerprint(s->bank, s->stored, &inputs);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_bank_fingerprint(s->bank, s->stored, &inputs));
 	json_object_set_new(out, "bank", inv_json_path(s->kind->path(s)));
 	json_object_set_new(out, "inputs", inputs);
 	return INVAR_OK;

@@ -40,7 +40,7 @@ void inv_adamw_take(void *update, const float *grads, size_t at, size_t count)
 	u->kernels->adamw(&u->rates, grads, count, u->params + at, u->m + at, u->v + at);
 }
 
-static void step_block(void *user, size_t block, unsigned thread)
+static void adamw_block(void *user, size_t block, unsigned thread)
 {
 	step_job *j = user;
 	size_t at = block * BLOCK;
@@ -56,7 +56,7 @@ void inv_adamw_step(const invar_context *ctx, const struct inv_kernels *k,
 {
 	step_job j = {inv_adamw_begin(k, a, lr, t, params, m, v), grads, count};
 
-	inv_parallel(ctx, inv_blocks(count, BLOCK), step_block, &j);
+	inv_parallel(ctx, inv_blocks(count, BLOCK), adamw_block, &j);
 }
 
 double inv_cosine_rate(double lr, double lr_min, uint64_t epoch, uint64_t epochs)

@@ -47,7 +47,7 @@ size_t inv_classifier_floats(const inv_classifier_spec *spec)
 
 /* ---- One step ------------------------------------------------------------------- */
 
-static void plan_memory(inv_fit *f)
+static void plan_fit(inv_fit *f)
 {
 	size_t logits = f->N * f->shape.width[f->shape.count];
 
@@ -62,31 +62,28 @@ static void plan_memory(inv_fit *f)
 invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *spec,
                          size_t N, inv_fit **out)
 {
-	inv_fit *f = inv_calloc(1, sizeof *f);
+	inv_fit *f;
 	invar_status st;
 
 	*out = NULL;
-	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a classifier");
+	INV_TRY(inv_new(&f));
 	f->ctx = ctx;
 	f->shape = inv_classifier_shape(spec);
 	f->N = N;
 	f->floats = inv_layers_floats(&f->shape);
 	inv_kernels_init(&f->kernels, ctx->cpu);
-	plan_memory(f);
-	if ((st = inv_arena_commit(&f->arena)) == INVAR_OK) {
-		plan_memory(f);
-		memset(f->grads, 0, f->floats * sizeof *f->grads);
-		memset(f->m, 0, f->floats * sizeof *f->m);
-		memset(f->v, 0, f->floats * sizeof *f->v);
-		st = inv_layers_new(ctx, &f->shape, N, true, &f->pass);
-	}
-	if (st != INVAR_OK) {
-		inv_fit_free(f);
-		return st;
-	}
+	plan_fit(f);
+	INV_TRY_OR(fail, inv_arena_commit(&f->arena));
+	plan_fit(f);
+	memset(f->grads, 0, f->floats * sizeof *f->grads);
+	memset(f->m, 0, f->floats * sizeof *f->m);
+	memset(f->v, 0, f->floats * sizeof *f->v);
+	INV_TRY_OR(fail, inv_layers_new(ctx, &f->shape, N, true, &f->pass));
 	*out = f;
 	return INVAR_OK;
+fail:
+	inv_fit_free(f);
+	return st;
 }
 
 void inv_fit_free(inv_fit *f)
@@ -98,13 +95,10 @@ void inv_fit_free(inv_fit *f)
 	inv_free(f);
 }
 
-static invar_status forward(inv_fit *f, const float *params, const float *x,
-                            const uint32_t *labels, double *loss)
+static invar_status forward_fit(inv_fit *f, const float *params, const float *x,
+                                const uint32_t *labels, double *loss)
 {
-	invar_status st = inv_layers_forward(f->pass, params, x, false, f->logits);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_layers_forward(f->pass, params, x, false, f->logits));
 	*loss = inv_cross_entropy(f->ctx, f->logits, labels, f->N,
 	                          f->shape.width[f->shape.count], f->d_logits, f->row_loss);
 	return isfinite(*loss) ? INVAR_OK
@@ -117,25 +111,24 @@ static invar_status forward(inv_fit *f, const float *params, const float *x,
 invar_status inv_fit_gradients(inv_fit *f, const float *params, const float *x,
                                const uint32_t *labels, double *loss)
 {
-	invar_status st = forward(f, params, x, labels, loss);
-
-	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;)
-		st = inv_layers_backward(f->pass, l, params, x, f->d_logits, f->grads);
-	return st;
+	INV_TRY(forward_fit(f, params, x, labels, loss));
+	for (size_t l = f->shape.count; l-- > 0;)
+		INV_TRY(inv_layers_backward(f->pass, l, params, x, f->d_logits, f->grads));
+	return INVAR_OK;
 }
 
 invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint32_t *labels,
                           double lr, double *loss)
 {
 	const inv_adamw adam = {0.9, 0.999, 1e-8, 0};
-	invar_status st = forward(f, params, x, labels, loss);
-	inv_adamw_update u =
-		inv_adamw_begin(&f->kernels, &adam, lr, ++f->t, params, f->m, f->v);
+	inv_adamw_update u;
 
-	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;)
-		st = inv_layers_backward_take(f->pass, l, params, x, f->d_logits, f->grads,
-		                              inv_adamw_take, &u);
-	return st;
+	INV_TRY(forward_fit(f, params, x, labels, loss));
+	u = inv_adamw_begin(&f->kernels, &adam, lr, ++f->t, params, f->m, f->v);
+	for (size_t l = f->shape.count; l-- > 0;)
+		INV_TRY(inv_layers_backward_take(f->pass, l, params, x, f->d_logits, f->grads,
+		                                 inv_adamw_take, &u));
+	return INVAR_OK;
 }
 
 /* ---- Training ------------------------------------------------------------------------ */
@@ -162,7 +155,7 @@ static void plan_batches(batches *b)
 	b->mean = inv_arena_take(&b->arena, b->width, sizeof *b->mean);
 }
 
-static void find_spread(batches *b, bool standardise)
+static void standardise_inputs(batches *b, bool standardise)
 {
 	double squares = 0;
 
@@ -205,7 +198,7 @@ static void take_inputs_as_they_are(const batches *b, const inv_layers_shape *sh
 	}
 }
 
-static void gather(batches *b, uint32_t step)
+static void gather_rows(batches *b, uint32_t step)
 {
 	for (size_t i = 0; i < b->N; i++) {
 		uint32_t row = b->order[(size_t)step * b->N + i];
@@ -223,19 +216,17 @@ static invar_status train_epoch(inv_fit *f, const inv_classifier_spec *spec, bat
 	const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
 	const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
 	const uint32_t steps = b->rows / b->N;
-	invar_status st = INVAR_OK;
 
 	inv_permutation(&stream, 0, b->order, b->rows);
-	for (uint32_t step = 0; step < steps && st == INVAR_OK; step++) {
+	for (uint32_t step = 0; step < steps; step++) {
 		double loss;
 
-		gather(b, step);
-		st = inv_fit_step(f, params, b->batch, b->batch_labels, lr, &loss);
-		if (st == INVAR_OK)
-			st = inv_progress(f->ctx, spec->stage, epoch * steps + step + 1,
-			                  spec->epochs * steps);
+		gather_rows(b, step);
+		INV_TRY(inv_fit_step(f, params, b->batch, b->batch_labels, lr, &loss));
+		INV_TRY(inv_progress(f->ctx, spec->stage, epoch * steps + step + 1,
+		                     spec->epochs * steps));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier_spec *spec,
@@ -249,17 +240,16 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	invar_status st;
 
 	plan_batches(&b);
-	if ((st = inv_arena_commit(&b.arena)) == INVAR_OK) {
-		plan_batches(&b);
-		find_spread(&b, spec->standardise);
-		st = inv_fit_new(ctx, spec, b.N, &f);
-	}
-	if (st == INVAR_OK)
-		inv_layers_init(&shape, &start, params);
-	for (uint64_t epoch = 0; epoch < spec->epochs && st == INVAR_OK; epoch++)
-		st = train_epoch(f, spec, &b, epoch, params);
-	if (st == INVAR_OK && spec->standardise)
+	INV_TRY_OR(end, inv_arena_commit(&b.arena));
+	plan_batches(&b);
+	standardise_inputs(&b, spec->standardise);
+	INV_TRY_OR(end, inv_fit_new(ctx, spec, b.N, &f));
+	inv_layers_init(&shape, &start, params);
+	for (uint64_t epoch = 0; epoch < spec->epochs; epoch++)
+		INV_TRY_OR(end, train_epoch(f, spec, &b, epoch, params));
+	if (spec->standardise)
 		take_inputs_as_they_are(&b, &shape, params);
+end:
 	inv_fit_free(f);
 	inv_arena_free(&b.arena);
 	return st;
@@ -267,7 +257,7 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 
 /* ---- Predicting ------------------------------------------------------------------ */
 
-static uint32_t largest(const float *logits, size_t classes)
+static uint32_t largest_logit(const float *logits, size_t classes)
 {
 	size_t best = 0;
 
@@ -283,19 +273,20 @@ invar_status inv_classifier_predict(const invar_context *ctx,
 {
 	const inv_layers_shape shape = inv_classifier_shape(spec);
 	const size_t k = spec->classes;
-	float *logits = inv_alloc(PREDICT_ROWS * k * sizeof *logits);
-	invar_status st =
-		logits ? INVAR_OK
-			   : inv_fail(INVAR_E_NOMEM, "not enough memory to run a classifier");
+	float *logits;
+	invar_status st;
 
-	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += PREDICT_ROWS) {
+	INV_TRY(inv_new_array(&logits, PREDICT_ROWS * k));
+	for (uint64_t at = 0; at < rows; at += PREDICT_ROWS) {
 		uint64_t now = rows - at < PREDICT_ROWS ? rows - at : PREDICT_ROWS;
 
-		st = inv_layers_apply(ctx, &shape, params, false, x + at * spec->inputs, now,
-		                      logits);
-		for (uint64_t i = 0; i < now && st == INVAR_OK; i++)
-			classes[at + i] = largest(logits + i * k, k);
+		INV_TRY_OR(end, inv_layers_apply(ctx, &shape, params, false, x + at * spec->inputs,
+		                                 now, logits));
+		for (uint64_t i = 0; i < now; i++)
+			classes[at + i] = largest_logit(logits + i * k, k);
 	}
+	st = INVAR_OK;
+end:
 	inv_free(logits);
 	return st;
 }

@@ -37,7 +37,7 @@ struct inv_layers {
 
 /* ---- Parameters --------------------------------------------------------------- */
 
-static size_t padded(size_t count)
+static size_t padded_floats(size_t count)
 {
 	return (count + PAD - 1) / PAD * PAD;
 }
@@ -48,8 +48,8 @@ inv_layer_place inv_layers_place(const inv_layers_shape *s, size_t layer)
 
 	for (size_t l = 0; l <= layer; l++) {
 		at.weight = at.end;
-		at.bias = at.weight + padded(s->width[l] * s->width[l + 1]);
-		at.end = at.bias + padded(s->width[l + 1]);
+		at.bias = at.weight + padded_floats(s->width[l] * s->width[l + 1]);
+		at.end = at.bias + padded_floats(s->width[l + 1]);
 	}
 	return at;
 }
@@ -75,7 +75,7 @@ void inv_layers_init(const inv_layers_shape *s, const inv_stream *stream, float 
 
 /* ---- Training pass ---------------------------------------------------------------- */
 
-static void plan_memory(inv_layers *p, bool backward)
+static void plan_layers(inv_layers *p, bool backward)
 {
 	for (size_t l = 0; l + 1 < p->s.count; l++) {
 		size_t cells = p->M * p->s.width[l + 1];
@@ -93,17 +93,15 @@ static invar_status plan_layer(inv_layers *p, size_t l, bool backward)
 		M, out, in, .transpose_b = true, .bias = true, .relu = l + 1 < p->s.count};
 	const inv_matmul_spec back = {M, in, out, .add = false};
 	const inv_matmul_spec weight = {out, in, M, .transpose_a = true};
-	invar_status st = inv_matmul_new(p->ctx, &forward, &p->forward[l]);
 
-	if (st == INVAR_OK && backward && l)
-		st = inv_matmul_new(p->ctx, &back, &p->backward[l]);
-	if (st == INVAR_OK && backward)
-		st = inv_matmul_new(p->ctx, &weight, &p->weight[l]);
-	return st;
+	INV_TRY(inv_matmul_new(p->ctx, &forward, &p->forward[l]));
+	if (backward && l)
+		INV_TRY(inv_matmul_new(p->ctx, &back, &p->backward[l]));
+	return backward ? inv_matmul_new(p->ctx, &weight, &p->weight[l]) : INVAR_OK;
 }
 
 /* One product is run at a time. */
-static void share_scratch(inv_layers *p)
+static void share_products_scratch(inv_layers *p)
 {
 	inv_matmul *plans[3 * INV_MAX_LAYERS];
 
@@ -118,31 +116,29 @@ static void share_scratch(inv_layers *p)
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out)
 {
-	inv_layers *p = inv_calloc(1, sizeof *p);
+	inv_layers *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a network");
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	p->s = *s;
 	p->M = M;
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	plan_memory(p, backward);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
-		plan_memory(p, backward);
-	for (size_t l = 0; l < s->count && st == INVAR_OK; l++)
-		st = plan_layer(p, l, backward);
-	if (st != INVAR_OK) {
-		inv_layers_free(p);
-		return st;
-	}
-	share_scratch(p);
+	plan_layers(p, backward);
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	plan_layers(p, backward);
+	for (size_t l = 0; l < s->count; l++)
+		INV_TRY_OR(fail, plan_layer(p, l, backward));
+	share_products_scratch(p);
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_layers_free(p);
+	return st;
 }
 
-static size_t scratch_of(const inv_matmul *plan)
+static size_t product_scratch(const inv_matmul *plan)
 {
 	return plan ? inv_matmul_memory(plan) : 0;
 }
@@ -152,8 +148,8 @@ size_t inv_layers_memory(const inv_layers *p)
 	size_t bytes = p->arena.size;
 
 	for (size_t l = 0; l < p->s.count; l++)
-		bytes += scratch_of(p->forward[l]) + scratch_of(p->backward[l]) +
-		         scratch_of(p->weight[l]);
+		bytes += product_scratch(p->forward[l]) + product_scratch(p->backward[l]) +
+		         product_scratch(p->weight[l]);
 	return bytes;
 }
 
@@ -179,18 +175,16 @@ static const float *input_of(const inv_layers *p, size_t l, const float *x)
 invar_status inv_layers_forward(inv_layers *p, const float *params, const float *x,
                                 bool residual, float *y)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t l = 0; l < p->s.count && st == INVAR_OK; l++) {
+	for (size_t l = 0; l < p->s.count; l++) {
 		inv_layer_place at = inv_layers_place(&p->s, l);
 		float *out = l + 1 < p->s.count ? p->H[l] : y;
 
-		st = inv_matmul_run(p->forward[l], input_of(p, l, x), params + at.weight,
-		                    params + at.bias, out);
+		INV_TRY(inv_matmul_run(p->forward[l], input_of(p, l, x), params + at.weight,
+		                       params + at.bias, out));
 	}
-	if (st == INVAR_OK && residual)
+	if (residual)
 		p->kernels.add(x, p->M * p->s.width[0], y);
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_layers_forward_first(inv_layers *p, const float *params, const float *x,
@@ -202,22 +196,14 @@ invar_status inv_layers_forward_first(inv_layers *p, const float *params, const 
 	return inv_matmul_run(p->forward[0], x, params + at.weight, params + at.bias, p->H[0]);
 }
 
-/* D[l-1] from D[l], and with it the gradient of the bias of layer l - 1. */
-static invar_status flow_back(inv_layers *p, size_t l, const float *weight, const float *d,
-                              float *sums)
-{
-	memset(sums, 0, p->s.width[l] * sizeof *sums);
-	return inv_matmul_run_masked(p->backward[l], d, weight, p->H[l - 1], p->D[l - 1], sums);
-}
-
-/* Hands over the rows of a part of a weight's gradient. */
+/* Passes rows of a block of a weight's gradient to `take`. */
 typedef struct take_job {
 	size_t weight, width; /* where it is in the vector, and its columns */
 	inv_gradient_fn *take;
 	void *user;
 } take_job;
 
-static void take_part(void *user, const float *part, size_t stride, size_t row, size_t rows,
+static void take_rows(void *user, const float *part, size_t stride, size_t row, size_t rows,
                       size_t col, size_t cols)
 {
 	const take_job *j = user;
@@ -238,23 +224,24 @@ invar_status inv_layers_backward_take(inv_layers *p, size_t layer, const float *
 	bool last = layer + 1 == p->s.count;
 	const float *d = last ? dy : p->D[layer], *in = input_of(p, layer, x);
 	take_job j = {at.weight, p->s.width[layer], take, user};
-	invar_status st = INVAR_OK;
 
 	if (last) {
 		memset(grads + at.bias, 0, p->s.width[layer + 1] * sizeof *grads);
 		p->kernels.column_sums(dy, p->M, p->s.width[layer + 1], grads + at.bias);
 	}
-	if (layer)
-		st = flow_back(p, layer, params + at.weight, d,
-		               grads + inv_layers_place(&p->s, layer - 1).bias);
-	if (st != INVAR_OK)
-		return st;
+	if (layer) { /* D[layer - 1], and with it the gradient of that layer's bias */
+		float *sums = grads + inv_layers_place(&p->s, layer - 1).bias;
+
+		memset(sums, 0, p->s.width[layer] * sizeof *sums);
+		INV_TRY(inv_matmul_run_masked(p->backward[layer], d, params + at.weight,
+		                              p->H[layer - 1], p->D[layer - 1], sums));
+	}
 	if (!take)
 		return inv_matmul_run(p->weight[layer], d, in, NULL, grads + at.weight);
-	st = inv_matmul_run_parts(p->weight[layer], d, in, grads + at.weight, take_part, &j);
-	if (st == INVAR_OK)
-		take(user, grads + at.bias, at.bias, p->s.width[layer + 1]);
-	return st;
+	INV_TRY(
+		inv_matmul_run_parts(p->weight[layer], d, in, grads + at.weight, take_rows, &j));
+	take(user, grads + at.bias, at.bias, p->s.width[layer + 1]);
+	return INVAR_OK;
 }
 
 invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
@@ -289,7 +276,7 @@ typedef struct apply_job {
 	bool residual;
 } apply_job;
 
-static void apply_block(void *user, size_t block, unsigned thread)
+static void apply_rows(void *user, size_t block, unsigned thread)
 {
 	const apply_job *j = user;
 	const size_t *width = j->s->width, last = j->s->count - 1,
@@ -325,16 +312,12 @@ invar_status inv_layers_apply(const invar_context *ctx, const inv_layers_shape *
 	               .widest = 1,
 	               .rows = rows,
 	               .residual = residual};
-	invar_status st = inv_openblas_need_for(ctx);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_openblas_need_for(ctx));
 	for (size_t l = 1; l < s->count; l++)
 		j.widest = s->width[l] > j.widest ? s->width[l] : j.widest;
-	j.scratch = inv_alloc((size_t)ctx->threads * 2 * APPLY_ROWS * j.widest * sizeof(float));
-	if (!j.scratch)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
-	inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_block, &j);
+	INV_TRY(inv_new_array(&j.scratch, (size_t)ctx->threads * 2 * APPLY_ROWS * j.widest));
+	inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_rows, &j);
 	inv_free(j.scratch);
 	return INVAR_OK;
 }

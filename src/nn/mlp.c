@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static inv_layers_shape layers_of(inv_mlp_shape s)
+static inv_layers_shape layers_of_mlp(inv_mlp_shape s)
 {
 	return (inv_layers_shape){2, {s.d, s.h, s.w}};
 }
@@ -13,7 +13,7 @@ static inv_layers_shape layers_of(inv_mlp_shape s)
 
 void inv_mlp_layout(inv_mlp_shape s, inv_mlp_block blocks[INV_MLP_BLOCKS])
 {
-	const inv_layers_shape layers = layers_of(s);
+	const inv_layers_shape layers = layers_of_mlp(s);
 	const inv_layer_place first = inv_layers_place(&layers, 0);
 	const inv_layer_place last = inv_layers_place(&layers, 1);
 	const inv_mlp_block want[INV_MLP_BLOCKS] = {
@@ -28,14 +28,14 @@ void inv_mlp_layout(inv_mlp_shape s, inv_mlp_block blocks[INV_MLP_BLOCKS])
 
 size_t inv_mlp_floats(inv_mlp_shape s)
 {
-	const inv_layers_shape layers = layers_of(s);
+	const inv_layers_shape layers = layers_of_mlp(s);
 
 	return inv_layers_floats(&layers);
 }
 
 void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params)
 {
-	const inv_layers_shape layers = layers_of(s);
+	const inv_layers_shape layers = layers_of_mlp(s);
 	const inv_stream stream = inv_stream_of(seed, "init", 0);
 	const size_t last = inv_layers_place(&layers, 1).weight;
 
@@ -49,7 +49,7 @@ void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params)
 invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
                               bool backward, inv_mlp_pass **out)
 {
-	const inv_layers_shape layers = layers_of(s);
+	const inv_layers_shape layers = layers_of_mlp(s);
 
 	return inv_layers_new(ctx, &layers, M, backward, out);
 }
@@ -94,7 +94,7 @@ invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float 
 invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const float *params,
                            bool residual, const float *x, uint64_t rows, float *y)
 {
-	const inv_layers_shape layers = layers_of(s);
+	const inv_layers_shape layers = layers_of_mlp(s);
 
 	return inv_layers_apply(ctx, &layers, params, residual, x, rows, y);
 }

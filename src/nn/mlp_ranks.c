@@ -51,7 +51,7 @@ static bool is_packed(const inv_mlp_ranks *p)
 	return all;
 }
 
-static void plan_memory(inv_mlp_ranks *p)
+static void plan_ranks_memory(inv_mlp_ranks *p)
 {
 	size_t floats = inv_mlp_floats(p->own), hidden = inv_own_count(&p->rows) * p->s.h;
 
@@ -72,9 +72,9 @@ static invar_status plan_ranks(inv_mlp_ranks *p)
 	const inv_layers_shape own = {2, {p->s.d, p->own.h, p->s.w}};
 	const inv_matmul_spec last = last_of(p->s, inv_own_count(&p->rows));
 
-	plan_memory(p);
+	plan_ranks_memory(p);
 	INV_TRY(inv_arena_commit(&p->arena));
-	plan_memory(p);
+	plan_ranks_memory(p);
 	memset(p->grads, 0, inv_mlp_floats(p->own) * sizeof *p->grads);
 	for (unsigned r = 0; r < p->rows.ranks; r++) {
 		p->sent[r] = inv_share_count(&p->rows, r) * p->own.h * sizeof(float);
@@ -94,8 +94,7 @@ invar_status inv_mlp_ranks_new(const invar_context *ctx, inv_mlp_shape s, size_t
 	*out = NULL;
 	if (inv_process_count(ctx) == 1)
 		return INVAR_OK;
-	if (!(p = inv_calloc(1, sizeof *p)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a network");
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	p->s = p->own = s;
 	p->rows = inv_shares_of(ctx, M, 1);
@@ -104,10 +103,13 @@ invar_status inv_mlp_ranks_new(const invar_context *ctx, inv_mlp_shape s, size_t
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	inv_mlp_layout(p->s, p->blocks);
 	inv_mlp_layout(p->own, p->own_blocks);
-	if (is_packed(p) && (st = plan_ranks(p)) == INVAR_OK)
-		*out = p;
-	else
-		inv_mlp_ranks_free(p);
+	if (!is_packed(p))
+		goto end;
+	INV_TRY_OR(end, plan_ranks(p));
+	*out = p;
+	return INVAR_OK;
+end:
+	inv_mlp_ranks_free(p);
 	return st;
 }
 
@@ -237,7 +239,7 @@ typedef struct rank_update {
 	size_t width; /* of a row of the first weight */
 } rank_update;
 
-static void take_part(void *user, const float *grads, size_t at, size_t count)
+static void take_and_poke(void *user, const float *grads, size_t at, size_t count)
 {
 	rank_update *u = user;
 
@@ -255,6 +257,7 @@ invar_status inv_mlp_ranks_update(inv_mlp_ranks *p, const float *x, const float 
 	INV_TRY(inv_layers_backward_take(p->layers, 1, p->params, NULL, dy, p->grads,
 	                                 inv_adamw_take, &u.adamw));
 	INV_TRY(send_columns(p, p->params + p->own_blocks[2].offset));
-	INV_TRY(inv_layers_backward_take(p->layers, 0, NULL, x, NULL, p->grads, take_part, &u));
+	INV_TRY(
+		inv_layers_backward_take(p->layers, 0, NULL, x, NULL, p->grads, take_and_poke, &u));
 	return place_columns(p, p->second);
 }

@@ -64,7 +64,7 @@ typedef struct fill_job {
 	size_t layer;
 } fill_job;
 
-static void fill_group(void *user, size_t group, unsigned thread)
+static void fill_layer_panels(void *user, size_t group, unsigned thread)
 {
 	const fill_job *j = user;
 	const inv_panels *w = &j->p->weight[j->layer];
@@ -80,34 +80,33 @@ static void fill_group(void *user, size_t group, unsigned thread)
 invar_status inv_packed_layers_new(const invar_context *ctx, const inv_layers_shape *s,
                                    const float *params, inv_packed_layers **out)
 {
-	inv_packed_layers *p = inv_calloc(1, sizeof *p);
+	inv_packed_layers *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	p->s = *s;
 	p->params = params;
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	take_panels(p);
-	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK) {
-		inv_packed_layers_free(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
 	take_panels(p);
 	for (size_t l = 0; l < s->count; l++) {
 		fill_job j = {p, l};
 		size_t groups = inv_blocks(s->width[l + 1], GROUP);
 
 		if (count_weights(s) > alone)
-			inv_parallel(ctx, groups, fill_group, &j);
+			inv_parallel(ctx, groups, fill_layer_panels, &j);
 		else
 			for (size_t i = 0; i < groups; i++)
-				fill_group(&j, i, 0);
+				fill_layer_panels(&j, i, 0);
 	}
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_packed_layers_free(p);
+	return st;
 }
 
 void inv_packed_layers_free(inv_packed_layers *p)
@@ -135,8 +134,8 @@ typedef struct apply_job {
 } apply_job;
 
 /* Columns [first, first + n) of a layer. */
-static void multiply(const apply_job *j, size_t layer, size_t first, size_t n, size_t rows,
-                     const float *in, float *out, unsigned thread)
+static void multiply_columns(const apply_job *j, size_t layer, size_t first, size_t n,
+                             size_t rows, const float *in, float *out, unsigned thread)
 {
 	const inv_packed_layers *p = j->p;
 	const inv_panels part = inv_panels_columns(&p->weight[layer], first, n);
@@ -158,7 +157,7 @@ static float *hidden_of(const apply_job *j, unsigned thread, size_t layer)
 	return j->hidden + (2 * (size_t)thread + layer % 2) * j->height * j->widest;
 }
 
-static void apply_block(void *user, size_t block, unsigned thread)
+static void apply_packed_rows(void *user, size_t block, unsigned thread)
 {
 	const apply_job *j = user;
 	const inv_layers_shape *s = &j->p->s;
@@ -171,7 +170,7 @@ static void apply_block(void *user, size_t block, unsigned thread)
 	for (size_t l = 0; l <= last; l++) {
 		float *out = l < last ? hidden_of(j, thread, l) : y;
 
-		multiply(j, l, 0, s->width[l + 1], rows, in, out, thread);
+		multiply_columns(j, l, 0, s->width[l + 1], rows, in, out, thread);
 		in = out;
 	}
 	if (j->residual)
@@ -184,10 +183,10 @@ static void apply_columns(void *user, size_t part, unsigned thread)
 	size_t width = j->p->s.width[j->layer + 1], first = part * j->columns;
 	size_t n = width - first < j->columns ? width - first : j->columns;
 
-	multiply(j, j->layer, first, n, j->rows, j->in, j->out, thread);
+	multiply_columns(j, j->layer, first, n, j->rows, j->in, j->out, thread);
 }
 
-/* At least two parts per thread, if each is as wide as the product of one row likes it. */
+/* At least two parts per thread, if each is wide enough for a fast product of one row. */
 static size_t columns_of_part(size_t width, size_t threads)
 {
 	size_t groups = width / (2 * threads) / GROUP;
@@ -229,17 +228,15 @@ invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
 	                                              : MAX_ROWS;
 	for (size_t l = 1; l < p->s.count; l++)
 		j.widest = p->s.width[l] > j.widest ? p->s.width[l] : j.widest;
-	j.strips =
-		inv_alloc((strips + (few ? 1 : threads) * 2 * j.height * j.widest) * sizeof(float));
-	if (!j.strips)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
+	INV_TRY(
+		inv_new_array(&j.strips, strips + (few ? 1 : threads) * 2 * j.height * j.widest));
 	j.hidden = j.strips + strips;
 	if (small)
-		apply_block(&j, 0, 0);
+		apply_packed_rows(&j, 0, 0);
 	else if (few)
 		apply_few(&j);
 	else
-		inv_parallel(p->ctx, inv_blocks(rows, j.height), apply_block, &j);
+		inv_parallel(p->ctx, inv_blocks(rows, j.height), apply_packed_rows, &j);
 	inv_free(j.strips);
 	return INVAR_OK;
 }

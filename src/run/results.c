@@ -23,8 +23,7 @@ invar_status inv_results_keep(invar_results *r, size_t count, size_t bytes, void
 	inv_owned *one = inv_calloc(1, sizeof *one + count * bytes);
 	void *memory;
 
-	if (!one)
-		return inv_no_memory();
+	INV_TRY(inv_check_memory(one, sizeof *one + count * bytes));
 	one->next = r->owned;
 	r->owned = one;
 	memory = one->memory;
@@ -35,22 +34,24 @@ invar_status inv_results_keep(invar_results *r, size_t count, size_t bytes, void
 /* A copy, in which bytes that are not UTF-8 are '?'; NULL for NULL. */
 static invar_status keep_text(invar_results *r, const char *text, const char **out)
 {
-	json_t *utf8 = text ? inv_json_path(text) : NULL;
+	json_t *utf8;
 	char *copy = NULL;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	if (text)
-		st = utf8 ? inv_results_keep(r, json_string_length(utf8) + 1, 1, &copy)
-		          : inv_no_memory();
-	if (st == INVAR_OK && text)
-		strcpy(copy, json_string_value(utf8));
+	*out = NULL;
+	if (!text)
+		return INVAR_OK;
+	if (!(utf8 = inv_json_path(text)))
+		return inv_no_memory();
+	INV_TRY_OR(end, inv_results_keep(r, json_string_length(utf8) + 1, 1, &copy));
+	*out = strcpy(copy, json_string_value(utf8));
+end:
 	json_decref(utf8);
-	*out = copy;
 	return st;
 }
 
 /* Makes space for entry `count` of an array: its size doubles at powers of two. */
-static invar_status grow(invar_results *r, void *array, size_t count, size_t bytes)
+static invar_status grow_results(invar_results *r, void *array, size_t count, size_t bytes)
 {
 	void *old, *grown = NULL;
 
@@ -66,10 +67,10 @@ static invar_status grow(invar_results *r, void *array, size_t count, size_t byt
 
 invar_status inv_results_new(invar_results **out)
 {
-	invar_results *r = *out = inv_calloc(1, sizeof *r);
+	invar_results *r;
 
-	if (!r)
-		return inv_no_memory();
+	INV_TRY(inv_new(out));
+	r = *out;
 	r->about = json_object();
 	r->skipped = json_object();
 	r->details = json_object();
@@ -134,7 +135,7 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
 	INV_TRY(keep_text(r, id, &c.id));
 	INV_TRY(keep_text(r, title, &c.title));
 	INV_TRY(keep_text(r, path, &c.path));
-	INV_TRY(grow(r, &r->column, r->column_count, sizeof c));
+	INV_TRY(grow_results(r, &r->column, r->column_count, sizeof c));
 	r->column[r->column_count++] = c;
 	return INVAR_OK;
 }
@@ -149,7 +150,7 @@ invar_status inv_results_add_measurement(invar_results *r, const char *id,
 			return INVAR_OK;
 	INV_TRY(keep_text(r, id, &m.id));
 	INV_TRY(keep_text(r, title, &m.title));
-	INV_TRY(grow(r, &r->measurement, r->measurement_count, sizeof m));
+	INV_TRY(grow_results(r, &r->measurement, r->measurement_count, sizeof m));
 	r->measurement[r->measurement_count++] = m;
 	return INVAR_OK;
 }
@@ -159,7 +160,7 @@ invar_status inv_results_note(invar_results *r, const char *sentence)
 	const char *note;
 
 	INV_TRY(keep_text(r, sentence, &note));
-	INV_TRY(grow(r, &r->note, r->note_count, sizeof note));
+	INV_TRY(grow_results(r, &r->note, r->note_count, sizeof note));
 	r->note[r->note_count++] = note;
 	return INVAR_OK;
 }
@@ -174,7 +175,7 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 	INV_TRY(keep_text(r, m->measurement, &row.metric.measurement));
 	INV_TRY(keep_text(r, m->row, &row.metric.row));
 	INV_TRY(keep_text(r, m->part, &row.metric.part));
-	INV_TRY(grow(r, &r->row, r->row_count, sizeof row));
+	INV_TRY(grow_results(r, &r->row, r->row_count, sizeof row));
 	r->row[r->row_count++] = row;
 	return INVAR_OK;
 }
@@ -295,7 +296,7 @@ invar_status inv_results_add_plot(invar_results *r, const inv_scatter *descripti
 	s->x = &p->x;
 	s->y = &p->y;
 	p->series = (inv_series){s->id, s->measurement, s->title, s->x, s->y};
-	INV_TRY(grow(r, &all->plot, all->count, sizeof p));
+	INV_TRY(grow_results(r, &all->plot, all->count, sizeof p));
 	all->plot[all->count++] = *out = p;
 	return INVAR_OK;
 }

@@ -14,11 +14,6 @@
 
 enum { UNITS = sizeof inv_unit_names / sizeof *inv_unit_names };
 
-static const char *text(const json_t *of, const char *key)
-{
-	return json_string_value(json_object_get(of, key));
-}
-
 /* ---- Arrays of curves and points ----------------------------------------------------- */
 
 typedef enum array_type { NUMBERS, COUNTS, INDICES } array_type;
@@ -46,7 +41,7 @@ static const array_field fields[2][FIELDS] = {
 };
 
 /* NULL: the array is absent. */
-static json_t *array_json(const array_field *f, const inv_plotted *p, size_t count)
+static json_t *plotted_array_json(const array_field *f, const inv_plotted *p, size_t count)
 {
 	const void *array;
 	json_t *list;
@@ -64,7 +59,8 @@ static json_t *array_json(const array_field *f, const inv_plotted *p, size_t cou
 	return list;
 }
 
-static const char *read_entry(const json_t *one, array_type type, void *array, size_t i)
+static const char *read_array_entry(const json_t *one, array_type type, void *array,
+                                    size_t i)
 {
 	json_int_t number = json_integer_value(one);
 
@@ -83,8 +79,9 @@ static const char *read_entry(const json_t *one, array_type type, void *array, s
 	return NULL;
 }
 
-static invar_status read_array(invar_results *r, const array_field *f, const json_t *json,
-                               size_t count, inv_plotted *p, const char **why)
+static invar_status read_plotted_array(invar_results *r, const array_field *f,
+                                       const json_t *json, size_t count, inv_plotted *p,
+                                       const char **why)
 {
 	const json_t *list = json_object_get(json, f->key);
 	void *array = NULL;
@@ -99,7 +96,7 @@ static invar_status read_array(invar_results *r, const array_field *f, const jso
 		return INVAR_E_FORMAT;
 	INV_TRY(inv_results_keep(r, count, sizeof(double), &array)); /* the largest type */
 	for (size_t i = 0; i < count; i++)
-		if ((*why = read_entry(json_array_get(list, i), f->type, array, i)))
+		if ((*why = read_array_entry(json_array_get(list, i), f->type, array, i)))
 			return INVAR_E_FORMAT;
 	memcpy((char *)p + f->at, &array, sizeof array);
 	return INVAR_OK;
@@ -107,7 +104,7 @@ static invar_status read_array(invar_results *r, const array_field *f, const jso
 
 /* ---- Out ----------------------------------------------------------------------------- */
 
-static json_t *value_json(const invar_value *v, invar_unit unit)
+static json_t *cell_json(const invar_value *v, invar_unit unit)
 {
 	bool whole = unit == INVAR_UNIT_COUNT && fabs(v->value) < 0x1p62;
 	json_t *json;
@@ -149,7 +146,7 @@ static void put_metrics(const invar_results *r, json_t *document)
 		              inv_unit_names[m->unit], "better", inv_direction_names[m->better + 1],
 		              "digits", (int)m->digits, "detail", m->detail ? json_true() : NULL));
 		for (const inv_cell *cell = r->row[i].cells; cell; cell = cell->next)
-			json_object_set_new(of, cell->column, value_json(&cell->value, m->unit));
+			json_object_set_new(of, cell->column, cell_json(&cell->value, m->unit));
 		if (of)
 			json_object_set_new(values, m->id, of);
 	}
@@ -180,7 +177,7 @@ static json_t *plotted_json(const inv_plot *plot, const inv_plotted *p)
 	if (plot->is_scatter)
 		json_object_set_new(json, "total", json_integer((json_int_t)p->points.total));
 	for (size_t i = 0; i < FIELDS; i++) {
-		json_t *list = array_json(&fields[plot->is_scatter][i], p, count);
+		json_t *list = plotted_array_json(&fields[plot->is_scatter][i], p, count);
 
 		if (list)
 			json_object_set_new(json, fields[plot->is_scatter][i].key, list);
@@ -274,7 +271,8 @@ static int index_of(const char *const *words, int count, const char *word)
 	return -1;
 }
 
-static invar_status read_columns(const json_t *list, const char *where, invar_results *r)
+static invar_status read_results_columns(const json_t *list, const char *where,
+                                         invar_results *r)
 {
 	const json_t *entry;
 	size_t i;
@@ -282,12 +280,13 @@ static invar_status read_columns(const json_t *list, const char *where, invar_re
 	if (!json_is_array(list))
 		return refuse(where, "columns are missing");
 	json_array_foreach (list, i, entry) {
-		if (!text(entry, "id") || !text(entry, "title"))
+		if (!inv_text_of(entry, "id") || !inv_text_of(entry, "title"))
 			return refuse(where, "a column has no id or title");
-		if (inv_results_has_column(r, text(entry, "id")))
+		if (inv_results_has_column(r, inv_text_of(entry, "id")))
 			return refuse(where, "two columns have one id");
-		INV_TRY(inv_results_add_column(r, text(entry, "id"), text(entry, "title"),
-		                               text(entry, "adapter")));
+		INV_TRY(inv_results_add_column(r, inv_text_of(entry, "id"),
+		                               inv_text_of(entry, "title"),
+		                               inv_text_of(entry, "adapter")));
 	}
 	return INVAR_OK;
 }
@@ -300,13 +299,13 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 	if (!json_is_array(list))
 		return refuse(where, "metrics are missing");
 	json_array_foreach (list, i, entry) {
-		int unit = index_of(inv_unit_names, UNITS, text(entry, "unit"));
-		int better = index_of(inv_direction_names, 3, text(entry, "better"));
+		int unit = index_of(inv_unit_names, UNITS, inv_text_of(entry, "unit"));
+		int better = index_of(inv_direction_names, 3, inv_text_of(entry, "better"));
 		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
-		const invar_metric m = {.id = text(entry, "id"),
-		                        .measurement = text(entry, "measurement"),
-		                        .row = text(entry, "row"),
-		                        .part = text(entry, "part"),
+		const invar_metric m = {.id = inv_text_of(entry, "id"),
+		                        .measurement = inv_text_of(entry, "measurement"),
+		                        .row = inv_text_of(entry, "row"),
+		                        .part = inv_text_of(entry, "part"),
 		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
 		                        .better = better < 0 ? 0 : better - 1,
 		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
@@ -319,7 +318,7 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 	return INVAR_OK;
 }
 
-static double number(const json_t *of, const char *key)
+static double number_or_nan(const json_t *of, const char *key)
 {
 	const json_t *value = json_object_get(of, key);
 
@@ -331,7 +330,7 @@ static json_int_t whole(const json_t *of, const char *key)
 	return json_integer_value(json_object_get(of, key));
 }
 
-static invar_status read_values(const json_t *values, const char *where, invar_results *r)
+static invar_status read_cells(const json_t *values, const char *where, invar_results *r)
 {
 	const char *metric, *column;
 	json_t *by_column, *value;
@@ -340,13 +339,13 @@ static invar_status read_values(const json_t *values, const char *where, invar_r
 		return refuse(where, "values are missing");
 	json_object_foreach ((json_t *)(uintptr_t)values, metric, by_column)
 		json_object_foreach (by_column, column, value) {
-			const invar_value v = {.value = number(value, "value"),
-			                       .low = number(value, "low"),
-			                       .high = number(value, "high"),
+			const invar_value v = {.value = number_or_nan(value, "value"),
+			                       .low = number_or_nan(value, "low"),
+			                       .high = number_or_nan(value, "high"),
 			                       .count = (uint64_t)whole(value, "count"),
-			                       .reason = text(value, "reason"),
-			                       .no_interval = text(value, "no_interval"),
-			                       .deviation = number(value, "deviation"),
+			                       .reason = inv_text_of(value, "reason"),
+			                       .no_interval = inv_text_of(value, "no_interval"),
+			                       .deviation = number_or_nan(value, "deviation"),
 			                       .runs = (uint64_t)whole(value, "runs"),
 			                       .digits = (unsigned)whole(value, "digits")};
 			invar_status st = json_is_object(value) ? inv_results_put(r, metric, column, &v)
@@ -362,17 +361,18 @@ static invar_status read_values(const json_t *values, const char *where, invar_r
 
 static bool read_axis(const json_t *json, inv_axis *out)
 {
-	int unit = index_of(inv_unit_names, UNITS, text(json, "unit"));
+	int unit = index_of(inv_unit_names, UNITS, inv_text_of(json, "unit"));
 
-	*out = (inv_axis){.title = text(json, "title"),
+	*out = (inv_axis){.title = inv_text_of(json, "title"),
 	                  .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-	                  .symbol = text(json, "symbol")};
+	                  .symbol = inv_text_of(json, "symbol")};
 	return out->title && unit >= 0;
 }
 
 /* An absent list is empty. */
-static invar_status read_names(invar_results *r, const json_t *list,
-                               const char *const **out, size_t *count, const char **why)
+static invar_status read_scatter_names(invar_results *r, const json_t *list,
+                                       const char *const **out, size_t *count,
+                                       const char **why)
 {
 	const char **names = NULL;
 
@@ -402,8 +402,8 @@ static invar_status read_lines(invar_results *r, const json_t *list, inv_points 
 	p->line_count = json_array_size(list);
 	INV_TRY(inv_results_keep(r, p->line_count, sizeof *lines, &lines));
 	json_array_foreach (list, i, one)
-		lines[i] =
-			(inv_line){text(one, "title"), number(one, "slope"), number(one, "offset")};
+		lines[i] = (inv_line){inv_text_of(one, "title"), number_or_nan(one, "slope"),
+		                      number_or_nan(one, "offset")};
 	p->lines = lines;
 	return INVAR_OK;
 }
@@ -423,7 +423,7 @@ static invar_status read_plotted(invar_results *r, inv_plot *plot, const char *c
 	if (count > INV_MAX_PLOTTED)
 		return INVAR_E_FORMAT;
 	for (size_t i = 0; i < FIELDS; i++)
-		INV_TRY(read_array(r, &fields[plot->is_scatter][i], json, count, &p, why));
+		INV_TRY(read_plotted_array(r, &fields[plot->is_scatter][i], json, count, &p, why));
 	if (!plot->is_scatter)
 		return inv_results_set_plotted(r, plot, column, &p, why);
 	*why = "a set of points has more points than its total";
@@ -438,9 +438,9 @@ static invar_status read_plot(invar_results *r, const json_t *entry, bool is_sca
 {
 	json_t *columns = json_object_get(entry, "columns"), *json;
 	inv_axis x, y;
-	inv_scatter s = {.id = text(entry, "id"),
-	                 .measurement = text(entry, "measurement"),
-	                 .title = text(entry, "title"),
+	inv_scatter s = {.id = inv_text_of(entry, "id"),
+	                 .measurement = inv_text_of(entry, "measurement"),
+	                 .title = inv_text_of(entry, "title"),
 	                 .x = &x,
 	                 .y = &y};
 	const char *column;
@@ -458,10 +458,10 @@ static invar_status read_plot(invar_results *r, const json_t *entry, bool is_sca
 	if (inv_plots_find(is_scatter ? &r->scatters : &r->series, s.id))
 		return INVAR_E_FORMAT;
 	if (is_scatter) {
-		INV_TRY(read_names(r, json_object_get(entry, "classes"), &s.classes, &s.class_count,
-		                   why));
-		INV_TRY(
-			read_names(r, json_object_get(entry, "marks"), &s.marks, &s.mark_count, why));
+		INV_TRY(read_scatter_names(r, json_object_get(entry, "classes"), &s.classes,
+		                           &s.class_count, why));
+		INV_TRY(read_scatter_names(r, json_object_get(entry, "marks"), &s.marks,
+		                           &s.mark_count, why));
 	}
 	INV_TRY(inv_results_add_plot(r, &s, is_scatter, &plot));
 	json_object_foreach (columns, column, json)
@@ -497,9 +497,10 @@ static invar_status read_measurements(const json_t *document, const char *where,
 	size_t i;
 
 	json_array_foreach (json_object_get(document, "measurements"), i, entry) {
-		if (!text(entry, "id") || !text(entry, "title"))
+		if (!inv_text_of(entry, "id") || !inv_text_of(entry, "title"))
 			return refuse(where, "a measurement has no id or title");
-		INV_TRY(inv_results_add_measurement(r, text(entry, "id"), text(entry, "title")));
+		INV_TRY(inv_results_add_measurement(r, inv_text_of(entry, "id"),
+		                                    inv_text_of(entry, "title")));
 	}
 	json_array_foreach (json_object_get(document, "notes"), i, entry) {
 		if (!json_is_string(entry))
@@ -529,7 +530,7 @@ static void read_rest(const json_t *document, invar_results *r)
 invar_status inv_results_read(const json_t *document, const char *where,
                               invar_results **out)
 {
-	const char *format = text(document, "format");
+	const char *format = inv_text_of(document, "format");
 	invar_status st;
 
 	*out = NULL;
@@ -537,9 +538,10 @@ invar_status inv_results_read(const json_t *document, const char *where,
 	    json_integer_value(json_object_get(document, "version")) != 1)
 		return refuse(where, "its format or version differs");
 	INV_TRY(inv_results_new(out));
-	INV_TRY_OR(fail, read_columns(json_object_get(document, "columns"), where, *out));
+	INV_TRY_OR(fail,
+	           read_results_columns(json_object_get(document, "columns"), where, *out));
 	INV_TRY_OR(fail, read_metrics(json_object_get(document, "metrics"), where, *out));
-	INV_TRY_OR(fail, read_values(json_object_get(document, "values"), where, *out));
+	INV_TRY_OR(fail, read_cells(json_object_get(document, "values"), where, *out));
 	INV_TRY_OR(fail, read_plots(document, where, *out));
 	INV_TRY_OR(fail, read_measurements(document, where, *out));
 	read_rest(document, *out);
@@ -553,12 +555,12 @@ fail:
 invar_status invar_results_open(invar_context *ctx, const char *path, invar_results **out)
 {
 	json_t *document;
-	invar_status st = inv_json_load(path, &document);
+	invar_status st;
 
 	(void)ctx;
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_results_read(document, path, out);
+	INV_TRY(inv_json_load(path, &document));
+	st = inv_results_read(document, path, out);
 	json_decref(document);
 	return st;
 }

@@ -14,27 +14,23 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "run/results.h"
+#include "run/results_object.h"
 
 /* The parts of an entry that say what was measured; equal keys replace each other. */
-static const char *const keys[] = {"fingerprint", "split",   "points",
-                                   "measurement", "options", "gallery"};
+static const char *const entry_keys[] = {"fingerprint", "split",   "points",
+                                         "measurement", "options", "gallery"};
 
-static bool is_same(const json_t *a, const json_t *b)
+static bool is_same_measured(const json_t *a, const json_t *b)
 {
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-		const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+	for (size_t i = 0; i < sizeof entry_keys / sizeof *entry_keys; i++) {
+		const json_t *x = json_object_get(a, entry_keys[i]),
+					 *y = json_object_get(b, entry_keys[i]);
 
 		if (x != y &&
 		    (!x || !y || !json_equal((json_t *)(uintptr_t)x, (json_t *)(uintptr_t)y)))
 			return false;
 	}
 	return true;
-}
-
-static const char *text(const json_t *of, const char *key)
-{
-	return json_string_value(json_object_get(of, key));
 }
 
 /* { metric: value } of one measurement and column; NULL where it has none. */
@@ -45,10 +41,10 @@ static json_t *figures(const json_t *document, const char *measurement, const ch
 	size_t i;
 
 	json_array_foreach (json_object_get(document, "metrics"), i, metric) {
-		const char *id = text(metric, "id");
+		const char *id = inv_text_of(metric, "id");
 		json_t *value = json_object_get(json_object_get(values, id), column);
 
-		if (strcmp(text(metric, "measurement"), measurement) == 0 && value)
+		if (strcmp(inv_text_of(metric, "measurement"), measurement) == 0 && value)
 			json_object_set(all, id, value);
 	}
 	if (json_object_size(all))
@@ -77,7 +73,7 @@ static json_t *with_views(const json_t *document, const char *measurement,
 }
 
 /*
- * { metric: title of its row }: a title may tell the options of a measurement, so it
+ * { metric: title of its row }: a title may name options of a measurement, so it
  * belongs to the entry and not to the metric.
  */
 static json_t *row_titles(const json_t *document, const char *measurement)
@@ -87,8 +83,8 @@ static json_t *row_titles(const json_t *document, const char *measurement)
 	size_t i;
 
 	json_array_foreach (json_object_get(document, "metrics"), i, metric)
-		if (strcmp(text(metric, "measurement"), measurement) == 0)
-			json_object_set(all, text(metric, "id"), json_object_get(metric, "row"));
+		if (strcmp(inv_text_of(metric, "measurement"), measurement) == 0)
+			json_object_set(all, inv_text_of(metric, "id"), json_object_get(metric, "row"));
 	return all;
 }
 
@@ -116,7 +112,7 @@ static json_t *plots(const json_t *document, const char *kind, const char *measu
 	size_t i;
 
 	json_array_foreach (json_object_get(document, kind), i, plot)
-		if (strcmp(text(plot, "measurement"), measurement) == 0 &&
+		if (strcmp(inv_text_of(plot, "measurement"), measurement) == 0 &&
 		    (one = plot_of(plot, column)))
 			json_array_append_new(all, one);
 	if (json_array_size(all))
@@ -125,8 +121,8 @@ static json_t *plots(const json_t *document, const char *kind, const char *measu
 	return NULL;
 }
 
-static const json_t *part_of(const json_t *document, const char *part,
-                             const char *measurement)
+static const json_t *of_measurement(const json_t *document, const char *part,
+                                    const char *measurement)
 {
 	return json_object_get(json_object_get(document, part), measurement);
 }
@@ -135,15 +131,16 @@ static const json_t *part_of(const json_t *document, const char *part,
 static const json_t *reason_of(const json_t *document, const char *measurement,
                                const char *column)
 {
-	const json_t *reasons = part_of(document, "skipped", measurement);
+	const json_t *reasons = of_measurement(document, "skipped", measurement);
 	const json_t *own = json_object_get(reasons, column);
 
 	return own ? own : json_object_get(reasons, "");
 }
 
-static json_t *entry_of(const json_t *document, const char *measurement, const char *column)
+static json_t *new_entry(const json_t *document, const char *measurement,
+                         const char *column)
 {
-	const json_t *options = part_of(document, "options", measurement);
+	const json_t *options = of_measurement(document, "options", measurement);
 	json_t *of_f = figures(document, measurement, "F");
 	json_t *own = figures(document, measurement, column);
 
@@ -152,7 +149,7 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 		"s:o*, s:o*, s:o*, s:o*, s:O*, s:O*}",
 		"bank", json_object_get(document, "bank"), "fingerprint",
 		json_object_get(document, "fingerprint"), "gallery",
-		part_of(document, "galleries", measurement), "encoder",
+		of_measurement(document, "galleries", measurement), "encoder",
 		json_object_get(document, "encoder"), "augment",
 		json_object_get(document, "augment"), "split", json_object_get(document, "split"),
 		"points", json_object_get(document, "points"), "copies",
@@ -163,8 +160,8 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 		with_views(document, measurement, column), "E", own, "series",
 		plots(document, "series", measurement, column), "scatters",
 		plots(document, "scatters", measurement, column), "details",
-		json_object_get(part_of(document, "details", measurement), column), "skipped",
-		own ? NULL : reason_of(document, measurement, column));
+		json_object_get(of_measurement(document, "details", measurement), column),
+		"skipped", own ? NULL : reason_of(document, measurement, column));
 }
 
 /* Values, a curve or points of a column, "F" or "E". */
@@ -189,13 +186,13 @@ static bool has_figures(const json_t *entry)
 }
 
 /* Takes entry. */
-static int put_entry(json_t *list, json_t *entry)
+static int replace_entry(json_t *list, json_t *entry)
 {
 	const json_t *old;
 	size_t i;
 
 	json_array_foreach (list, i, old) {
-		if (!is_same(old, entry))
+		if (!is_same_measured(old, entry))
 			continue;
 		if (has_figures(entry) || !has_figures(old))
 			return json_array_set_new(list, i, entry);
@@ -205,28 +202,12 @@ static int put_entry(json_t *list, json_t *entry)
 	return json_array_append_new(list, entry);
 }
 
-/* Results that were cut short say nothing of what a column does not have. */
+/* Interrupted results do not show that a column has no figures. */
 static bool is_kept(const json_t *document, const json_t *entry)
 {
 	if (json_is_true(json_object_get(document, "incomplete")))
 		return has_any(entry, "E");
 	return has_figures(entry) || json_object_get(entry, "skipped");
-}
-
-static json_t *new_metrics(void)
-{
-	return json_pack("{s:s, s:i, s:{}, s:[]}", "format", "invar-metrics", "version", 1,
-	                 "metrics", "measured");
-}
-
-static bool is_metrics(const json_t *json)
-{
-	const char *format = json_string_value(json_object_get(json, "format"));
-
-	return format && strcmp(format, "invar-metrics") == 0 &&
-	       json_integer_value(json_object_get(json, "version")) == 1 &&
-	       json_is_object(json_object_get(json, "metrics")) &&
-	       json_is_array(json_object_get(json, "measured"));
 }
 
 /* How each metric is shown, { id: { part, unit … } }. */
@@ -240,17 +221,17 @@ static void describe_metrics(const json_t *document, json_t *into)
 
 		json_object_del(shown, "id");
 		json_object_del(shown, "row");
-		json_object_set_new(into, text(metric, "id"), shown);
+		json_object_set_new(into, inv_text_of(metric, "id"), shown);
 	}
 }
 
-/* Entry i of those that the results have for a column; NULL past the last. Gives. */
+/* The next entry that the results have for a column; NULL past the last. Gives. */
 static json_t *next_entry(const json_t *document, const char *column, size_t *i)
 {
 	const json_t *list = json_object_get(document, "measurements"), *measurement;
 
 	while ((measurement = json_array_get(list, (*i)++))) {
-		json_t *entry = entry_of(document, text(measurement, "id"), column);
+		json_t *entry = new_entry(document, inv_text_of(measurement, "id"), column);
 
 		if (!entry || is_kept(document, entry))
 			return entry;
@@ -272,14 +253,15 @@ bool inv_results_has_own(const invar_results *r, const char *column)
 	return any;
 }
 
-/* Figures, or the reason why there are none, of what `asked` describes. */
-static bool is_measured(const json_t *metrics, const json_t *asked)
+/* Are there figures for what `asked` describes, or a reason why there are none? */
+static bool has_measured(const json_t *metrics, const json_t *asked)
 {
 	const json_t *old;
 	size_t i;
 
 	json_array_foreach (json_object_get(metrics, "measured"), i, old)
-		if (is_same(old, asked) && (has_figures(old) || json_object_get(old, "skipped")))
+		if (is_same_measured(old, asked) &&
+		    (has_figures(old) || json_object_get(old, "skipped")))
 			return true;
 	return false;
 }
@@ -292,12 +274,12 @@ invar_status inv_results_missing(const invar_results *r, const json_t *metrics, 
 	size_t i, length = 0;
 
 	json_array_foreach (json_object_get(document, "measurements"), i, measurement) {
-		const char *id = text(measurement, "id");
-		json_t *asked = entry_of(document, id, "E");
+		const char *id = inv_text_of(measurement, "id");
+		json_t *asked = new_entry(document, id, "E");
 		char *longer =
 			ids && asked ? inv_alloc(length + strlen(id) + 2) : NULL; /* comma, end */
 
-		if (longer && is_measured(metrics, asked))
+		if (longer && has_measured(metrics, asked))
 			memcpy(longer, ids, length + 1);
 		else if (longer)
 			length = (size_t)sprintf(longer, "%s%s%s", ids, length ? "," : "", id);
@@ -307,45 +289,43 @@ invar_status inv_results_missing(const invar_results *r, const json_t *metrics, 
 	}
 	json_decref(document);
 	*out = ids;
-	return document && ids ? INVAR_OK
-	                       : inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
-}
-
-static invar_status merge(const json_t *document, const char *column, json_t *metrics)
-{
-	json_t *list = json_object_get(metrics, "measured"), *entry;
-	size_t i = 0;
-
-	describe_metrics(document, json_object_get(metrics, "metrics"));
-	while ((entry = next_entry(document, column, &i)))
-		if (put_entry(list, entry) != 0)
-			return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
-	return INVAR_OK;
+	return document && ids ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_results_check_metrics(const json_t *metrics, const char *where)
 {
-	return is_metrics(metrics)
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_FORMAT,
-	                      "%s: is not a metrics.json of version 1; move it away to measure "
-	                      "this run",
-	                      where);
+	const char *format = inv_text_of(metrics, "format");
+
+	if (format && strcmp(format, "invar-metrics") == 0 &&
+	    json_integer_value(json_object_get(metrics, "version")) == 1 &&
+	    json_is_object(json_object_get(metrics, "metrics")) &&
+	    json_is_array(json_object_get(metrics, "measured")))
+		return INVAR_OK;
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s: is not a metrics.json of version 1; move it away to measure this run", where);
 }
 
 invar_status inv_results_merge(const invar_results *r, const char *column,
                                const char *where, json_t **metrics)
 {
-	json_t *document;
-	invar_status st = *metrics ? inv_results_check_metrics(*metrics, where) : INVAR_OK;
+	json_t *document, *entry;
+	size_t i = 0;
+	invar_status st = INVAR_OK;
 
-	if (st != INVAR_OK)
-		return st;
-	if (!*metrics && !(*metrics = new_metrics()))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
+	if (*metrics)
+		INV_TRY(inv_results_check_metrics(*metrics, where));
+	else if (!(*metrics = json_pack("{s:s, s:i, s:{}, s:[]}", "format", "invar-metrics",
+	                                "version", 1, "metrics", "measured")))
+		return inv_no_memory();
 	if (!(document = inv_results_document(r)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
-	st = merge(document, column, *metrics);
+		return inv_no_memory();
+	describe_metrics(document, json_object_get(*metrics, "metrics"));
+	while ((entry = next_entry(document, column, &i)))
+		if (replace_entry(json_object_get(*metrics, "measured"), entry) != 0) {
+			st = inv_no_memory();
+			break;
+		}
 	json_decref(document);
 	return st;
 }

@@ -81,6 +81,12 @@ invar_status inv_results_set_plotted(invar_results *r, inv_plot *plot, const cha
 const inv_plot *inv_plots_find(const inv_plots *all, const char *id);
 bool inv_results_has_column(const invar_results *r, const char *id);
 
+/* The text of a key; NULL if it is absent or not a text. */
+static inline const char *inv_text_of(const json_t *of, const char *key)
+{
+	return json_string_value(json_object_get(of, key));
+}
+
 /* "number", "share", "count"; "lower", "neither", "higher". */
 extern const char *const inv_unit_names[3], *const inv_direction_names[3];
 

@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/results.h"
+#include "run/results_object.h"
 #include "run/run.h"
 
 typedef struct collection {
@@ -41,11 +41,6 @@ static const char *name_column(const collection *c, size_t run, const char *view
 	return out;
 }
 
-static const char *text(const json_t *of, const char *key)
-{
-	return json_string_value(json_object_get(of, key));
-}
-
 static bool is_equal(const json_t *a, const json_t *b, const char *key)
 {
 	json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
@@ -60,7 +55,7 @@ static bool is_same_bank(const json_t *a, const json_t *b)
 	       is_equal(a, b, "points");
 }
 
-static const json_t *measured(const collection *c, size_t run)
+static const json_t *entries_of(const collection *c, size_t run)
 {
 	return json_object_get(c->metrics[run], "measured");
 }
@@ -68,13 +63,13 @@ static const json_t *measured(const collection *c, size_t run)
 /* ---- Banks --------------------------------------------------------------------------- */
 
 /* Is the entry the first one of its bank, in the order of runs and entries? */
-static bool is_first(const collection *c, size_t run, size_t at)
+static bool is_first_of_bank(const collection *c, size_t run, size_t at)
 {
-	const json_t *entry = json_array_get(measured(c, run), at), *before;
+	const json_t *entry = json_array_get(entries_of(c, run), at), *before;
 	size_t i;
 
 	for (size_t r = 0; r <= run; r++)
-		json_array_foreach (measured(c, r), i, before) {
+		json_array_foreach (entries_of(c, r), i, before) {
 			if (r == run && i == at)
 				return true;
 			if (is_same_bank(before, entry))
@@ -87,9 +82,9 @@ static bool is_first(const collection *c, size_t run, size_t at)
 static const json_t *bank_at(const collection *c, size_t i)
 {
 	for (size_t run = 0; run < c->count; run++)
-		for (size_t at = 0; at < json_array_size(measured(c, run)); at++)
-			if (is_first(c, run, at) && i-- == 0)
-				return json_array_get(measured(c, run), at);
+		for (size_t at = 0; at < json_array_size(entries_of(c, run)); at++)
+			if (is_first_of_bank(c, run, at) && i-- == 0)
+				return json_array_get(entries_of(c, run), at);
 	return NULL;
 }
 
@@ -97,19 +92,19 @@ static const json_t *bank_at(const collection *c, size_t i)
 
 static bool is_of(const json_t *entry, const json_t *bank, const char *measurement)
 {
-	const char *own = text(entry, "measurement");
+	const char *own = inv_text_of(entry, "measurement");
 
 	return own && strcmp(own, measurement) == 0 && is_same_bank(entry, bank);
 }
 
 /* The last entry of a run for a measurement, with these options if any are given. */
-static const json_t *entry_of(const collection *c, size_t run, const json_t *bank,
-                              const char *measurement, const json_t *like)
+static const json_t *last_entry(const collection *c, size_t run, const json_t *bank,
+                                const char *measurement, const json_t *like)
 {
 	const json_t *entry, *found = NULL;
 	size_t i;
 
-	json_array_foreach (measured(c, run), i, entry)
+	json_array_foreach (entries_of(c, run), i, entry)
 		if (is_of(entry, bank, measurement) && (!like || is_equal(entry, like, "options")))
 			found = entry;
 	return found;
@@ -121,7 +116,7 @@ static size_t count_runs_like(const collection *c, const json_t *bank,
 	size_t count = 0;
 
 	for (size_t run = 0; run < c->count; run++)
-		count += entry_of(c, run, bank, measurement, like) != NULL;
+		count += last_entry(c, run, bank, measurement, like) != NULL;
 	return count;
 }
 
@@ -133,7 +128,7 @@ static const json_t *most_frequent(const collection *c, const json_t *bank,
 	size_t most = 0, best_run = 0, i;
 
 	for (size_t run = 0; run < c->count; run++)
-		json_array_foreach (measured(c, run), i, entry) {
+		json_array_foreach (entries_of(c, run), i, entry) {
 			size_t runs = is_of(entry, bank, measurement)
 			                  ? count_runs_like(c, bank, measurement, entry)
 			                  : 0;
@@ -155,12 +150,12 @@ static json_t *find_id(const json_t *list, const char *id)
 	size_t i;
 
 	json_array_foreach (list, i, one)
-		if (text(one, "id") && strcmp(text(one, "id"), id) == 0)
+		if (inv_text_of(one, "id") && strcmp(inv_text_of(one, "id"), id) == 0)
 			return one;
 	return NULL;
 }
 
-static json_t *part(json_t *of, const char *key)
+static json_t *object_in(json_t *of, const char *key)
 {
 	json_t *there = json_object_get(of, key);
 
@@ -170,18 +165,18 @@ static json_t *part(json_t *of, const char *key)
 	return json_object_get(of, key);
 }
 
-static void add_values(const collection *c, const json_t *entry, const char *from,
-                       const char *column)
+static void add_entry_values(const collection *c, const json_t *entry, const char *from,
+                             const char *column)
 {
 	json_t *values = json_object_get(c->document, "values"), *value;
 	const char *metric;
 
 	json_object_foreach (json_object_get(entry, from), metric, value)
 		if (!json_object_get(json_object_get(values, metric), column))
-			json_object_set(part(values, metric), column, value);
+			json_object_set(object_in(values, metric), column, value);
 }
 
-static void add_metrics(const collection *c, const json_t *entry, size_t run)
+static void add_entry_metrics(const collection *c, const json_t *entry, size_t run)
 {
 	json_t *list = json_object_get(c->document, "metrics"), *row;
 	const json_t *shown = json_object_get(c->metrics[run], "metrics");
@@ -198,10 +193,11 @@ static void add_metrics(const collection *c, const json_t *entry, size_t run)
 	}
 }
 
-/* Curves or points of one column; not if the names that they refer to are others. */
+/* Curves or points of one column; left out if the names that they refer to differ. */
 static void add_plot(json_t *list, const json_t *plot, const char *from, const char *column)
 {
-	json_t *there = find_id(list, text(plot, "id")), *own = json_object_get(plot, from);
+	json_t *there = find_id(list, inv_text_of(plot, "id")),
+		   *own = json_object_get(plot, from);
 
 	if (!own)
 		return;
@@ -224,14 +220,14 @@ static void add_plots(const collection *c, const json_t *entry, const char *kind
 	size_t i;
 
 	json_array_foreach (json_object_get(entry, kind), i, plot)
-		if (text(plot, "id"))
+		if (inv_text_of(plot, "id"))
 			add_plot(json_object_get(c->document, kind), plot, from, column);
 }
 
 static void add_column_of(const collection *c, const json_t *entry, const char *from,
                           const char *column)
 {
-	add_values(c, entry, from, column);
+	add_entry_values(c, entry, from, column);
 	add_plots(c, entry, "series", from, column);
 	add_plots(c, entry, "scatters", from, column);
 }
@@ -253,43 +249,43 @@ static void note_options(const collection *c, const char *measurement, size_t ru
 }
 
 /* What an entry has for F, if its options are those that are shown, and for its run. */
-static void add_entry(const collection *c, const json_t *entry, bool with_f, size_t run)
+static void add_run_entry(const collection *c, const json_t *entry, bool with_f, size_t run)
 {
 	const json_t *views = json_object_get(entry, "baselines");
 	char column[COLUMN];
 
-	add_metrics(c, entry, run);
+	add_entry_metrics(c, entry, run);
 	if (with_f)
 		add_column_of(c, entry, "F", "F");
 	add_column_of(c, entry, "E", name_column(c, run, "", column));
-	add_values(c, views, "F.views", "F.views");
-	add_values(c, views, "E.views", name_column(c, run, ".views", column));
+	add_entry_values(c, views, "F.views", "F.views");
+	add_entry_values(c, views, "E.views", name_column(c, run, ".views", column));
 }
 
 static void add_run(const collection *c, const json_t *bank, const char *measurement,
                     const json_t *chosen, size_t run)
 {
-	const json_t *entry = entry_of(c, run, bank, measurement, chosen), *other;
+	const json_t *entry = last_entry(c, run, bank, measurement, chosen), *other;
 	json_t *details, *reason;
 	char column[COLUMN];
 
-	if (!entry && (entry = entry_of(c, run, bank, measurement, NULL)))
+	if (!entry && (entry = last_entry(c, run, bank, measurement, NULL)))
 		note_options(c, measurement, run, entry);
 	if (!entry)
 		return;
-	add_entry(c, entry, is_equal(entry, chosen, "options"), run);
-	for (size_t i = json_array_size(measured(c, run)); c->alone && i-- > 0;)
-		if (is_of((other = json_array_get(measured(c, run), i)), bank, measurement))
-			add_entry(c, other, true, run);
+	add_run_entry(c, entry, is_equal(entry, chosen, "options"), run);
+	for (size_t i = json_array_size(entries_of(c, run)); c->alone && i-- > 0;)
+		if (is_of((other = json_array_get(entries_of(c, run), i)), bank, measurement))
+			add_run_entry(c, other, true, run);
 	name_column(c, run, "", column);
 	details = json_object_get(entry, "details");
 	reason = json_object_get(entry, "skipped");
 	if (details)
-		json_object_set(part(json_object_get(c->document, "details"), measurement), column,
-		                details);
+		json_object_set(object_in(json_object_get(c->document, "details"), measurement),
+		                column, details);
 	if (reason)
-		json_object_set(part(json_object_get(c->document, "skipped"), measurement), column,
-		                reason);
+		json_object_set(object_in(json_object_get(c->document, "skipped"), measurement),
+		                column, reason);
 }
 
 static void add_measurement(const collection *c, const json_t *bank,
@@ -308,12 +304,12 @@ static void add_measurement(const collection *c, const json_t *bank,
 
 /* ---- The document -------------------------------------------------------------------- */
 
-static bool has_entry(const collection *c, size_t run, const json_t *bank)
+static bool has_bank(const collection *c, size_t run, const json_t *bank)
 {
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach (measured(c, run), i, entry)
+	json_array_foreach (entries_of(c, run), i, entry)
 		if (is_same_bank(bank, entry))
 			return true;
 	return false;
@@ -325,42 +321,42 @@ static bool has_views(const collection *c, size_t run, const json_t *bank)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach (measured(c, run), i, entry)
+	json_array_foreach (entries_of(c, run), i, entry)
 		if (is_same_bank(bank, entry) &&
 		    json_object_get(json_object_get(entry, "baselines"), "E.views"))
 			return true;
 	return false;
 }
 
-static void add_column(json_t *document, const char *id, json_t *title)
+static void add_run_column(json_t *document, const char *id, json_t *title)
 {
 	json_array_append_new(json_object_get(document, "columns"),
 	                      json_pack("{s:s, s:o}", "id", id, "title", title));
 }
 
-/* The columns that are behind each other: F, each run, and what has views behind itself. */
-static void add_columns(const collection *c, const json_t *bank, json_t *document)
+/* In this order: F, each run, and after each the column of its four views, if any. */
+static void add_run_columns(const collection *c, const json_t *bank, json_t *document)
 {
 	bool any = false;
 	char id[COLUMN];
 
 	for (size_t run = 0; run < c->count; run++)
 		any = any || has_views(c, run, bank);
-	add_column(document, "F", json_string("F"));
+	add_run_column(document, "F", json_string("F"));
 	if (any) {
-		add_column(document, "F.views", json_string("F, 4 views"));
+		add_run_column(document, "F.views", json_string("F, 4 views"));
 		json_array_append_new(json_object_get(document, "notes"),
 		                      json_string(INV_NOTE_VIEWS));
 	}
 	for (size_t run = 0; run < c->count; run++) {
-		json_t *title = has_entry(c, run, bank) ? inv_json_path(c->title[run]) : NULL;
+		json_t *title = has_bank(c, run, bank) ? inv_json_path(c->title[run]) : NULL;
 
 		if (!title)
 			continue;
-		add_column(document, name_column(c, run, "", id), json_incref(title));
+		add_run_column(document, name_column(c, run, "", id), json_incref(title));
 		if (has_views(c, run, bank))
-			add_column(document, name_column(c, run, ".views", id),
-			           json_sprintf("%s, 4 views", json_string_value(title)));
+			add_run_column(document, name_column(c, run, ".views", id),
+			               json_sprintf("%s, 4 views", json_string_value(title)));
 		json_decref(title);
 	}
 }
@@ -386,10 +382,10 @@ static invar_status fill_document(collection *c, const json_t *bank)
 	for (i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (json_object_get(bank, keys[i]))
 			json_object_set(c->document, keys[i], json_object_get(bank, keys[i]));
-	add_columns(c, bank, c->document);
+	add_run_columns(c, bank, c->document);
 	for (size_t run = 0; run < c->count; run++)
-		json_array_foreach (measured(c, run), i, entry) {
-			const char *name = text(entry, "measurement");
+		json_array_foreach (entries_of(c, run), i, entry) {
+			const char *name = inv_text_of(entry, "measurement");
 
 			if (name && is_same_bank(bank, entry) &&
 			    !find_id(json_object_get(c->document, "measurements"), name))
@@ -403,13 +399,15 @@ static invar_status fill_document(collection *c, const json_t *bank)
 static invar_status load_run(collection *c, size_t i, const char *run)
 {
 	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st =
-		path && (c->title[i] = inv_run_title(run)) ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
-	if (st == INVAR_OK && inv_exists(path))
-		st = inv_json_load(path, &c->metrics[i]);
-	if (st == INVAR_OK && c->metrics[i])
+	c->title[i] = inv_run_title(run);
+	INV_TRY_OR(end, path && c->title[i] ? INVAR_OK : inv_no_memory());
+	if (inv_exists(path)) {
+		INV_TRY_OR(end, inv_json_load(path, &c->metrics[i]));
 		st = inv_results_check_metrics(c->metrics[i], path);
+	}
+end:
 	inv_free(path);
 	return st;
 }
@@ -419,15 +417,11 @@ static invar_status read_measured(const char *const *runs, size_t count, bool al
 {
 	collection c = {.count = count, .alone = alone};
 	const json_t *bank;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	*out = NULL;
-	c.metrics = inv_calloc(count + 1, sizeof *c.metrics);
-	c.title = inv_calloc(count + 1, sizeof *c.title);
-	if (!c.metrics || !c.title) {
-		st = inv_no_memory();
-		goto end;
-	}
+	INV_TRY_OR(end, inv_new_zeros(&c.metrics, count + 1));
+	INV_TRY_OR(end, inv_new_zeros(&c.title, count + 1));
 	for (size_t run = 0; run < count; run++)
 		INV_TRY_OR(end, load_run(&c, run, runs[run]));
 	if ((bank = bank_at(&c, i))) {
@@ -455,7 +449,7 @@ invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_
 /* ---- The training -------------------------------------------------------------------- */
 
 /* The number of an epoch for a curve, wherever the line has it; NULL: none. */
-static json_t *number_of(const json_t *line, const char *column)
+static json_t *number_of_epoch(const json_t *line, const char *column)
 {
 	json_t *own = json_object_get(line, column);
 
@@ -470,19 +464,18 @@ static void add_curve(json_t *curves, json_t *document, const json_t *lines,
 	size_t i, every = json_array_size(lines) / 10000 + 1;
 
 	json_array_foreach (lines, i, line) {
-		json_t *value = number_of(line, column);
+		json_t *value = number_of_epoch(line, column);
 
 		if (i % every)
 			continue;
 		json_array_append_new(x, json_integer((json_int_t)i + 1));
 		json_array_append_new(y, json_is_number(value) ? json_incref(value) : json_null());
 	}
-	add_column(document, column, json_string(column));
+	add_run_column(document, column, json_string(column));
 	json_object_set_new(curves, column, json_pack("{s:o, s:o}", "x", x, "y", y));
 }
 
-/* The loss, that of held-out images, and the terms where there is more than one; takes
- * name. */
+/* The loss, that of held-out images, and the terms if there are several; takes name. */
 static json_t *training_document(const json_t *lines, json_t *name)
 {
 	json_t *document = new_document(), *curves = json_object(), *value;
@@ -526,18 +519,20 @@ static invar_status read_training(const char *run, invar_results **out)
 	char *path = inv_join(run, INV_RUN_LOG), *name = inv_run_title(run), *log = NULL;
 	json_t *lines = NULL, *document = NULL, *title = name ? inv_json_path(name) : NULL;
 	size_t bytes;
-	invar_status st = path && title ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK && inv_exists(path))
-		st = inv_file_load(path, INV_JSON_MAX, &log, &bytes);
-	if (st == INVAR_OK && log && !(lines = parse_lines(log)))
-		st = inv_no_memory();
-	if (st == INVAR_OK && json_array_size(lines)) {
+	INV_TRY_OR(end, path && title ? INVAR_OK : inv_no_memory());
+	if (!inv_exists(path))
+		goto end;
+	INV_TRY_OR(end, inv_file_load(path, INV_JSON_MAX, &log, &bytes));
+	INV_TRY_OR(end, (lines = parse_lines(log)) ? INVAR_OK : inv_no_memory());
+	if (json_array_size(lines)) {
 		document = training_document(
 			lines, json_sprintf("Training of %s", json_string_value(title)));
 		st = inv_results_read(document, path, out);
 	}
+end:
 	json_decref(document);
 	json_decref(title);
 	json_decref(lines);

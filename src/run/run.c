@@ -2,8 +2,8 @@
 /*
  * run.c - keeping the run folder, see run.h for its invariants.
  *
- * Opening looks first, then locks, then looks again: nothing is made where the answer is
- * no, and another program may have been faster.
+ * Opening checks first, then locks, then checks again: nothing is created if the check
+ * fails, and another program may have opened the run meanwhile.
  */
 #include "run/run.h"
 
@@ -22,7 +22,7 @@
 
 enum { MAX_LOG = 1 << 30 };
 
-static const char busy[] = "another process is training in it";
+static const char run_busy[] = "another process is training in it";
 
 /* ---- Names ------------------------------------------------------------------------ */
 
@@ -53,18 +53,16 @@ static invar_status set_folder(inv_run *r, const char *folder)
 	return r->folder && r->json_path && r->log_path && r->checkpoint_path &&
 	               r->adapter_path && r->decoder_path && r->clean_path
 	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
+	           : inv_no_memory();
 }
 
-static invar_status name_folders(inv_run *r, const char *path)
+static invar_status name_run_folders(inv_run *r, const char *path)
 {
 	r->path = inv_strdup(path);
 	r->place = inv_folder_place(path);
 	r->stage = r->place ? inv_folder_name_part(r->place) : NULL;
 	r->aside = r->place ? inv_folder_name_aside(r->place) : NULL;
-	return r->path && r->stage && r->aside
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", path);
+	return r->path && r->stage && r->aside ? INVAR_OK : inv_no_memory();
 }
 
 static bool is_same_folder(const char *a, const char *b)
@@ -83,7 +81,7 @@ typedef struct view {
 	bool there; /* the place */
 } view;
 
-static invar_status look(const inv_run *r, view *v)
+static invar_status look_at_both(const inv_run *r, view *v)
 {
 	invar_status place = inv_run_look(r->place, &v->place);
 	invar_status stage = inv_run_look(r->stage, &v->stage);
@@ -92,7 +90,7 @@ static invar_status look(const inv_run *r, view *v)
 	return place != INVAR_OK ? place : stage;
 }
 
-static void forget(view *v)
+static void forget_both(view *v)
 {
 	inv_run_forget(&v->place);
 	inv_run_forget(&v->stage);
@@ -101,18 +99,20 @@ static void forget(view *v)
 /* ---- What an earlier exchange left ------------------------------------------------ */
 
 /* The old run may have been moved aside if a program was killed between two renames. */
-static invar_status put_back(const inv_run *r)
+static invar_status put_run_back(const inv_run *r)
 {
 	const char *to = !inv_exists(r->place) ? r->place : r->stage;
 	inv_run_contents old;
-	invar_status st = inv_run_look(r->aside, &old);
+	invar_status st;
 	int lock = -1;
 
-	if (st == INVAR_OK && old.json && !inv_exists(to)) {
-		st = inv_folder_lock(r->aside, busy, &lock);
-		if (st == INVAR_OK && rename(r->aside, to) != 0)
-			st = inv_fail_errno(r->aside, "cannot rename");
-	}
+	INV_TRY_OR(end, inv_run_look(r->aside, &old));
+	if (!old.json || inv_exists(to))
+		goto end;
+	INV_TRY_OR(end, inv_folder_lock(r->aside, run_busy, &lock));
+	if (rename(r->aside, to) != 0)
+		st = inv_fail_errno(r->aside, "cannot rename");
+end:
 	if (lock >= 0)
 		close(lock);
 	inv_run_forget(&old);
@@ -123,15 +123,15 @@ static invar_status put_back(const inv_run *r)
 static invar_status remove_replaced(const inv_run *r)
 {
 	inv_run_contents old;
-	invar_status st = inv_run_look(r->stage, &old);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_folder_move_foreign(r->stage, r->place, inv_run_owner(&old));
-	if (st == INVAR_OK)
-		st = inv_folder_remove_own(r->stage, inv_run_owner(&old), INV_RUN_JSON);
-	inv_run_forget(&old);
-	if (st == INVAR_OK && rmdir(r->stage) != 0 && errno != ENOENT)
+	INV_TRY_OR(end, inv_run_look(r->stage, &old));
+	INV_TRY_OR(end, inv_folder_move_foreign(r->stage, r->place, inv_run_owner(&old)));
+	INV_TRY_OR(end, inv_folder_remove_own(r->stage, inv_run_owner(&old), INV_RUN_JSON));
+	if (rmdir(r->stage) != 0 && errno != ENOENT)
 		st = inv_fail_errno(r->stage, "cannot remove");
+end:
+	inv_run_forget(&old);
 	return st;
 }
 
@@ -141,22 +141,21 @@ static invar_status finish_exchange(inv_run *r)
 	char *path = inv_join(r->place, INV_RUN_JSON);
 	view v;
 	int place = -1, stage = -1;
-	invar_status st = look(r, &v);
+	invar_status st;
 
-	if (st == INVAR_OK && !path)
-		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
-	if (st == INVAR_OK && v.place.is_replacing) {
-		bool replaced = v.stage.json && !v.stage.is_replacing;
-
-		st = inv_folder_lock(r->place, busy, &place);
-		if (st == INVAR_OK && replaced)
-			st = inv_folder_lock(r->stage, busy, &stage);
-		if (st == INVAR_OK && replaced)
-			st = remove_replaced(r);
-		if (st == INVAR_OK && json_object_del(v.place.json, INV_RUN_REPLACES) == 0)
-			st = inv_json_save(path, v.place.json);
+	INV_TRY_OR(end, look_at_both(r, &v));
+	INV_TRY_OR(end, path ? INVAR_OK : inv_no_memory());
+	if (!v.place.is_replacing)
+		goto end;
+	INV_TRY_OR(end, inv_folder_lock(r->place, run_busy, &place));
+	if (v.stage.json && !v.stage.is_replacing) {
+		INV_TRY_OR(end, inv_folder_lock(r->stage, run_busy, &stage));
+		INV_TRY_OR(end, remove_replaced(r));
 	}
-	forget(&v);
+	if (json_object_del(v.place.json, INV_RUN_REPLACES) == 0)
+		st = inv_json_save(path, v.place.json);
+end:
+	forget_both(&v);
 	inv_free(path);
 	if (place >= 0)
 		close(place);
@@ -212,14 +211,12 @@ static invar_status check_stage(const inv_run *r, const view *v)
 
 static invar_status check_replace(inv_run *r, const view *v)
 {
-	invar_status st = v->there
-	                      ? inv_run_refuse_foreign(&v->place, r->path,
-	                                               "move it away, or choose another name")
-	                      : INVAR_OK;
-
+	if (v->there)
+		INV_TRY(inv_run_refuse_foreign(&v->place, r->path,
+		                               "move it away, or choose another name"));
 	r->staged = v->place.json || v->stage.is_replacing;
 	r->leftover = r->staged ? inv_exists(r->stage) : v->there;
-	return st == INVAR_OK && r->staged ? check_stage(r, v) : st;
+	return r->staged ? check_stage(r, v) : INVAR_OK;
 }
 
 static invar_status check_resume(inv_run *r, const view *v)
@@ -229,7 +226,7 @@ static invar_status check_resume(inv_run *r, const view *v)
 
 	inv_free(json);
 	if (!json)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
+		return inv_no_memory();
 	r->staged = v->stage.is_replacing;
 	r->leftover = false;
 	if (r->staged || there)
@@ -245,12 +242,14 @@ static invar_status check_mode(inv_run *r, inv_run_mode mode)
 
 	if (inv_exists(r->place) && !inv_is_folder(r->place))
 		return inv_fail(INVAR_E_IO, "%s: is a file, but a run is a folder", r->path);
-	if ((st = look(r, &v)) == INVAR_OK)
-		st = mode == INV_RUN_FRESH    ? check_fresh(r, &v)
-		     : mode == INV_RUN_RESUME ? check_resume(r, &v)
-		                              : check_replace(r, &v);
-	forget(&v);
-	return st == INVAR_OK ? set_folder(r, r->staged ? r->stage : r->place) : st;
+	INV_TRY_OR(end, look_at_both(r, &v));
+	INV_TRY_OR(end, mode == INV_RUN_FRESH    ? check_fresh(r, &v)
+	                : mode == INV_RUN_RESUME ? check_resume(r, &v)
+	                                         : check_replace(r, &v));
+	st = set_folder(r, r->staged ? r->stage : r->place);
+end:
+	forget_both(&v);
+	return st;
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -276,24 +275,21 @@ static invar_status adopt_mode(const inv_run *r)
 
 static invar_status lock_folders(inv_run *r)
 {
-	invar_status st = INVAR_OK;
-
 	if (r->staged && inv_exists(r->place))
-		st = inv_folder_lock(r->place, busy, &r->old_lock);
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(inv_folder_lock(r->place, run_busy, &r->old_lock));
 	r->made = !inv_exists(r->folder);
-	if ((st = inv_make_folder(r->folder)) != INVAR_OK)
-		return st;
-	if (r->made && r->staged && (st = adopt_mode(r)) != INVAR_OK)
-		return st;
-	return inv_folder_lock(r->folder, busy, &r->lock);
+	INV_TRY(inv_make_folder(r->folder));
+	if (r->made && r->staged)
+		INV_TRY(adopt_mode(r));
+	return inv_folder_lock(r->folder, run_busy, &r->lock);
 }
 
-static invar_status check_format(const inv_run *r)
+static invar_status read_run_json(inv_run *r)
 {
-	const char *format = json_string_value(json_object_get(r->json, "format"));
+	const char *format;
 
+	INV_TRY(inv_json_load(r->json_path, &r->json));
+	format = json_string_value(json_object_get(r->json, "format"));
 	if (format && strcmp(format, INV_RUN_FORMAT) == 0 &&
 	    json_integer_value(json_object_get(r->json, "version")) == 1 &&
 	    json_is_object(json_object_get(r->json, "options")))
@@ -302,58 +298,38 @@ static invar_status check_format(const inv_run *r)
 	                r->json_path);
 }
 
-static invar_status load_json(inv_run *r)
-{
-	invar_status st = inv_json_load(r->json_path, &r->json);
-
-	return st == INVAR_OK ? check_format(r) : st;
-}
-
-/* The format comes first: it is the mark that even a torn file has. */
-static invar_status begin_json(inv_run *r)
+/* The format comes first: it marks a run.json even if the rest was not written. */
+static invar_status begin_run_json(inv_run *r)
 {
 	r->json = json_pack("{s:s, s:i}", "format", INV_RUN_FORMAT, "version", 1);
 	if (r->json &&
 	    (!r->staged || json_object_set_new(r->json, INV_RUN_REPLACES, json_true()) == 0))
 		return INVAR_OK;
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for run.json", r->path);
-}
-
-static invar_status prepare(inv_run *r, inv_run_mode mode)
-{
-	invar_status st = put_back(r);
-
-	if (st == INVAR_OK && mode != INV_RUN_FRESH)
-		st = finish_exchange(r);
-	if (st == INVAR_OK)
-		st = check_mode(r, mode);
-	if (st == INVAR_OK)
-		st = lock_folders(r);
-	if (st == INVAR_OK)
-		st = check_mode(r, mode); /* another may have been faster */
-	if (st != INVAR_OK)
-		return st;
-	return mode == INV_RUN_RESUME ? load_json(r) : begin_json(r);
+	return inv_no_memory();
 }
 
 invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 {
-	inv_run *r = inv_calloc(1, sizeof *r);
+	inv_run *r;
 	invar_status st;
 
 	*out = NULL;
-	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", path);
+	INV_TRY(inv_new(&r));
 	r->lock = r->old_lock = -1;
-	st = name_folders(r, path);
-	if (st == INVAR_OK)
-		st = prepare(r, mode);
-	if (st != INVAR_OK) {
-		inv_run_close(r);
-		return st;
-	}
+	INV_TRY_OR(fail, name_run_folders(r, path));
+	INV_TRY_OR(fail, put_run_back(r));
+	if (mode != INV_RUN_FRESH)
+		INV_TRY_OR(fail, finish_exchange(r));
+	INV_TRY_OR(fail, check_mode(r, mode));
+	INV_TRY_OR(fail, lock_folders(r));
+	INV_TRY_OR(fail,
+	           check_mode(r, mode)); /* another program may have opened it meanwhile */
+	INV_TRY_OR(fail, mode == INV_RUN_RESUME ? read_run_json(r) : begin_run_json(r));
 	*out = r;
 	return INVAR_OK;
+fail:
+	inv_run_close(r);
+	return st;
 }
 
 invar_status invar_run_check_new(const char *run, int replacing)
@@ -388,17 +364,16 @@ invar_status inv_run_clear(inv_run *r, const json_t *images)
 
 	if (!r->leftover)
 		return INVAR_OK;
-	st = inv_run_look(r->folder, &old);
+	INV_TRY_OR(end, inv_run_look(r->folder, &old));
 	if (images && is_same_about(images, json_object_get(old.json, "images"))) {
 		json_decref(old.clean); /* no longer of the old run, so it stays */
 		old.clean = NULL;
 		old.clean_begun = false;
 	}
-	if (st == INVAR_OK)
-		st = inv_folder_remove_own(r->folder, inv_run_owner(&old), INV_RUN_JSON);
+	INV_TRY_OR(end, inv_folder_remove_own(r->folder, inv_run_owner(&old), INV_RUN_JSON));
+	r->leftover = false;
+end:
 	inv_run_forget(&old);
-	if (st == INVAR_OK)
-		r->leftover = false;
 	return st;
 }
 
@@ -410,28 +385,20 @@ invar_status inv_run_save(inv_run *r)
 static invar_status sync_names(const inv_run *r)
 {
 	char *above = inv_join(r->place, "..");
-	invar_status st = above ? inv_sync_folder(above)
-	                        : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", r->path);
+	invar_status st = above ? inv_sync_folder(above) : inv_no_memory();
 
 	inv_free(above);
 	return st;
 }
 
 /* The stage takes the name of the place; the lock on it goes along. */
-static invar_status take_place(inv_run *r)
+static invar_status take_place(const inv_run *r)
 {
-	invar_status st = inv_sync_folder(r->stage);
-
-	if (st == INVAR_OK && inv_exists(r->place))
-		st = inv_folder_exchange(r->place, r->stage, r->aside);
-	else if (st == INVAR_OK && rename(r->stage, r->place) != 0)
-		st = inv_fail_errno(r->stage, "cannot rename");
-	if (st != INVAR_OK)
-		return inv_context(st, "the new run is finished; use @resume to try again");
-	r->staged = false;
-	if ((st = set_folder(r, r->place)) != INVAR_OK)
-		return st;
-	return sync_names(r);
+	INV_TRY(inv_sync_folder(r->stage));
+	if (inv_exists(r->place))
+		return inv_folder_exchange(r->place, r->stage, r->aside);
+	return rename(r->stage, r->place) == 0 ? INVAR_OK
+	                                       : inv_fail_errno(r->stage, "cannot rename");
 }
 
 invar_status inv_run_publish(inv_run *r)
@@ -440,11 +407,13 @@ invar_status inv_run_publish(inv_run *r)
 
 	if (!r->staged)
 		return INVAR_OK;
-	st = take_place(r);
-	if (st == INVAR_OK && r->old_lock >= 0)
-		st = remove_replaced(r);
-	if (st != INVAR_OK)
-		return st;
+	if ((st = take_place(r)) != INVAR_OK)
+		return inv_context(st, "the new run is finished; use @resume to try again");
+	r->staged = false;
+	INV_TRY(set_folder(r, r->place));
+	INV_TRY(sync_names(r));
+	if (r->old_lock >= 0)
+		INV_TRY(remove_replaced(r));
 	json_object_del(r->json, INV_RUN_REPLACES); /* now that the old run is gone */
 	return inv_run_save(r);
 }
@@ -488,10 +457,10 @@ int inv_run_is_begun(const char *run, int replacing)
 	view v;
 	bool begun = false;
 
-	if (name_folders(&r, run) == INVAR_OK) {
-		(void)look(&r, &v);
+	if (name_run_folders(&r, run) == INVAR_OK) {
+		(void)look_at_both(&r, &v);
 		begun = v.stage.is_replacing || (!replacing && v.place.json);
-		forget(&v);
+		forget_both(&v);
 	}
 	inv_free(r.path);
 	inv_free(r.place);
@@ -525,8 +494,7 @@ static invar_status cut_log(inv_run *r, uint64_t epochs)
 
 	if (!inv_exists(r->log_path) || !epochs)
 		return inv_file_save(r->log_path, "", 0);
-	if ((st = inv_file_load(r->log_path, MAX_LOG, &text, &bytes)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_load(r->log_path, MAX_LOG, &text, &bytes));
 	st = inv_file_save(r->log_path, text, lines_length(text, bytes, epochs));
 	inv_free(text);
 	return st;
@@ -534,10 +502,7 @@ static invar_status cut_log(inv_run *r, uint64_t epochs)
 
 invar_status inv_run_open_log(inv_run *r, uint64_t epochs)
 {
-	invar_status st = cut_log(r, epochs);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(cut_log(r, epochs));
 	r->log = fopen(r->log_path, "ae");
 	return r->log ? INVAR_OK : inv_fail_errno(r->log_path, "cannot open");
 }
@@ -548,7 +513,7 @@ invar_status inv_run_log(inv_run *r, const json_t *line)
 	bool ok;
 
 	if (!text)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a line", r->log_path);
+		return inv_no_memory();
 	ok = fprintf(r->log, "%s\n", text) > 0 && fflush(r->log) == 0;
 	inv_free(text);
 	return ok ? INVAR_OK : inv_fail_errno(r->log_path, "cannot write");

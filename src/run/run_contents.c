@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_contents.c - whose the entries of a run's folder are. */
+/* run_contents.c - which entries of a folder belong to a run. */
 #include "run/run_contents.h"
 
 #include <string.h>
@@ -8,14 +8,12 @@
 #include "base/memory.h"
 #include "run/run.h"
 
-/* Files that a training writes, and what eval and report add once there is an adapter. */
-static const char *const trained[] = {INV_RUN_JSON, INV_RUN_LOG, INV_RUN_CHECKPOINT,
-                                      INV_RUN_ADAPTER, INV_RUN_DECODER};
-static const char *const measured[] = {INV_RUN_METRICS};
-
-static bool is_named(const char *entry, const char *const *names, size_t count)
+static bool is_of_training(const char *entry)
 {
-	for (size_t i = 0; i < count; i++)
+	static const char *const names[] = {INV_RUN_JSON, INV_RUN_LOG, INV_RUN_CHECKPOINT,
+	                                    INV_RUN_ADAPTER, INV_RUN_DECODER};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (inv_is_own_name(entry, names[i]))
 			return true;
 	return false;
@@ -28,18 +26,13 @@ static inv_ownership claim_clean(const inv_run_contents *c, const char *entry)
 	return *entry ? inv_bank_claim(c->clean, entry + 1) : INV_OWN_FOLDER;
 }
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look into the run", path);
-}
-
 static invar_status exists_in(const char *folder, const char *name, bool *out)
 {
 	char *path = inv_join(folder, name);
 
 	*out = path && inv_exists(path);
 	inv_free(path);
-	return path ? INVAR_OK : no_memory(folder);
+	return path ? INVAR_OK : inv_no_memory();
 }
 
 /* Without a run.json, only an incomplete one is ours. */
@@ -68,7 +61,7 @@ static bool is_own_report(const inv_run_contents *c, const char *entry)
 	return ours;
 }
 
-static inv_ownership claim(const void *user, const char *entry)
+static inv_ownership claim_in_run(const void *user, const char *entry)
 {
 	const inv_run_contents *c = user;
 	size_t clean = strlen(INV_RUN_CLEAN);
@@ -77,32 +70,34 @@ static inv_ownership claim(const void *user, const char *entry)
 		return claim_before(c, entry);
 	if (strncmp(entry, INV_RUN_CLEAN, clean) == 0 && (!entry[clean] || entry[clean] == '/'))
 		return claim_clean(c, entry + clean);
-	if (is_named(entry, trained, sizeof trained / sizeof *trained) ||
-	    (c->has_adapter && (is_named(entry, measured, sizeof measured / sizeof *measured) ||
-	                        is_own_report(c, entry))))
+	if (is_of_training(entry))
+		return INV_OWN_FILE;
+	/* What eval and report add once there is an adapter. */
+	if (c->has_adapter &&
+	    (inv_is_own_name(entry, INV_RUN_METRICS) || is_own_report(c, entry)))
 		return INV_OWN_FILE;
 	return INV_FOREIGN;
 }
 
 inv_owner inv_run_owner(const inv_run_contents *c)
 {
-	return (inv_owner){claim, c};
+	return (inv_owner){claim_in_run, c};
 }
 
-/* The run.json of a run; NULL if it is another file or absent. A damaged one is an error.
- */
-static invar_status load_json(const char *folder, json_t **out)
+/* The run.json of a run; NULL if another file or absent. A damaged one is an error. */
+static invar_status load_if_run(const char *folder, json_t **out)
 {
 	char *path = inv_join(folder, INV_RUN_JSON);
-	invar_status st = path ? INVAR_OK : no_memory(folder);
+	invar_status st = INVAR_OK;
 	const char *format;
 
 	*out = NULL;
-	if (st == INVAR_OK && inv_exists(path)) {
+	if (!path)
+		return inv_no_memory();
+	if (inv_exists(path))
 		st = inv_json_load(path, out);
-		if (st == INVAR_E_FORMAT && !inv_file_begins(path, INV_RUN_MARK))
-			st = INVAR_OK;
-	}
+	if (st == INVAR_E_FORMAT && !inv_file_begins(path, INV_RUN_MARK))
+		st = INVAR_OK;
 	inv_free(path);
 	format = json_string_value(json_object_get(*out, "format"));
 	if (!format || strcmp(format, INV_RUN_FORMAT) != 0) {
@@ -116,7 +111,7 @@ json_t *inv_run_json(const char *run)
 {
 	json_t *json;
 
-	(void)load_json(run, &json);
+	(void)load_if_run(run, &json);
 	return json;
 }
 
@@ -138,7 +133,7 @@ static invar_status look_at_clean(inv_run_contents *c)
 {
 	const json_t *images = json_object_get(c->json, "images");
 	char *path = inv_join(c->path, INV_RUN_CLEAN);
-	invar_status st = path ? INVAR_OK : no_memory(c->path);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	if (path && json_is_object(images) && inv_is_folder(path))
 		st = inv_bank_find_json(path, images, &c->clean, &c->clean_begun);
@@ -150,15 +145,14 @@ invar_status inv_run_look(const char *path, inv_run_contents *out)
 {
 	bool checkpoint = false;
 	const char *state;
-	invar_status st;
 
 	*out = (inv_run_contents){.path = path};
-	if ((st = load_json(path, &out->json)) != INVAR_OK || !out->json)
-		return st;
-	if ((st = look_at_clean(out)) != INVAR_OK ||
-	    (st = exists_in(path, INV_RUN_ADAPTER, &out->has_adapter)) != INVAR_OK ||
-	    (st = exists_in(path, INV_RUN_CHECKPOINT, &checkpoint)) != INVAR_OK)
-		return st;
+	INV_TRY(load_if_run(path, &out->json));
+	if (!out->json)
+		return INVAR_OK;
+	INV_TRY(look_at_clean(out));
+	INV_TRY(exists_in(path, INV_RUN_ADAPTER, &out->has_adapter));
+	INV_TRY(exists_in(path, INV_RUN_CHECKPOINT, &checkpoint));
 	state = json_string_value(json_object_get(out->json, "state"));
 	out->is_replacing = json_is_true(json_object_get(out->json, INV_RUN_REPLACES));
 	out->failed_early =
@@ -174,25 +168,25 @@ void inv_run_forget(inv_run_contents *c)
 }
 
 /* A run.json that does not belong to a run explains the other files. */
-static invar_status find_foreign(const inv_run_contents *c, char **out)
+static invar_status find_not_of_run(const inv_run_contents *c, char **out)
 {
 	bool other = false;
-	invar_status st = c->json ? INVAR_OK : exists_in(c->path, INV_RUN_JSON, &other);
 
 	*out = NULL;
-	if (st != INVAR_OK || !other)
-		return st == INVAR_OK ? inv_folder_find_foreign(c->path, inv_run_owner(c), out)
-		                      : st;
-	return (*out = inv_strdup(INV_RUN_JSON)) ? INVAR_OK : no_memory(c->path);
+	if (!c->json)
+		INV_TRY(exists_in(c->path, INV_RUN_JSON, &other));
+	return other ? inv_new_text(out, INV_RUN_JSON)
+	             : inv_folder_find_foreign(c->path, inv_run_owner(c), out);
 }
 
 invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
                                     const char *advice)
 {
-	char *foreign = NULL;
-	invar_status st = find_foreign(c, &foreign);
+	char *foreign;
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_OK && foreign)
+	INV_TRY(find_not_of_run(c, &foreign));
+	if (foreign)
 		st = inv_fail(INVAR_E_IO, "%s: contains %s, which is not part of %s run; %s", name,
 		              foreign, c->json ? "the" : "a", advice);
 	inv_free(foreign);

@@ -13,66 +13,48 @@
 #include "run/results.h"
 #include "run/run.h"
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for results", path);
-}
-
 /* *out is NULL if there is no file yet. */
-static invar_status load_results(const char *path, json_t **out)
+static invar_status load_run_metrics(const char *path, json_t **out)
 {
-	invar_status st;
-
 	*out = NULL;
 	if (!inv_exists(path))
 		return INVAR_OK;
-	if ((st = inv_json_load(path, out)) == INVAR_OK)
-		st = inv_results_check_metrics(*out, path);
-	return st;
+	INV_TRY(inv_json_load(path, out));
+	return inv_results_check_metrics(*out, path);
 }
 
-static invar_status check_results(const char *path)
-{
-	json_t *there;
-	invar_status st = load_results(path, &there);
-
-	json_decref(there);
-	return st;
-}
-
-static invar_status write_results(inv_writer *w, const char *path, const invar_results *r,
-                                  const char *column)
+static invar_status write_merged(inv_writer *w, const char *path, const invar_results *r,
+                                 const char *column)
 {
 	json_t *all;
 	char *text = NULL;
-	invar_status st = load_results(path, &all);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_results_merge(r, column, path, &all);
-	if (st == INVAR_OK && !(text = inv_json_text(all, 2)))
-		st = no_memory(path);
-	if (st == INVAR_OK && strlen(text) > INV_JSON_MAX)
-		st = inv_fail(
-			INVAR_E_USE,
-			"%s: would exceed 16 MB, the maximum size; move it away to start a new one",
-			path);
-	if (st == INVAR_OK)
-		st = inv_writer_put(w, text, strlen(text));
+	INV_TRY_OR(end, load_run_metrics(path, &all));
+	INV_TRY_OR(end, inv_results_merge(r, column, path, &all));
+	INV_TRY_OR(end, (text = inv_json_text(all, 2)) ? INVAR_OK : inv_no_memory());
+	st = strlen(text) <= INV_JSON_MAX
+	         ? inv_writer_put(w, text, strlen(text))
+	         : inv_fail(INVAR_E_USE,
+	                    "%s: would exceed 16 MB, the maximum size; move it away to start a "
+	                    "new one",
+	                    path);
+end:
 	inv_free(text);
 	json_decref(all);
 	return st;
 }
 
-static invar_status update_results(const invar_context *ctx, const char *path,
+static invar_status update_metrics(const invar_context *ctx, const char *path,
                                    const invar_results *r, const char *column)
 {
 	inv_writer *w;
-	invar_status st = inv_writer_open_in_turn(ctx, path, &w);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	if ((st = write_results(w, path, r, column)) == INVAR_OK)
-		return inv_writer_commit(w);
+	INV_TRY(inv_writer_open_in_turn(ctx, path, &w));
+	INV_TRY_OR(fail, write_merged(w, path, r, column));
+	return inv_writer_commit(w);
+fail:
 	inv_writer_abort(w);
 	return st;
 }
@@ -81,14 +63,16 @@ invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                     const invar_results *r, const char *column)
 {
 	char *path = inv_join(run, INV_RUN_METRICS);
+	json_t *there = NULL;
 	invar_status st = INVAR_OK;
 
 	if (!path)
-		return no_memory(run);
+		return inv_no_memory();
 	if (!r)
-		st = check_results(path);
+		st = load_run_metrics(path, &there);
 	else if (inv_results_has_own(r, column))
-		st = update_results(ctx, path, r, column);
+		st = update_metrics(ctx, path, r, column);
+	json_decref(there);
 	inv_free(path);
 	return st;
 }
