@@ -17,6 +17,10 @@ SOURCE = os.environ["INVAR_SOURCE"]
 WEIGHTS = os.path.join(SOURCE, "tests/golden/encoders/convnets/bottleneck.safetensors")
 
 
+# Libraries of packages have no points at which a test can stop them (src/base/test_stop.h).
+stops = unittest.skipUnless("INVAR_LIBRARY" in os.environ, "the library of a package cannot be stopped at a point")
+
+
 class InFolder(unittest.TestCase):
     """Each test has an empty folder as its current one."""
 

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 import invar
-from made import InFolder
+from made import InFolder, stops
 
 rng = np.random.default_rng(0)
 D, HIDDEN, W = 6, 11, 4
@@ -143,6 +143,7 @@ class Apply(InFolder):
             warnings.simplefilter("error")
             raw(clean / 100)  # said once
 
+    @stops
     def test_the_lock_is_released(self):
         """While one thread is in C, another one runs Python: it lets the first one go on."""
         script = ("import os, threading, time, numpy as np, invar\n"

@@ -13,7 +13,7 @@ import unittest
 import numpy as np
 
 import invar
-from made import InFolder, features, photo_folder, program
+from made import InFolder, features, photo_folder, program, stops
 
 
 class Train(InFolder):
@@ -120,6 +120,7 @@ class Train(InFolder):
         invar.train(self.bank, "whole", **options)
         self.same_adapter("stopped", "whole")
 
+    @stops
     def test_ctrl_c_in_a_script(self):
         """The same from outside, without a callback."""
         script = ("import invar, sys\n"

@@ -408,7 +408,6 @@ static invar_status open_tar_files(tars *own)
 				INV_TRY(take_tar_member(own, (uint32_t)i, k, which));
 		inv_names_sort(&own->labels);
 	}
-	free_tar_members(own);
 	return INVAR_OK;
 }
 
@@ -446,12 +445,15 @@ static void report_tar_members(const invar_dataset *d, const tars *own)
 
 static invar_status open_tars(invar_dataset *d)
 {
+	invar_status st;
 	tars *own;
 
 	INV_TRY(inv_new(&own));
 	d->own = own;
 	INV_TRY(list_tar_files(d, own));
-	INV_TRY(open_tar_files(own));
+	st = open_tar_files(own);
+	free_tar_members(own); /* rows have what they need */
+	INV_TRY(st);
 	report_tar_members(d, own);
 	if (!own->rows.names.count)
 		return inv_fail(INVAR_E_FORMAT, "%s: has no " INV_IMAGE_FORMATS " files in it",
