@@ -19,6 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "RESULTS.md")
+APPENDIX = "## Variants of the peers\n"  # in RESULTS.md, after all sections
 
 
 def arguments(description, **more):
@@ -194,17 +195,26 @@ def table(header, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def report(options, name, title, body):
-    """Prints a section, and replaces it in RESULTS.md if that was requested."""
+def replaced(text, name, section):
+    """The page with this between the marks of `name`; new sections come before the appendix, new trials at the end."""
+    begin, end = "<!-- begin %s -->\n" % name, "<!-- end %s -->\n" % name
+    if begin not in text:
+        at = len(text) if name.endswith(" trials") else text.index(APPENDIX)
+        text = text[:at].rstrip("\n") + "\n\n" + begin + end + ("\n" + text[at:] if text[at:] else "")
+    before, rest = text.split(begin)
+    return before + begin + section + end + rest.split(end)[1]
+
+
+def report(options, name, title, body, trials=""):
+    """Prints a section and the trials of the peers' variants; if requested, replaces both in RESULTS.md, the trials
+    folded in its appendix."""
     section = "## %s\n\n%s; %s.\n\n%s\n" % (title, datetime.date.today().isoformat(), machine(options), body)
-    print(section)
+    print(section + ("\n%s\n" % trials if trials else ""))
     if not options.write:
         return
-    begin, end = "<!-- begin %s -->\n" % name, "<!-- end %s -->\n" % name
     with open(RESULTS) as f:
-        text = f.read()
-    if begin not in text:
-        text = text.rstrip("\n") + "\n\n" + begin + end
-    before, rest = text.split(begin)
+        text = replaced(f.read(), name, section)
+    if trials:
+        text = replaced(text, name + " trials", "<details><summary>%s</summary>\n\n%s\n\n</details>\n" % (title, trials))
     with open(RESULTS, "w") as f:
-        f.write(before + begin + section + end + rest.split(end)[1])
+        f.write(text)

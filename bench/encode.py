@@ -100,6 +100,7 @@ def try_settings(options, sides, folder):
 
 
 def page(options, images, times, best, found, sides, memory):
+    """The section, and the trials."""
     busy = lambda side: "%.0f %%" % (100 * sorted(sides.processors[side])[len(sides.processors[side]) // 2])
     body = "%s. %d photographs, clean and one rotated copy of each (images count once), medians of %d rounds in " \
            "turn.\n\n" % (common.versions(PIL, torch), images, options.rounds)
@@ -109,11 +110,11 @@ def page(options, images, times, best, found, sides, memory):
         ["Pillow + PyTorch", "%.1f" % (images / found["torch"]), "", busy("torch"), "%.0f MB" % memory]])
     body += "\n\n`invar features` on as many tensors that lie ready takes %.3f of the time of `invar encode`." % (
         found["features"] / found["invar"])
-    body += "\n\nPyTorch's trials (its best: %d workers, %d threads, batch %d, %s), images a second:\n\n" % best
+    trials = "PyTorch's best: %d workers, %d threads, batch %d, %s.\n\n" % best
     count = options.trial_images
-    body += common.table(["workers", "threads", "batch", "variant", "images a second"],
-                         [[*map(str, setting), "%.1f" % (count / seconds)] for setting, seconds in times.items()])
-    return body
+    trials += common.table(["workers", "threads", "batch", "variant", "images a second"],
+                           [[*map(str, setting), "%.1f" % (count / seconds)] for setting, seconds in times.items()])
+    return body, trials
 
 
 def main():
@@ -141,8 +142,8 @@ def main():
                                                 "torch": lambda: sides.torch(peer, folder, best)})
         memory = peer.ask("memory")
         peer.close()
-    common.report(options, "encode", "JPEG files to a bank", page(options, options.images, times, best, found, sides,
-                                                                  memory))
+    common.report(options, "encode", "JPEG files to a bank", *page(options, options.images, times, best, found, sides,
+                                                                   memory))
     if sides.peak > LIMIT_MB:
         sys.exit("invar encode took %.0f MB, more than %d" % (sides.peak, LIMIT_MB))
 

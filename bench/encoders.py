@@ -11,7 +11,11 @@ linear layers and attention.
 Then the time from the start of a process to the first feature, and peak memory; and,
 as a section of its own, the time of one image (`--one`: this alone).
 
-`--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part.
+`--bfloat16` measures that precision alone: invar's beside its float32, and beside PyTorch's
+bfloat16 by its fastest variant, at batch 8 and at PyTorch's best.
+
+`--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part; so does
+`--networks dinov3_small:224,siglip_base:224,hf_resnet50:224`, the networks of transformers.
 """
 
 import importlib.metadata
@@ -33,6 +37,8 @@ import encoder_nets  # noqa: E402
 TITLES = {("vit_small_patch8", 96): "ViT-S/8 at 96", ("vit_tiny_patch16", 224): "ViT-Ti/16 at 224",
           ("vit_base_patch16", 224): "ViT-B/16 at 224", ("resnet50", 96): "ResNet-50 at 96",
           ("resnet50", 224): "ResNet-50 at 224"}
+TODAY = {("dinov3_small", 224): "DINOv3 ViT-S/16 at 224", ("siglip_base", 224): "SigLIP ViT-B/16 at 224",
+         ("hf_resnet50", 224): "ResNet-50 of transformers at 224"}  # with --networks
 ONE_TITLES = {("resnet18", 224): "ResNet-18 at 224", ("resnet50", 224): "ResNet-50 at 224",
               ("resnet50", 96): "ResNet-50 at 96", ("vit_small_patch16", 224): "ViT-S/16 at 224",
               ("vit_base_patch16", 224): "ViT-B/16 at 224"}
@@ -42,6 +48,10 @@ FIRST = (("vit_small_patch8", 96), ("vit_base_patch16", 224), ("resnet50", 224))
 ROUNDS, FIRST_ROUNDS = 9, 3
 SHARES = "Shares count the multiply-adds of direct sums; computing 3x3 convolutions in tiles needs fewer, so they can exceed 100 %."
 FASTEST = ("PyTorch, fastest rounds", "ONNX Runtime, fastest rounds")
+
+
+def title_of(net):
+    return {**TITLES, **TODAY}[net.name, net.side]
 
 
 class Network:
@@ -161,7 +171,7 @@ def speed_row(one):
     net, seen, best = one["net"], one["seen"], one["best"]
     found = common.medians(seen)
     share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
-    row = [TITLES[net.name, net.side]]
+    row = [title_of(net)]
     fastest = min(found["invar", batch] for _, batch in best.values())
     for peer in SCRIPTS:
         batch = best[peer][1]
@@ -178,7 +188,7 @@ def trial_rows(one):
         times = one["trials"][peer]
         for variant in dict.fromkeys(v for v, _ in times):
             cells = ["%.1f" % (1 / times[variant, n]) if (variant, n) in times else "" for n in BATCHES]
-            yield [TITLES[net.name, net.side], "%s, %s" % (label, variant), *cells]
+            yield [title_of(net), "%s, %s" % (label, variant), *cells]
 
 
 # ---- The first feature ---------------------------------------------------------------
@@ -203,7 +213,7 @@ def first_feature(options, net):
     median = lambda side, i: statistics.median(pair[i] for pair in seen[side][-FIRST_ROUNDS:])
     ours, theirs = np.load(out["invar"]), np.load(out["torch"])
     gap = np.abs(ours - theirs).max() / np.abs(theirs).max()
-    return [TITLES[net.name, net.side], "%.2f s" % median("invar", 0), "%.2f s" % median("torch", 0),
+    return [title_of(net), "%.2f s" % median("invar", 0), "%.2f s" % median("torch", 0),
             "%.1f" % (median("torch", 0) / median("invar", 0)), "%.0f MB" % median("invar", 2),
             "%.0f MB" % median("torch", 2), "%.0e" % gap]
 
@@ -275,8 +285,7 @@ def one_page(options, all_found):
                           "peak GFLOP/s"], [one_row(one) for one in all_found])
     body += "\n\nAt 96 pixels one image is bound by reading the weights, 94 MB for 1.5 GFLOP, and 4 times as many where 3x3 " \
             "convolutions are computed in tiles, which pays off in batches; the bits are those of a batch, so the kernels are too."
-    body += "\n\nThe trials:\n\n"
-    return body + common.table(["network", "variant", "one image"], [row for one in all_found for row in one_trials(one)])
+    return body, common.table(["network", "variant", "one image"], [row for one in all_found for row in one_trials(one)])
 
 
 def measure_one(options, keys):
@@ -285,7 +294,88 @@ def measure_one(options, keys):
         start = time.time()
         all_found.append(compare_one(options, Network(options, *key)))
         print("one image: %s (%.0f s)" % (one_row(all_found[-1]), time.time() - start), file=sys.stderr, flush=True)
-    common.report(options, "one-image", "One image", one_page(options, all_found))
+    common.report(options, "one-image", "One image", *one_page(options, all_found))
+
+
+# ---- bfloat16 ----------------------------------------------------------------------------
+
+HALF_BATCH = 8
+
+
+def half_variants(options, net):
+    layouts = ("eager" + KEPT,) if net.is_vit else ("channels-last" + KEPT,)
+    compiled = () if options.no_compile else (COMPILED,)
+    return ["%s:%s" % (how, form) for how in ("autocast", "bfloat16") for form in layouts + compiled]
+
+
+def best_in_half(options, net, batches):
+    """{batch: (variant, a program for it)}, {(variant, batch): seconds per image}."""
+    best, times = {}, {}
+    for variant in half_variants(options, net):
+        program = program_of(options, "torch", variant)
+        for batch in batches:
+            measure = net.asker_of("torch", program, batch, variant, 0.5)
+            measure()
+            times[variant, batch] = min(measure(), measure())
+        program.close()
+    for batch in batches:
+        variant = min((v for v, b in times if b == batch), key=lambda v: times[v, batch])
+        best[batch] = variant, program_of(options, "torch", variant)
+    return best, times
+
+
+def compare_half(options, net):
+    batches = [n for n in (HALF_BATCH, 32) if n == HALF_BATCH or n * net.gmac <= MOST_GMAC]
+    best, trials = best_in_half(options, net, batches)
+    programs, sides = [], {}
+    for batch in batches:
+        for name, variant in (("float32", ""), ("bfloat16", "bfloat16")):
+            programs.append(common.invar_program(options))
+            sides[name, batch] = net.asker(programs[-1], batch, net.weights, variant)
+        programs.append(best[batch][1])
+        sides["torch", batch] = net.asker_of("torch", best[batch][1], batch, best[batch][0])
+    for measure in sides.values():
+        measure()
+    seen = common.rounds_in_turn(options.rounds, sides)
+    for program in programs:
+        program.close()
+    return {"net": net, "seen": seen, "best": best, "trials": trials, "batches": batches}
+
+
+def half_rows(one):
+    net, seen, found = one["net"], one["seen"], common.medians(one["seen"])
+    for batch in one["batches"]:
+        own, full, theirs = (found[side, batch] for side in ("bfloat16", "float32", "torch"))
+        yield [TITLES[net.name, net.side], "%d" % batch, "%.1f" % (1 / full), "%.1f" % (1 / own), "%.2f" % (full / own),
+               "%.1f" % (1 / theirs), one["best"][batch][0], "%.2f" % (theirs / own),
+               common.fastest_ratio(seen, ("float32", batch), ("bfloat16", batch)),
+               common.fastest_ratio(seen, ("torch", batch), ("bfloat16", batch))]
+
+
+def half_trials(one):
+    net, trials = one["net"], one["trials"]
+    for variant in dict.fromkeys(v for v, _ in trials):
+        yield [TITLES[net.name, net.side], variant, *["%.1f" % (1 / trials[variant, n]) for n in one["batches"]]]
+
+
+def half_page(options, all_found):
+    body = "torch %s. Images per second with products in bfloat16, medians of %d rounds in turn; PyTorch by the fastest of " \
+           "`torch.autocast` and a network converted to bfloat16, eager and compiled. ONNX Runtime's CPU provider has no bfloat16 " \
+           "products.\n\n" % (torch.__version__.split("+")[0], options.rounds)
+    body += common.table(["network", "batch", "invar, float32", "invar, bfloat16", "times float32", "PyTorch, bfloat16", "variant",
+                          "times PyTorch", "times float32, fastest rounds", "times PyTorch, fastest rounds"],
+                         [row for one in all_found for row in half_rows(one)])
+    return body, "Images per second by batch:\n\n" + common.table(
+        ["network", "variant", *map(str, all_found[0]["batches"])], [row for one in all_found for row in half_trials(one)])
+
+
+def measure_half(options, keys):
+    all_found = []
+    for key in keys:
+        all_found.append(compare_half(options, Network(options, *key)))
+        for row in half_rows(all_found[-1]):
+            print("bfloat16: %s" % row, file=sys.stderr, flush=True)
+    common.report(options, "bfloat16", "Encoders in bfloat16", *half_page(options, all_found))
 
 
 # ---- The page ------------------------------------------------------------------------
@@ -294,7 +384,7 @@ def measure_one(options, keys):
 def memory_row(one):
     net, memory = one["net"], one["memory"]
     own = max(value for side, value in memory.items() if side[0] == "invar")
-    return [TITLES[net.name, net.side], "%.0f MB" % own, "%.0f MB" % memory["torch"], "%.0f MB" % memory["onnx"]]
+    return [title_of(net), "%.0f MB" % own, "%.0f MB" % memory["torch"], "%.0f MB" % memory["onnx"]]
 
 
 def page(options, all_found, firsts):
@@ -312,17 +402,15 @@ def page(options, all_found, firsts):
                 "and that feature's largest difference over its largest number:\n\n"
         body += common.table(["network", "invar", "PyTorch, eager", "times faster", "invar, peak memory",
                               "PyTorch, peak memory", "difference"], firsts)
-    body += "\n\nThe trials, images a second by batch:\n\n"
-    body += common.table(["network", "variant", *map(str, BATCHES)],
-                         [row for one in all_found for row in trial_rows(one)])
-    return body
+    return body, "Images a second by batch:\n\n" + common.table(
+        ["network", "variant", *map(str, BATCHES)], [row for one in all_found for row in trial_rows(one)])
 
 
 def chosen(text, titles):
     known = {"%s:%d" % key: key for key in titles}
     for word in text.split(","):
         if word not in known:
-            sys.exit("encoders.py: --nets has no '%s'; there are: %s" % (word, ",".join(known)))
+            sys.exit("encoders.py: there is no network '%s'; there are: %s" % (word, ",".join(known)))
         yield known[word]
 
 
@@ -331,7 +419,8 @@ def names_of(titles):
 
 
 def main():
-    options = common.arguments(__doc__, nets="", quick=False, no_compile=False, one=False)
+    options = common.arguments(__doc__, nets="", networks="", quick=False, no_compile=False, one=False, bfloat16=False)
+    options.nets = options.nets or options.networks
     partial = options.quick or options.no_compile or options.nets
     if options.rounds == 9:
         options.rounds = 1 if options.quick else ROUNDS
@@ -339,17 +428,20 @@ def main():
         sys.exit("encoders.py: --write replaces the whole section; leave out --quick, --no-compile and --nets")
     if options.one:
         return measure_one(options, chosen(options.nets or names_of(ONE_TITLES), ONE_TITLES))
-    networks = [Network(options, *key) for key in chosen(options.nets or names_of(TITLES), TITLES)]
+    if options.bfloat16:
+        return measure_half(options, chosen(options.nets or names_of(TITLES), TITLES))
+    networks = [Network(options, *key) for key in chosen(options.nets or names_of(TITLES), {**TITLES, **TODAY})]
     all_found = []
     for net in networks:
         start = time.time()
         all_found.append(compare(options, net))
-        print("%s: %s (%.0f s)" % (TITLES[net.name, net.side], speed_row(all_found[-1])[1:], time.time() - start),
+        print("%s: %s (%.0f s)" % (title_of(net), speed_row(all_found[-1])[1:], time.time() - start),
               file=sys.stderr, flush=True)
     firsts = [first_feature(options, net) for net in networks if (net.name, net.side) in FIRST]
-    common.report(options, "encoders", "Encoders", page(options, all_found, firsts))
+    common.report(options, "encoders", "Encoders", *page(options, all_found, firsts))
     if not options.nets:
         measure_one(options, ONE_TITLES)
+        measure_half(options, TITLES)
 
 
 if __name__ == "__main__":

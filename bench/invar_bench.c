@@ -18,7 +18,8 @@
  *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
  *                                  new draws every time; affine, crop, noise too
  *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
- *                                  the encoder of a weight file; NET is for the peers
+ *                                  the encoder of a weight file; NET is for the peers;
+ *                                  "bfloat16" after FILE: in this precision
  *     retrieval image 10000 2000 512   ->  seconds of the ranks of own rows, by image or by
  *                                  class
  *     apply 384 16 100         ->  seconds of 100 calls with 16 rows
@@ -39,12 +40,11 @@
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/augment/augment.h"
-#include "images/augment/augment_draw.h"
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "math/places.h"
 #include "measure/graph.h"
-#include "measure/retrieval.h"
 #include "nn/adamw.h"
 #include "nn/classifier.h"
 
@@ -118,7 +118,7 @@ static void refuse_loss(const char *name)
 	const char *other;
 
 	fprintf(stderr, "invar_bench: no loss '%s'; there are:", name);
-	for (size_t i = 0; (other = inv_loss_kind(i)); i++)
+	for (size_t i = 0; (other = inv_loss_name_at(i)); i++)
 		fprintf(stderr, " %s", other);
 	fputc('\n', stderr);
 	exit(1);
@@ -162,7 +162,7 @@ static double time_steps(bench_step *b, int count)
 	return now() - start;
 }
 
-enum { FORWARD, LOSS, LAST_BACK, FIRST_BACK, UPDATE, PARTS };
+enum { FORWARD, LOSS, UPDATE, PARTS };
 
 /* Where a step spends its time: the same calls as step.c, one by one. */
 static void profile_step(bench_step *b, double part[PARTS])
@@ -176,21 +176,18 @@ static void profile_step(bench_step *b, double part[PARTS])
 	double at[PARTS + 1] = {now()};
 
 	if (p->inputs) { /* the rows of the batch are there from the first steps */
-		inv_step_draw_vicinal(p, &batch, p->inputs);
-		batch.vicinal = p->inputs + (p->spec.s + 1) * p->spec.N * b->d;
+		float *vicinal = p->inputs + (p->spec.s + 1) * p->spec.N * b->d;
+
+		b->loss->draw_vicinal(&p->loss_shape, p->loss_work.state, &batch, vicinal);
+		batch.vicinal = vicinal;
 		seen = p->inputs;
 	}
-	die(inv_mlp_forward(p->pass, p->params, seen, p->spec.residual, p->codes));
+	die(inv_mlp_steps_forward(p->mlp, p->params, seen, p->spec.residual, p->codes));
 	at[1] = now();
 	die(b->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, &value, p->d_codes));
 	at[2] = now();
-	die(inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads));
+	die(inv_mlp_steps_update(p->mlp, seen, p->d_codes, &adamw, 1e-3, ++p->t));
 	at[3] = now();
-	die(inv_mlp_backward_first(p->pass, seen, p->grads));
-	at[4] = now();
-	inv_adamw_step(p->ctx, &p->kernels, &adamw, 1e-3, ++p->t, p->grads, p->floats,
-	               p->params, p->m, p->v);
-	at[5] = now();
 	for (int i = 0; i < PARTS; i++)
 		part[i] += at[i + 1] - at[i];
 }
@@ -203,10 +200,8 @@ static double profile_steps(bench_step *b, int count)
 		profile_step(b, part);
 	start = now() - start;
 	fprintf(stderr,
-	        "%s, d %zu, ms a step: forward %.2f, loss %.2f, second layer back %.2f, "
-	        "first layer back %.2f, AdamW %.2f\n",
+	        "%s, d %zu, ms per step: forward %.2f, loss %.2f, backward and AdamW %.2f\n",
 	        b->loss->name, b->d, part[FORWARD] / count * 1e3, part[LOSS] / count * 1e3,
-	        part[LAST_BACK] / count * 1e3, part[FIRST_BACK] / count * 1e3,
 	        part[UPDATE] / count * 1e3);
 	return start;
 }
@@ -327,15 +322,23 @@ static float *clouded_rows(size_t n, size_t d)
 static double time_graph(invar_context *ctx, size_t n, size_t d)
 {
 	float *x = clouded_rows(n, d), *e = normal_rows(n, d, "bench/e");
-	invar_results *result;
+	inv_graph_side before, after;
 	double start;
 
 	for (size_t i = 0; i < n * d; i++)
 		e[i] = x[i] + 0.1f * e[i];
 	start = now();
-	die(inv_graph_results(ctx, x, (uint32_t)d, e, (uint32_t)d, n, 0, &result));
+	die(inv_graph_side_new(n, &before));
+	die(inv_graph_side_new(n, &after));
+	die(inv_graph_measure(ctx, true, x, d, &before));
+	die(inv_graph_measure(ctx, true, e, d, &after));
+	for (size_t size = 0; size < INV_GRAPH_SIZES; size++) {
+		inv_graph_spectral_distance(&before, &after, true, size);
+		inv_graph_heat_distance(&before, &after, true, size);
+	}
 	start = now() - start;
-	invar_results_free(result);
+	inv_graph_side_free(&before);
+	inv_graph_side_free(&after);
 	inv_free(x);
 	inv_free(e);
 	return start;
@@ -484,16 +487,21 @@ static double time_retrieval(const invar_context *ctx, const char *task,
 {
 	bool by_class = strcmp(task, "class") == 0;
 	const inv_gallery gallery = {g->clean, g->n, g->d, by_class ? g->classes : NULL};
-	const inv_rank_queries queries = {.rows = g->aug,
-	                                  .count = g->m,
-	                                  .own = by_class ? NULL : g->own,
-	                                  .classes = by_class ? g->classes : NULL};
-	inv_retrieval found;
+	const inv_place_queries queries = {.rows = g->aug,
+	                                   .count = g->m,
+	                                   .own = by_class ? NULL : g->own,
+	                                   .classes = by_class ? g->classes : NULL};
+	inv_place *places;
+	inv_places *ranks;
 	double start = now();
 
-	die(inv_retrieval_measure(ctx, &gallery, INV_L2, &queries,
-	                          by_class ? INV_SAME_CLASS : INV_SAME_IMAGE, &found));
-	return now() - start;
+	die(inv_new_zeros(&places, g->m));
+	die(inv_places_new(ctx, &gallery, INV_L2, 1, &ranks));
+	inv_places_find(ranks, &queries, places);
+	start = now() - start;
+	inv_places_free(ranks);
+	inv_free(places);
+	return start;
 }
 
 /* ---- Applying an adapter ----------------------------------------------------------- */
@@ -681,6 +689,7 @@ static double time_augment(invar_context *ctx, bench_augment *known, const char 
 typedef struct bench_encoder {
 	invar_encoder *encoder;
 	char path[300];
+	bool bfloat16;
 	uint64_t shape[4];
 	float *x, *out;
 } bench_encoder;
@@ -695,15 +704,20 @@ static void close_encoder(bench_encoder *b)
 /* Reuses the encoder of the previous call if it is the same; a new one runs a warm-up
  * batch. */
 static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path,
-                          size_t side, size_t batch)
+                          bool bfloat16, size_t side, size_t batch)
 {
+	invar_options *o;
 	uint64_t width;
 
-	if (b->encoder && strcmp(b->path, path) == 0 && b->shape[0] == batch &&
-	    b->shape[3] == side)
+	if (b->encoder && strcmp(b->path, path) == 0 && b->bfloat16 == bfloat16 &&
+	    b->shape[0] == batch && b->shape[3] == side)
 		return;
 	close_encoder(b);
-	die(invar_encoder_open(ctx, path, NULL, &b->encoder));
+	die(invar_options_new("features", &o));
+	die(invar_options_set(o, "precision", bfloat16 ? "bfloat16" : "float32"));
+	die(invar_encoder_open(ctx, path, o, &b->encoder));
+	invar_options_free(o);
+	b->bfloat16 = bfloat16;
 	snprintf(b->path, sizeof b->path, "%s", path);
 	memcpy(b->shape, (uint64_t[]){batch, 3, side, side}, sizeof b->shape);
 	die(invar_encoder_width(b->encoder, b->shape, &width));
@@ -715,11 +729,11 @@ static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path
 }
 
 static double time_encoder(invar_context *ctx, bench_encoder *b, const char *path,
-                           size_t side, size_t batch, size_t count)
+                           bool bfloat16, size_t side, size_t batch, size_t count)
 {
 	double start;
 
-	ready_encoder(ctx, b, path, side, batch);
+	ready_encoder(ctx, b, path, bfloat16, side, batch);
 	start = now();
 	for (size_t i = 0; i < count; i++)
 		die(invar_encoder_run(b->encoder, b->x, b->shape, b->out));
@@ -760,7 +774,8 @@ int main(int argc, char **argv)
 		else if (sscanf(line, "folder %zu %zu %299s", &a, &b, text) == 3)
 			printf("%.9f\n", time_folder(ctx, a, b, text));
 		else if (sscanf(line, "encode %*s %zu %zu %zu %299s", &a, &b, &c, text) == 4)
-			printf("%.9f\n", time_encoder(ctx, &encoder, text, a, b, c));
+			printf("%.9f\n", time_encoder(ctx, &encoder, text,
+			                              strstr(line, " bfloat16") != NULL, a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "graph %zu %zu", &a, &b) == 2)

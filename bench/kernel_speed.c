@@ -53,13 +53,6 @@ static void run_sort(void)
 	kernels.sort_keys(keys, ROWS);
 }
 
-static void run_words(void)
-{
-	inv_stream s = inv_stream_of(1, "speed", 0);
-
-	kernels.words(&s, 0, 0, PIXELS / 4, (uint32_t *)c);
-}
-
 static void run_normals(void)
 {
 	inv_stream s = inv_stream_of(1, "speed", 0);
@@ -94,7 +87,7 @@ static const struct {
 	void (*run)(void);
 } work[] = {{"panels", run_panels},       {"integers", run_integers},
             {"distances", run_distances}, {"sort", run_sort},
-            {"words", run_words},         {"normals", run_normals},
+            {"normals", run_normals},
             {"warp", run_warp},           {"exp", run_exponentials}};
 
 static unsigned set_of(const char *name, unsigned cpu)

@@ -11,13 +11,12 @@ import os
 import common
 
 # Work: (calls in one measurement, what one call is), and whose AVX-512 form differs from AVX2's.
-OWN_512 = ("panels", "integers", "words", "normals")
+OWN_512 = ("panels", "integers", "normals")
 WORK = {
     "panels": (40, "192 × 384 × 384"),
     "integers": (20000, "6 × 16 × 384, 16 bits"),
     "distances": (20000, "6 × 16 × 384"),
     "sort": (400, "4 × 1,024 keys"),
-    "words": (1000, "27,648 words"),
     "normals": (600, "27,648 numbers"),
     "warp": (600, "3 × 48 × 56 pixels"),
     "exp": (20000, "1,024 numbers"),

@@ -35,7 +35,7 @@ STEPS = {"instant --hidden 512": [("instant, 512 units" + name, words) for name,
 def measure(options, bank, adapter):
     text = subprocess.check_output([program(options), "eval", bank, adapter, "--json", "-q", "--metrics",
                                     "knn,same-image,structure",
-                                    "--k", "1", "--index", "clean"], text=True)
+                                    "--k", "1", "--index", "old"], text=True)
     values = json.loads(text)["values"]
     return [values[name]["1"]["value"] for name in FIGURES]
 

@@ -70,9 +70,8 @@ def main():
         common.versions(ot, torch), options.rounds)
     body += common.table(["points", "directions", "invar", "POT", "times faster", "PyTorch", "times faster",
                           "POT's best"], rows)
-    body += "\n\nThe peers' variants, best of two tries of each:\n\n"
-    body += common.table(["points", "variant", "distance"], trials)
-    common.report(options, "sliced", "Sliced Wasserstein distance", body)
+    tried = "The peers' variants, best of two tries of each:\n\n" + common.table(["points", "variant", "distance"], trials)
+    common.report(options, "sliced", "Sliced Wasserstein distance", body, tried)
 
 
 if __name__ == "__main__":

@@ -140,14 +140,14 @@ def trial_table(trials):
 
 def measure_loss(options, loss, widths):
     found = {d: compare(options, loss, d) for d in widths}
-    body = "%s. Medians of %d rounds in turn, and the ratio of each side's fastest round; best of PyTorch's variants below. Of peak: %s.\n\n" % (
+    body = "%s. Medians of %d rounds in turn, and the ratio of each side's fastest round; the best of PyTorch's variants. Of peak: %s.\n\n" % (
         common.versions(torch), options.rounds, COUNTED[loss])
     body += common.table(["d", "invar", "PyTorch", "times faster", "fastest rounds", "invar, of peak", "PyTorch, of peak",
                           "peak GFLOP/s", "PyTorch's best"],
                          [row_of(loss, d, seen, best) for d, (seen, best, _) in found.items()])
-    body += "\n\nPyTorch's variants (MODE/AdamW, and how the loss is written), best of two tries of each:\n\n"
-    body += trial_table({d: times for d, (_, _, times) in found.items()})
-    common.report(options, "train" if loss == "mawa" else "train_" + loss, TITLES[loss], body)
+    trials = "PyTorch's variants (MODE/AdamW, and how the loss is written), best of two tries of each:\n\n"
+    trials += trial_table({d: times for d, (_, _, times) in found.items()})
+    common.report(options, "train" if loss == "mawa" else "train_" + loss, TITLES[loss], body, trials)
 
 
 def chosen(option, text, known):

@@ -40,16 +40,14 @@ static void check_split(const invar_dataset *d, const char *split)
 {
 	uint64_t count = inv_dataset_count(d, split);
 	int64_t *labels = malloc(count * sizeof *labels + 1);
-	uint64_t *indices = malloc(count * sizeof *indices + 1);
+	const inv_images *s = inv_dataset_split(d, split);
 
 	require(inv_dataset_labels(d, split, labels) == INVAR_OK);
-	require(inv_dataset_indices(d, split, indices) == INVAR_OK);
 	for (uint64_t i = 0; i < count; i++) {
 		require(labels[i] >= -1 && labels[i] < (int64_t)inv_dataset_classes(d));
-		require(i == 0 || indices[i - 1] < indices[i]);
+		require(i == 0 || inv_images_index(s, i - 1) < inv_images_index(s, i));
 	}
 	free(labels);
-	free(indices);
 }
 
 static void open_set(const char *kind, const char *folder, const invar_options *o)

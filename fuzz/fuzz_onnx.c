@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_onnx.c - any bytes as a foreign model: what an adapter was appended to is a model
- * again, which begins and ends as it did and has one output more.
+ * again, which begins and ends as it did and has one output more; and what is read of a
+ * model that is an encoder.
  */
 #include "adapter/adapter.h"
 #include "formats/onnx.h"
@@ -44,6 +45,29 @@ static void compare(const uint8_t *data, size_t size, const char *made)
 	free(bytes);
 }
 
+/* What an encoder reads of a model stays within its bytes. */
+static void read_as_encoder(const uint8_t *data, size_t size)
+{
+	char listed[INV_ONNX_LISTED];
+	inv_bytes rest, text;
+	uint64_t axes[4];
+	inv_onnx_value v;
+	inv_onnx m;
+
+	if (inv_onnx_view_beside(data, size, "model", &m) != INVAR_OK)
+		return;
+	if (inv_onnx_inputs(&m, listed, &v))
+		inv_onnx_axes(&v, axes, 4);
+	if (inv_onnx_outputs(&m, listed))
+		inv_onnx_output(&m, NULL, &v);
+	for (rest = m.graph; inv_onnx_next_external(&rest, &text);)
+		require(text.size == 0 ||
+		        (text.data > data && text.data + text.size <= data + size));
+	if (inv_onnx_metadata(&m, "invar.input", &text))
+		require(text.size == 0 ||
+		        (text.data > data && text.data + text.size <= data + size));
+}
+
 static void append(const uint8_t *data, size_t size, const char *tensor)
 {
 	static const float weight[D * D], bias[D];
@@ -70,6 +94,7 @@ static void append(const uint8_t *data, size_t size, const char *tensor)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	read_as_encoder(data, size);
 	append(data, size, NULL);
 	append(data, size, "features");
 	return 0;

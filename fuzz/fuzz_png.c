@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_png.c - any bytes as a PNG file. */
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "fuzz_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

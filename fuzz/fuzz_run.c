@@ -27,7 +27,7 @@ static void take_up_again(const invar_options *o)
 
 static void hold_against_bank(const invar_options *o)
 {
-	inv_npy array = {.h = {.rank = 2, .shape = {100, 8}}};
+	inv_npy array = {.h = {.ndim = 2, .shape = {100, 8}}};
 	inv_split split = {
 		.name = (char[]){"train"}, .rows = 100, .copies = 3, .clean = &array};
 	invar_context *ctx;

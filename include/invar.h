@@ -126,7 +126,8 @@ typedef enum invar_option_type {
 
 enum {
 	INVAR_OPTION_RESULT = 1, /* its value affects the result; saved in the adapter */
-	INVAR_OPTION_ABOVE = 2   /* the minimum itself is not allowed */
+	INVAR_OPTION_ABOVE = 2,  /* the minimum itself is not allowed */
+	INVAR_OPTION_EXPERT = 4  /* few users need it: the program shows it by --help-all only */
 };
 
 /* Describes an option. Read it by pointer; later versions may add fields at the end. */
@@ -192,7 +193,7 @@ INVAR_API void invar_array_close(invar_array *a);
 
 /* Atomic, by PATH.invar.part; of a symbolic link the target is replaced. */
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
-                                         const float *data, unsigned rank,
+                                         const float *data, unsigned dims,
                                          const uint64_t *shape, invar_dtype dtype);
 
 /*
@@ -499,7 +500,7 @@ INVAR_API const invar_value *invar_results_value(const invar_results *r, const c
                                                  const char *column);
 /* What was measured: "bank", "split", "encoder", "augment"; or NULL. */
 INVAR_API const char *invar_results_about(const invar_results *r, const char *key);
-/* The JSON document that docs/RESULTS-FORMAT.md describes; gives, free with invar_free. */
+/* The JSON document that docs/reference/RESULTS-FORMAT.md describes; gives, free with invar_free. */
 INVAR_API invar_status invar_results_json(const invar_results *r, char **json);
 INVAR_API invar_status invar_results_open(invar_context *ctx, const char *path,
                                           invar_results **out);
@@ -724,6 +725,7 @@ typedef struct invar_encoder_callback {
 	uint32_t resize, side; /* shorter side, 0: `side`; then the centre, 0: native */
 	const char *filter;    /* "bilinear" or "bicubic"; NULL: bilinear */
 	const char *normalize; /* as in invar_image_to_tensor; NULL: the data set's */
+	const char *weights;   /* its file, whose SHA-256 is recorded and checked; or NULL */
 } invar_encoder_callback;
 
 /* `user` must outlive the encoder; texts are copied. Not for invar_train_images. */

@@ -5,7 +5,7 @@
 #   recipes/copies.sh out folder:photos --weights squeezenet1_1.safetensors --size 96 --augment rotation
 #
 # MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations in
-# every epoch (train --images), with SEEDS seeds (3) each; the table is written to OUT/table.md and
+# every epoch (train --data), with SEEDS seeds (3) each; the table is written to OUT/table.md and
 # printed. What is already in OUT is not done again. SEEDS, TRAIN (options of train; --preset paper
 # --epochs 30) and INVAR (the program, if it is not on PATH) come from the environment.
 set -eu
@@ -30,7 +30,7 @@ train() { # NAME OPTIONS…
 for copies in 1 3 10 30; do
 	train "copies-$copies" "$out/bank" --copies "$copies"
 done
-train fresh --images "$dataset" "$@"
+train fresh --data "$dataset" "$@"
 results=$out/results.json
 [ -e "$results" ] ||
 	"$invar" eval "$out/bank" "${runs[@]}" --metrics lc,kept,structure -o "$results"

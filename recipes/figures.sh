@@ -10,7 +10,7 @@ invar=${INVAR:-invar}
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
-"$invar" eval "$bank" "$run" --metrics lc,kept,knn,structure,curves,tsne --k 1 --index clean --json -q > "$results"
+"$invar" eval "$bank" "$run" --metrics lc,kept,knn,structure,curves,tsne --k 1 --index old --json -q > "$results"
 mkdir -p "$out"
 for figure in structure.distances curve.angle.kept tsne; do
 	"$invar" plot "$results" --figure "$figure" -o "$out/$figure.svg"

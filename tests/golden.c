@@ -219,8 +219,8 @@ static inv_npy *open_array(golden *g, const char *name, size_t *shape)
 		fail_msg("case %s has no array '%s'", g->folder, name);
 	if (inv_npy_open(path, &a) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	for (unsigned i = 0; shape && i < GOLDEN_RANK; i++)
-		shape[i] = i < a->h.rank ? (size_t)a->h.shape[i] : 1;
+	for (unsigned i = 0; shape && i < GOLDEN_NDIM; i++)
+		shape[i] = i < a->h.ndim ? (size_t)a->h.shape[i] : 1;
 	return a;
 }
 

@@ -27,7 +27,7 @@
 
 typedef struct golden golden;
 
-enum { GOLDEN_RANK = 8 };
+enum { GOLDEN_NDIM = 8 };
 
 /* The trees that exist, ended by NULL: our own first, then the shared one. */
 const char *const *golden_roots(void);
@@ -48,7 +48,7 @@ void golden_close(golden *g); /* accepts NULL */
 /*
  * An array by its file name without .npy; views. A file that the manifest lists
  * as an input from another case's folder is found as well. shape may be NULL,
- * else it has GOLDEN_RANK places, 1 beyond the array's rank.
+ * else it has GOLDEN_NDIM places, 1 beyond its dimensions.
  */
 const float *golden_f32(golden *g, const char *name, size_t *shape);
 const double *golden_f64(golden *g, const char *name, size_t *shape);

@@ -15,9 +15,11 @@ NETS = {"vit_small_patch8": ("vit", dict(patch=8, width=384, heads=6)),
         "vit_tiny_patch16": ("vit", dict(patch=16, width=192, heads=3)),
         "vit_base_patch16": ("vit", dict(patch=16, width=768, heads=12)),
         "resnet50": ("resnet", dict(counts=(3, 4, 6, 3), bottleneck=True)),
-        "resnet18": ("resnet", dict(counts=(2, 2, 2, 2), bottleneck=False))}
+        "resnet18": ("resnet", dict(counts=(2, 2, 2, 2), bottleneck=False)),
+        "dinov3_small": ("vit", None), "siglip_base": ("vit", None), "hf_resnet50": ("resnet", None)}
 GMAC = {("vit_small_patch8", 96): 3.283, ("vit_tiny_patch16", 224): 1.253, ("vit_base_patch16", 224): 17.563,
-        ("vit_small_patch16", 224): 4.598, ("resnet50", 96): 0.753, ("resnet50", 224): 4.089, ("resnet18", 224): 1.814}
+        ("vit_small_patch16", 224): 4.598, ("resnet50", 96): 0.753, ("resnet50", 224): 4.089, ("resnet18", 224): 1.814,
+        ("dinov3_small", 224): 4.692, ("siglip_base", 224): 17.713, ("hf_resnet50", 224): 4.089}
 
 
 # ---- ViT -----------------------------------------------------------------------
@@ -132,19 +134,53 @@ class ResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+# ---- By transformers -------------------------------------------------------------
+
+
+class Pooled(nn.Module):
+    """A model of transformers, from images to its pooled features; its weights have their published names."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x).pooler_output.flatten(1)
+
+    def state_dict(self, *given, **named):
+        return self.model.state_dict(*given, **named)
+
+    def load_state_dict(self, state, **named):
+        return self.model.load_state_dict(state, **named)
+
+
+def of_transformers(name, side):
+    import transformers
+    if name == "dinov3_small":
+        return transformers.DINOv3ViTModel(transformers.DINOv3ViTConfig(num_register_tokens=4, image_size=side))
+    if name == "siglip_base":
+        return transformers.SiglipVisionModel(transformers.SiglipVisionConfig(image_size=side))
+    return transformers.ResNetModel(transformers.ResNetConfig())
+
+
 # ---- By name ---------------------------------------------------------------------
 
 
 def make(name, side):
     kind, shape = NETS[name]
+    if shape is None:
+        return Pooled(of_transformers(name, side)).eval()
     return (ViT(side, **shape) if kind == "vit" else ResNet(**shape)).eval()
 
 
 def loaded(name, side, path):
     """With the weights of a safetensors file, and no time lost on initial ones."""
     from safetensors.torch import load_file
-    with torch.device("meta"):
+    if NETS[name][1] is None:  # some of its buffers are not in the file
         net = make(name, side)
+    else:
+        with torch.device("meta"):
+            net = make(name, side)
     net.load_state_dict(load_file(path), assign=True)
     return net.requires_grad_(False)
 

@@ -4,7 +4,9 @@
     encode NET SIDE BATCH COUNT FILE VARIANT    answers the seconds that COUNT batches took
 
 VARIANT is eager, channels-last (eager, for convolutions), compile or compile-frozen
-(torch.compile with its weights taken as constants, which packs them once).
+(torch.compile with its weights taken as constants, which packs them once). With "autocast:"
+in front it runs under torch.autocast("cpu", torch.bfloat16); with "bfloat16:", weights and
+images are bfloat16 from the start.
 """
 
 import sys
@@ -19,7 +21,7 @@ import encoder_nets
 def prepared(net, variant):
     """The network as this variant has it, and the layout of its images."""
     layout = torch.contiguous_format if variant in ("eager", "compile") else torch.channels_last
-    if isinstance(net, encoder_nets.ResNet):
+    if any(isinstance(m, torch.nn.BatchNorm2d) for m in net.modules()):
         net = net.to(memory_format=layout)
     if variant.startswith("compile"):
         torch._inductor.config.freezing = variant == "compile-frozen"
@@ -29,11 +31,18 @@ def prepared(net, variant):
 
 def make(name, side, batch, path, variant):
     """One batch, as a function."""
+    precision, _, form = variant.rpartition(":")
     net = encoder_nets.loaded(name, side, path)
-    net, layout = prepared(net, variant)
-    x = torch.randn(batch, 3, side, side).to(memory_format=layout)
-    net(x)
-    return lambda: net(x)
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    net, layout = prepared(net.to(dtype), form)
+    x = torch.randn(batch, 3, side, side).to(dtype).to(memory_format=layout)
+
+    def run():
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "autocast"):
+            net(x)
+
+    run()
+    return run
 
 
 def main():

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from ._library import Folder, Handle, NumericError, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
+from ._results import html_table
 
 apply_rows = lib.invar_adapter_apply
 check_norms = lib.invar_adapter_check_norms
@@ -169,9 +170,20 @@ class Adapter:
     def __reduce__(self):
         return restore, (self.to_bytes(), self._threads)
 
+    def _made_of(self):
+        """(preset or loss, encoder, augmentation), as far as the file says; a preset is named before its loss."""
+        return self.metadata("invar.preset") or self.metadata("invar.loss"), self.metadata("invar.encoder"), self.metadata("invar.augment")
+
+    def _form(self):
+        return f"{self.input} → {self.output}, hidden {self.hidden}{', residual' * self.residual}{', unit' * self.unit}"
+
     def __repr__(self):
-        form = (", residual" if self.residual else "") + (", unit" if self.unit else "")
-        return f"Adapter({self.input} → {self.output}, hidden {self.hidden}{form})"
+        made = ", ".join(filter(None, self._made_of()))
+        return f"Adapter({repr(self.path) + ': ' if self._is_file else ''}{self._form()}{'; ' + made if made else ''})"
+
+    def _repr_html_(self):
+        return html_table("Adapter", zip(("file", "network", "preset or loss", "features of", "trained against"),
+                                         (self.path if self._is_file else None, self._form(), *self._made_of())))
 
 
 def restore(data, threads):

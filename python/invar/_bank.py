@@ -10,6 +10,7 @@ import numpy as np
 
 from ._library import (Folder, FormatError, Handle, MismatchError, OfFolder, UseError, call, context, decoded, encoded,
                        integers, lib, pointer)
+from ._results import html_table, plural
 
 CLEAN = -1
 
@@ -146,7 +147,18 @@ class Bank(OfFolder):
     def __repr__(self):
         parts = ", ".join(f"{split} {self.rows(split)} × (1 + {self.copies(split)})" for split in self.splits)
         where = repr(self._path) if self._made is None else "in memory"
-        return f"Bank({where}: {self.field('encoder') or 'unnamed'}, width {self.dim}; {parts})"
+        made = ", ".join(filter(None, (self.field("encoder") or "unnamed", self.field("augment"), f"width {self.dim}")))
+        return f"Bank({where}: {made}; {parts})"
+
+    def _repr_html_(self):
+        rows = [("folder", self._path if self._made is None else "in memory"), ("features of", self.field("encoder")),
+                ("copies are", self.field("augment")), ("width", self.dim)]
+        for split in self.splits:
+            labels = lib.invar_bank_has_labels(self._pointer, encoded(split))
+            images, copies = self.rows(split), self.copies(split)
+            rows.append((split, f"{images} {plural(images, 'image', 'images')}, {copies} {plural(copies, 'copy', 'copies')} each"
+                                f"{', labels' if labels else ''}"))
+        return html_table("Bank", rows)
 
 
 def wrap_arrays(splits, about, threads):

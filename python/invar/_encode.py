@@ -82,9 +82,13 @@ def check_encoder(encoder):
         return
     kind = type(encoder).__name__
     if hasattr(encoder, "run") and hasattr(encoder, "get_inputs"):
-        raise UseError(f"the encoder is an {kind} of ONNX Runtime; give a function that runs it, with size=: lambda images: "
-                       "session.run(None, {session.get_inputs()[0].name: images})[0]")
+        raise UseError(f"the encoder is an {kind} of ONNX Runtime; give the model's file, or a function that runs it, with "
+                       "size=: lambda images: session.run(None, {session.get_inputs()[0].name: images})[0]")
     raise UseError(f"the encoder is a {kind}; give a weight file, the name of an encoder, a function or a torch.nn.Module")
+
+
+def is_onnx(encoder):
+    return isinstance(encoder, (str, os.PathLike)) and os.fspath(encoder).lower().endswith(".onnx")
 
 
 def remake(encoder, arguments):
@@ -98,16 +102,31 @@ class Encoder:
     features [n, width]. A torch.nn.Module is called in inference mode, on the device where it is. `size` and `normalize`
     say how images are prepared for it; `name` and `version` are recorded in the bank. If width is not given, the
     function is called once with a black image of that size. An encoder can be pickled if its function can.
+
+    "model.onnx" is run by the package onnxruntime, on a GPU if the package has one, or as `providers` says;
+    `onnx_output` chooses one of several outputs, `onnx_tokens` what becomes of an output [n, tokens, width].
     """
 
     def __init__(self, encoder=None, *, width=None, size=None, resize=None, normalize=None, filter=None, batch=None,
-                 name=None, version=None, threads=0, **options):
+                 name=None, version=None, providers=None, threads=0, **options):
+        encoder = options.pop("weights") if encoder is None and is_onnx(options.get("weights")) else encoder
         check_encoder(encoder)
-        self._keep, self._threads = [], threads
+        self._keep, self._threads, self._model = [], threads, None
         self._lock = Turn()
         self._made_of = encoder, {"width": width, "size": size, "resize": resize, "normalize": normalize, "filter": filter,
-                                  "batch": batch, "name": name, "version": version, "threads": threads, **options}
+                                  "batch": batch, "name": name, "version": version, "providers": providers, "threads": threads,
+                                  **options}
         out = ctypes.c_void_p()
+        if is_onnx(encoder):
+            from ._onnx import Model
+
+            encoder = self._model = Model(encoder, providers, options.pop("onnx_output", None),
+                                          options.pop("onnx_tokens", None), threads)
+            size, resize = (encoder.side, encoder.resize) if size is None and resize is None else (size, resize)
+            filter, normalize = filter or encoder.filter, encoder.normalize if normalize is None else normalize
+            width, version = width or encoder.find_width(side_of(size)), version or encoder.version
+        elif providers is not None:
+            raise UseError("providers is for an ONNX model; leave it out")
         if callable(encoder):
             if options:
                 raise UseError(f"{next(iter(options))} does not apply to an encoder that is a function; leave it out")
@@ -158,7 +177,8 @@ class Encoder:
         return EncoderCallback(
             ctypes.sizeof(EncoderCallback), None, callback, encoded(name),
             None if version is None else encoded(str(version)), int(width), int(batch or 0), int(resize or 0), side,
-            None if filter is None else encoded(filter), None if normalize is None else encoded(spell_one(normalize)))
+            None if filter is None else encoded(filter), None if normalize is None else encoded(spell_one(normalize)),
+            encoded(self._model.path) if self._model else None)
 
     @property
     def _pointer(self):
@@ -303,16 +323,20 @@ OF_FUNCTION = ("width", "filter", "batch", "name", "version")
 
 def open_encoder(encoder, threads, options, about):
     """The encoder, and the options that remain for the bank."""
+    if encoder is None and is_onnx(options.get("weights")):
+        encoder, options = options["weights"], {key: value for key, value in options.items() if key != "weights"}
     if isinstance(encoder, Encoder):
         extra = [key for key, value in about.items() if value is not None]
         if extra or threads:
             raise UseError(f"{(extra or ['threads'])[0]} was set when the encoder was made; leave it out")
         return encoder, options
-    if not callable(encoder):
+    if not callable(encoder) and not is_onnx(encoder):
         known = {row.keyword for row in Options("features").rows()}
         own = {key: value for key, value in options.items() if key.replace("-", "_") in known}
         return Encoder(encoder, threads=threads, **own, **about), {**options, **named(encoder)}
     prepared = {key: options.get(key) for key in ("size", "resize", "normalize")}
+    if is_onnx(encoder):
+        prepared.update({key: options.pop(key) for key in ("onnx_output", "onnx_tokens") if key in options})
     return Encoder(encoder, threads=threads, **prepared, **about), options
 
 
@@ -328,19 +352,21 @@ def figures(handle):
 
 
 def encode(images, bank, *, encoder=None, labels=None, width=None, batch=None, filter=None, name=None, version=None,
-           dry_run=False, threads=0, progress=None, **options):
+           providers=None, dry_run=False, threads=0, progress=None, **options):
     """Turns images and augmented copies of them into a bank of features, as `invar encode` does.
 
     images: a folder or another data set ("stl10:data"); a NumPy array [n, h, w, 3], [n, h, w] or [n, c, h, w] of bytes,
     or of floats from 0 to 1; a list of files; a list of PIL images. labels, for the last three: one integer per image,
     negative for none; for a list also names of classes, None for none. Of a list, equal labels become one class, in order.
-    bank: the new folder, or an existing bank to extend. encoder: a weight file, a name ("pixels"), a function or a
-    torch.nn.Module; see Encoder, also for width, batch, filter, name and version. An interrupted call (Ctrl-C) is resumed
-    by the same call. dry_run gives the time and disk space needed and writes nothing.
+    bank: the new folder, or an existing bank to extend. encoder: a weight file, "model.onnx", a name ("pixels"), a
+    function or a torch.nn.Module; see Encoder, also for width, batch, filter, name, version and providers. An interrupted
+    call (Ctrl-C) is resumed by the same call. dry_run gives the time and disk space needed and writes nothing.
     """
-    about = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version}
+    about = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version, "providers": providers}
     with dataset_text(as_list(images), labels) as text:
         made, options = open_encoder(encoder, threads, options, about)
+        if made._model:
+            made._model.check_preparation({**made._made_of[1], **options})
         values = Options("encode", options)
         out = ctypes.c_void_p()
         call(lib.invar_dataset_open, context(made._threads), encoded(text), values.pointer, ctypes.byref(out))

@@ -128,6 +128,7 @@ class EncoderCallback(ctypes.Structure):
         ("side", ctypes.c_uint32),
         ("filter", ctypes.c_char_p),
         ("normalize", ctypes.c_char_p),
+        ("weights", ctypes.c_char_p),
     ]
 
 

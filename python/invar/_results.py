@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was measured: a document that describes itself, shown as a table, HTML, a data frame or JSON.
 
-Nothing here knows a measurement: rows, units, digits and notes come from the document (docs/RESULTS-FORMAT.md). The
+Nothing here knows a measurement: rows, units, digits and notes come from the document (docs/reference/RESULTS-FORMAT.md). The
 text is that of `invar eval`, which a test compares.
 """
 import ctypes
@@ -55,6 +55,14 @@ def width_of(text):
 
 def plural(number, one, many):
     return one if number == 1 else many
+
+
+def html_table(title, rows):
+    """A small table for a notebook: a title, and rows of a name and values; rows whose last value is None are left out."""
+    body = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+                   + "".join(f"<td style='text-align:left'>{html.escape(str(value))}</td>" for value in values) + "</tr>"
+                   for name, *values in rows if values[-1] is not None)
+    return f"<table><caption>{html.escape(title)}</caption><tbody>{body}</tbody></table>"
 
 
 class Results:

@@ -43,7 +43,7 @@ ANNOTATIONS = {
     "adapters": "Path | Adapter", "adapter": "Path | Adapter", "new": "Path | ArrayLike", "certify": "bool",
     "adapters.merge": "Sequence[Path | Adapter]", "weights": "ArrayLike | None", "strength": "float", "k": "int",
     "width": "int | None", "batch": "int | None", "filter": 'Literal["bilinear", "bicubic"] | None',
-    "name": "str | None", "version": "str | None", "size": "int | str | None", "resize": "int | None",
+    "name": "str | None", "version": "str | None", "providers": "str | Sequence[Any] | None", "size": "int | str | None", "resize": "int | None",
     "normalize": "OptionText", "augment": "str | None", "holdout": "float", "params": "ArrayLike | None", "spec": "str",
     "clean": "ArrayLike | Mapping[str, ArrayLike]", "copies": "Any", "command": "str", "key": "str", "split": "str",
     "key.__getitem__": "tuple[str, str]", "index": "int", "metric": "str", "column": "str", "intervals": "bool", "data": "bytes", "out": "Floats | None",
@@ -170,7 +170,7 @@ def stub():
             del target.__signature__
         commands[name] = rows_of(target, name)
     parts = [HEAD]
-    for name in invar.__all__:
+    for name in invar._PUBLIC:
         value = getattr(invar, name)
         if inspect.isclass(value):
             parts.append("\n" + spell_class(value, commands) + "\n")

@@ -10,7 +10,7 @@ from ._bank import open_bank
 from ._library import Folder, Handle, OfFolder, UseError, call, context, encoded, lib, pointer
 from ._measure import eval as measure
 from ._options import Options
-from ._results import Results
+from ._results import Results, html_table
 
 
 class Run(OfFolder):
@@ -67,8 +67,18 @@ class Run(OfFolder):
     def __fspath__(self):
         return self.path
 
+    def _has_adapter(self):
+        """A run that was interrupted has none yet."""
+        return os.path.isfile(os.path.join(self.path, "adapter.safetensors"))
+
     def __repr__(self):
-        return f"Run({self.path!r})"
+        return f"Run({self.path!r}, {self.info.get('state')}: {self.adapter if self._has_adapter() else 'no adapter yet'})"
+
+    def _repr_html_(self):
+        info = self.info
+        trial = info.get("trial") and f"{info['trial']['verdict']}: {info['trial']['why']}"
+        rows = [("folder", self.path), ("state", info.get("state")), ("bank", info.get("bank")), ("trial", trial)]
+        return html_table("Run", rows) + (self.adapter._repr_html_() if self._has_adapter() else "")
 
 
 def train_on_images(values, run, threads, progress):
@@ -76,7 +86,7 @@ def train_on_images(values, run, threads, progress):
     if given.get("resume"):
         call(lib.invar_train_images_options, values.pointer, encoded(run))
     data, encoder = ctypes.c_void_p(), ctypes.c_void_p()
-    call(lib.invar_dataset_open, context(threads), encoded(given["images"]), values.pointer, ctypes.byref(data))
+    call(lib.invar_dataset_open, context(threads), encoded(given["data"]), values.pointer, ctypes.byref(data))
     data = Handle(data.value, lib.invar_dataset_close)
     call(lib.invar_encoder_open, context(threads), None, values.pointer, ctypes.byref(encoder))
     encoder = Handle(encoder.value, lib.invar_encoder_close)
@@ -112,7 +122,7 @@ def try_first(banks, values, run, progress):
 def train(bank, run=None, *, threads=0, progress=None, **options):
     """Trains an adapter on a bank, or on several augmentations of the same images, and gives the run.
 
-    bank: a Bank, a path, or a list of them; None with images= instead. run: a new folder; an interrupted training
+    bank: a Bank, a path, or a list of them; None with data= instead. run: a new folder; an interrupted training
     (Ctrl-C) is resumed with resume=True and ends with the same bytes as one that was not interrupted. Without run it is
     a temporary folder that is removed with the last reference to the run; keep the adapter with run.adapter.save(path).
 
@@ -123,12 +133,12 @@ def train(bank, run=None, *, threads=0, progress=None, **options):
         return train_in_temporary(bank, {**options, "threads": threads, "progress": progress})
     values = Options("train", options)
     if bank is None:
-        if options.get("images") is None:
-            raise UseError("the bank is missing, or images= instead")
+        if options.get("data") is None:
+            raise UseError("the bank is missing, or data= instead")
         train_on_images(values, run, threads, progress)
         return Run(run, threads=threads)
-    if options.get("images") is not None:
-        raise UseError("give a bank or images=, not both")
+    if options.get("data") is not None:
+        raise UseError("give a bank or data=, not both")
     banks = bank if isinstance(bank, (list, tuple)) else [bank]
     opened = [open_bank(one, values, threads) for one in banks]
     handles = (ctypes.c_void_p * len(opened))(*(one.value for one in opened))
@@ -147,7 +157,7 @@ def fit(clean, copies, *, threads=0, progress=None, **options):
     First comes the trial, as with `train` (trial=False: without one). The options are those of `train`, except for those
     of images and run folders, and E.save(path) writes the same file.
     """
-    if options.get("images") is not None:
+    if options.get("data") is not None:
         raise UseError("fit takes arrays, not images; use train")
     values, out = Options("train", options), ctypes.c_void_p()
     bank = make_bank(clean, copies, threads=threads)

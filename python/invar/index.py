@@ -45,7 +45,7 @@ class Reindexed:
     already exchanged the indexes. `name`: what now holds the codes (a file, a column, a named vector).
     """
 
-    index: Any
+    index: Any = field(repr=False)
     rows: int
     exchanged: bool
     name: str = ""

@@ -31,7 +31,7 @@ void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
 	for (int i = 0; i < INV_MLP_BLOCKS; i++) {
 		snprintf(names[i], 32, "%s%s", prefix, blocks[i].name);
 		out[i] = (inv_tensor_out){.name = names[i],
-		                          .rank = blocks[i].rank,
+		                          .ndim = blocks[i].ndim,
 		                          .shape = {blocks[i].shape[0], blocks[i].shape[1]},
 		                          .data = params + blocks[i].offset};
 	}
@@ -48,50 +48,39 @@ static invar_status find_block(const inv_safetensors *f, const char *path, const
 	                path, name);
 }
 
-static invar_status check_block(const inv_tensor *t, const inv_mlp_block *want,
-                                const char *path)
-{
-	char have[INV_SHAPE_TEXT], need[INV_SHAPE_TEXT];
-
-	if (t->rank == want->rank && t->shape[0] == want->shape[0] &&
-	    (t->rank == 1 || t->shape[1] == want->shape[1]))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH, "%s: the shape of %s is %s but %s was expected", path,
-	                t->name, inv_shape_text(t->rank, t->shape, have),
-	                inv_shape_text(want->rank, want->shape, need));
-}
-
 invar_status inv_mlp_read(const inv_safetensors *f, const char *path, const char *prefix,
                           inv_mlp_shape s, float *params)
 {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	invar_status st = INVAR_OK;
 
 	inv_mlp_layout(s, blocks);
 	memset(params, 0, inv_mlp_floats(s) * sizeof *params);
-	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
+	for (int i = 0; i < INV_MLP_BLOCKS; i++) {
+		const inv_mlp_block *b = &blocks[i];
 		const inv_tensor *t;
-		char name[32];
+		char name[32], have[INV_SHAPE_TEXT], need[INV_SHAPE_TEXT];
 
-		snprintf(name, sizeof name, "%s%s", prefix, blocks[i].name);
-		if ((st = find_block(f, path, name, &t)) == INVAR_OK &&
-		    (st = check_block(t, &blocks[i], path)) == INVAR_OK)
-			st = inv_safetensors_read(f, t, params + blocks[i].offset);
+		snprintf(name, sizeof name, "%s%s", prefix, b->name);
+		INV_TRY(find_block(f, path, name, &t));
+		if (t->ndim != b->ndim || t->shape[0] != b->shape[0] ||
+		    (t->ndim > 1 && t->shape[1] != b->shape[1]))
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: the shape of %s is %s but %s was expected", path, t->name,
+			                inv_shape_text(t->ndim, t->shape, have),
+			                inv_shape_text(b->ndim, b->shape, need));
+		INV_TRY(inv_safetensors_read(f, t, params + b->offset));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
                               inv_mlp_shape *out)
 {
 	const inv_tensor *first, *last;
-	invar_status st = find_block(f, path, "0.weight", &first);
 
-	if (st == INVAR_OK)
-		st = find_block(f, path, "2.weight", &last);
-	if (st != INVAR_OK)
-		return st;
-	if (first->rank != 2 || last->rank != 2 || !first->cells || !last->cells)
+	INV_TRY(find_block(f, path, "0.weight", &first));
+	INV_TRY(find_block(f, path, "2.weight", &last));
+	if (first->ndim != 2 || last->ndim != 2 || !first->cells || !last->cells)
 		return inv_fail(INVAR_E_FORMAT, "%s: 0.weight and 2.weight must be matrices", path);
 	if (first->shape[1] > MAX_WIDTH || first->shape[0] > MAX_WIDTH ||
 	    last->shape[0] > MAX_WIDTH)
@@ -102,18 +91,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-/* The path of a run stands for its adapter. */
-static char *adapter_path(const char *path)
-{
-	return inv_is_folder(path) ? inv_join(path, INV_RUN_ADAPTER) : inv_strdup(path);
-}
-
-static invar_status fail_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the adapter", path);
-}
-
-static invar_status check_residual(const invar_adapter *e)
+static invar_status check_residual_form(const invar_adapter *e)
 {
 	if (!e->residual || e->s.d == e->s.w)
 		return INVAR_OK;
@@ -134,24 +112,19 @@ static invar_status read_flag(const invar_adapter *e, const char *key, bool *out
 }
 
 /* From e->file, which is open. */
-static invar_status load(invar_adapter *e)
+static invar_status load_adapter(invar_adapter *e)
 {
-	invar_status st = inv_mlp_shape_of(e->file, e->path, &e->s);
+	size_t tensors = inv_safetensors_count(e->file);
 
-	if (st != INVAR_OK)
-		return st;
-	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
+	INV_TRY(inv_mlp_shape_of(e->file, e->path, &e->s));
+	if (tensors != INV_MLP_BLOCKS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %zu %s, but an adapter has %d", e->path,
-		                inv_safetensors_count(e->file),
-		                inv_noun(inv_safetensors_count(e->file), "tensor", "tensors"),
-		                INV_MLP_BLOCKS);
-	if ((st = read_flag(e, "invar.residual", &e->residual)) != INVAR_OK ||
-	    (st = read_flag(e, "invar.unit", &e->unit)) != INVAR_OK ||
-	    (st = check_residual(e)) != INVAR_OK)
-		return st;
-	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
-	return e->params ? inv_mlp_read(e->file, e->path, "", e->s, e->params)
-	                 : fail_memory(e->path);
+		                tensors, inv_noun(tensors, "tensor", "tensors"), INV_MLP_BLOCKS);
+	INV_TRY(read_flag(e, "invar.residual", &e->residual));
+	INV_TRY(read_flag(e, "invar.unit", &e->unit));
+	INV_TRY(check_residual_form(e));
+	INV_TRY(inv_new_array(&e->params, inv_mlp_floats(e->s)));
+	return inv_mlp_read(e->file, e->path, "", e->s, e->params);
 }
 
 /* Weights as apply wants them, from the first call on; calls may come at the same time. */
@@ -160,56 +133,58 @@ struct inv_adapter_packed {
 	inv_packed_layers *layers;
 };
 
-/* Takes path; NULL means that there was no memory for it. */
-static invar_status begin(const invar_context *ctx, char *path, const char *name,
-                          invar_adapter **out)
-{
-	inv_adapter_packed *packed = inv_calloc(1, sizeof *packed);
-
-	*out = path && packed ? inv_calloc(1, sizeof **out) : NULL;
-	if (!*out) {
-		inv_free(packed);
-		inv_free(path);
-		return fail_memory(name);
-	}
-	pthread_mutex_init(&packed->lock, NULL);
-	(*out)->ctx = ctx;
-	(*out)->path = path;
-	(*out)->packed = packed;
-	return INVAR_OK;
-}
-
-/* Gives e on success, else closes it. */
-static invar_status finish(invar_status st, invar_adapter *e, invar_adapter **out)
-{
-	if (st == INVAR_OK)
-		*out = e;
-	else
-		invar_adapter_close(e);
-	return st;
-}
-
-invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adapter **out)
+/* Takes path, "adapter" if it is NULL. */
+static invar_status begin_adapter(const invar_context *ctx, char *path, invar_adapter **out)
 {
 	invar_adapter *e;
 	invar_status st;
 
 	*out = NULL;
-	if ((st = begin(ctx, adapter_path(path), path, &e)) != INVAR_OK)
-		return st;
-	if (inv_is_folder(path) && !inv_exists(e->path))
-		st = inv_fail(INVAR_E_IO,
-		              "%s: has no " INV_RUN_ADAPTER "; is its training finished?", path);
-	else if ((st = inv_safetensors_open(e->path, &e->file)) == INVAR_OK)
-		st = load(e);
-	return finish(st, e, out);
+	INV_TRY_OR(no_adapter, inv_new(&e));
+	e->ctx = ctx;
+	if (!(e->path = path))
+		INV_TRY_OR(fail, inv_new_text(&e->path, "adapter"));
+	INV_TRY_OR(fail, inv_new(&e->packed));
+	pthread_mutex_init(&e->packed->lock, NULL);
+	*out = e;
+	return INVAR_OK;
+no_adapter:
+	inv_free(path);
+	return st;
+fail:
+	invar_adapter_close(e);
+	return st;
 }
-
-static const char in_memory[] = "adapter"; /* in place of a path */
 
 invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out)
 {
-	return begin(ctx, inv_strdup(in_memory), in_memory, out);
+	return begin_adapter(ctx, NULL, out);
+}
+
+/* The path of a run stands for its adapter. */
+invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adapter **out)
+{
+	bool is_run = inv_is_folder(path);
+	char *file = is_run ? inv_join(path, INV_RUN_ADAPTER) : inv_strdup(path);
+	invar_adapter *e;
+	invar_status st;
+
+	*out = NULL;
+	if (!file)
+		return inv_no_memory();
+	INV_TRY(begin_adapter(ctx, file, &e));
+	if (is_run && !inv_exists(e->path))
+		INV_TRY_OR(fail, inv_fail(INVAR_E_IO,
+		                          "%s: has no " INV_RUN_ADAPTER
+		                          "; is its training finished?",
+		                          path));
+	INV_TRY_OR(fail, inv_safetensors_open(e->path, &e->file));
+	INV_TRY_OR(fail, load_adapter(e));
+	*out = e;
+	return INVAR_OK;
+fail:
+	invar_adapter_close(e);
+	return st;
 }
 
 /*
@@ -223,11 +198,14 @@ invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes, si
 	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_adapter_begin(ctx, &e)) != INVAR_OK)
-		return st;
-	if ((st = inv_safetensors_view(bytes, size, e->path, &e->file)) == INVAR_OK)
-		st = load(e);
-	return finish(st, e, out);
+	INV_TRY(inv_adapter_begin(ctx, &e));
+	INV_TRY_OR(fail, inv_safetensors_view(bytes, size, e->path, &e->file));
+	INV_TRY_OR(fail, load_adapter(e));
+	*out = e;
+	return INVAR_OK;
+fail:
+	invar_adapter_close(e);
+	return st;
 }
 
 static invar_status take_blocks(invar_adapter *e, const float *const from[INV_MLP_BLOCKS])
@@ -239,10 +217,9 @@ static invar_status take_blocks(invar_adapter *e, const float *const from[INV_ML
 	if (e->s.d > MAX_WIDTH || e->s.h > MAX_WIDTH || e->s.w > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE, "a layer of an adapter can be at most %d wide",
 		                MAX_WIDTH);
-	if (check_residual(e) != INVAR_OK)
+	if (check_residual_form(e) != INVAR_OK)
 		return INVAR_E_USE; /* here the caller's mistake, not a file's */
-	if (!(e->params = inv_calloc(inv_mlp_floats(e->s), sizeof(float))))
-		return fail_memory(e->path);
+	INV_TRY(inv_new_zeros(&e->params, inv_mlp_floats(e->s)));
 	inv_mlp_layout(e->s, blocks);
 	for (int i = 0; i < INV_MLP_BLOCKS; i++)
 		for (size_t j = 0; j < blocks[i].count; j++) {
@@ -269,12 +246,15 @@ invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, 
 		                "the form of an adapter is a sum of INVAR_RESIDUAL (1) and "
 		                "INVAR_UNIT (2), not %d",
 		                form);
-	if ((st = inv_adapter_begin(ctx, &e)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_adapter_begin(ctx, &e));
 	e->s = (inv_mlp_shape){.d = d, .h = hidden, .w = w};
 	e->residual = form & INVAR_RESIDUAL;
 	e->unit = form & INVAR_UNIT;
-	return finish(take_blocks(e, from), e, out);
+	if ((st = take_blocks(e, from)) == INVAR_OK)
+		*out = e;
+	else
+		invar_adapter_close(e);
+	return st;
 }
 
 invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
@@ -286,8 +266,7 @@ invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out
 	if (e->file)
 		return inv_safetensors_all_metadata(e->file, out, count);
 	*count = 0;
-	if (!(*out = inv_calloc(json_object_size(e->metadata) + 3, sizeof **out)))
-		return fail_memory(e->path);
+	INV_TRY(inv_new_zeros(out, json_object_size(e->metadata) + 3));
 	if (!e->metadata) {
 		(*out)[(*count)++] = (inv_metadata){"format", "pt"};
 		(*out)[(*count)++] = (inv_metadata){"invar.residual", e->residual ? "1" : "0"};
@@ -301,15 +280,15 @@ invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out
 
 invar_status invar_adapter_save(const invar_adapter *e, const char *path)
 {
-	inv_metadata *metadata = NULL;
+	inv_metadata *metadata;
 	inv_tensor_out tensors[INV_MLP_BLOCKS];
 	char names[INV_MLP_BLOCKS][32];
-	size_t count = 0;
-	invar_status st = inv_adapter_all_metadata(e, &metadata, &count);
+	size_t count;
+	invar_status st;
 
+	INV_TRY(inv_adapter_all_metadata(e, &metadata, &count));
 	inv_mlp_tensors(e->s, e->params, "", names, tensors);
-	if (st == INVAR_OK)
-		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count);
+	st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count);
 	inv_free(metadata);
 	return st;
 }
@@ -320,9 +299,11 @@ void invar_adapter_close(invar_adapter *e)
 		return;
 	inv_safetensors_close(e->file);
 	json_decref(e->metadata);
-	inv_packed_layers_free(e->packed->layers);
-	pthread_mutex_destroy(&e->packed->lock);
-	inv_free(e->packed);
+	if (e->packed) {
+		inv_packed_layers_free(e->packed->layers);
+		pthread_mutex_destroy(&e->packed->lock);
+		inv_free(e->packed);
+	}
 	inv_free(e->params);
 	inv_free(e->path);
 	inv_free(e);
@@ -370,15 +351,14 @@ invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256
 	char text[96 + INV_MLP_BLOCKS * INV_SHA256_HEX];
 	int used = snprintf(text, sizeof text, "%zu %zu %zu %d%s", e->s.d, e->s.h, e->s.w,
 	                    e->residual, e->unit ? " unit" : "");
-	invar_status st = INVAR_OK;
 
 	inv_mlp_layout(e->s, blocks);
-	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
-		st = inv_sha256(e->params + blocks[i].offset, blocks[i].count * sizeof *e->params,
-		                hex);
+	for (int i = 0; i < INV_MLP_BLOCKS; i++) {
+		INV_TRY(inv_sha256(e->params + blocks[i].offset,
+		                   blocks[i].count * sizeof *e->params, hex));
 		used += snprintf(text + used, sizeof text - (size_t)used, " %s", hex);
 	}
-	return st == INVAR_OK ? inv_sha256(text, (size_t)used, hex) : st;
+	return inv_sha256(text, (size_t)used, hex);
 }
 
 invar_status inv_adapter_check_certificate(const invar_adapter *e,
@@ -386,10 +366,10 @@ invar_status inv_adapter_check_certificate(const invar_adapter *e,
 {
 	const json_t *known = json_object_get(certificate, "tensors");
 	char hex[INV_SHA256_HEX];
-	invar_status st;
 
-	if (!known || (st = inv_adapter_fingerprint(e, hex)) != INVAR_OK)
-		return known ? st : INVAR_OK;
+	if (!known)
+		return INVAR_OK;
+	INV_TRY(inv_adapter_fingerprint(e, hex));
 	if (json_is_string(known) && strcmp(json_string_value(known), hex) == 0)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
@@ -398,30 +378,23 @@ invar_status inv_adapter_check_certificate(const invar_adapter *e,
 	                e->path);
 }
 
-static invar_status pack_once(const invar_adapter *e, const inv_packed_layers **out)
-{
-	const inv_layers_shape s = {2, {e->s.d, e->s.h, e->s.w}};
-	invar_status st = INVAR_OK;
-
-	pthread_mutex_lock(&e->packed->lock);
-	if (!e->packed->layers)
-		st = inv_packed_layers_new(e->ctx, &s, e->params, &e->packed->layers);
-	*out = e->packed->layers;
-	pthread_mutex_unlock(&e->packed->lock);
-	return st;
-}
-
 /* E without the normalisation. */
 static invar_status apply_layers(const invar_adapter *e, const float *z, uint64_t rows,
                                  float *out)
 {
+	const inv_layers_shape s = {2, {e->s.d, e->s.h, e->s.w}};
 	const inv_packed_layers *layers;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	if (!e->packed || !inv_packed_layers_usable(e->ctx))
 		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
-	st = pack_once(e, &layers);
-	return st == INVAR_OK ? inv_packed_layers_apply(layers, e->residual, z, rows, out) : st;
+	pthread_mutex_lock(&e->packed->lock);
+	if (!e->packed->layers)
+		st = inv_packed_layers_new(e->ctx, &s, e->params, &e->packed->layers);
+	layers = e->packed->layers;
+	pthread_mutex_unlock(&e->packed->lock);
+	INV_TRY(st);
+	return inv_packed_layers_apply(layers, e->residual, z, rows, out);
 }
 
 typedef struct unit_job {
@@ -459,20 +432,18 @@ static invar_status apply_unit(const invar_adapter *e, const float *z, uint64_t 
                                float *out)
 {
 	uint64_t block = rows < UNIT_BLOCK ? rows : UNIT_BLOCK;
-	float *x = inv_alloc((block * e->s.d + 1) * sizeof *x);
-	invar_status st =
-		x ? INVAR_OK
-		  : inv_fail(INVAR_E_NOMEM, "not enough memory to normalise %" PRIu64 " rows",
-	                 block);
+	invar_status st = INVAR_OK;
+	float *x;
 
-	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += block) {
+	INV_TRY(inv_new_array(&x, block * e->s.d + 1));
+	for (uint64_t at = 0; at < rows; at += block) {
 		uint64_t now = rows - at < block ? rows - at : block;
 
 		normalise(e->ctx, z + at * e->s.d, now, e->s.d, x);
-		st = apply_layers(e, x, now, out + at * e->s.w);
-		if (st == INVAR_OK)
-			normalise(e->ctx, out + at * e->s.w, now, e->s.w, out + at * e->s.w);
+		INV_TRY_OR(done, apply_layers(e, x, now, out + at * e->s.w));
+		normalise(e->ctx, out + at * e->s.w, now, e->s.w, out + at * e->s.w);
 	}
+done:
 	inv_free(x);
 	return st;
 }
@@ -484,7 +455,7 @@ invar_status inv_adapter_apply_finite(const invar_adapter *e, const float *z, ui
 	return e->unit ? apply_unit(e, z, rows, out) : apply_layers(e, z, rows, out);
 }
 
-static invar_status check_finite(const invar_adapter *e, const float *x, uint64_t rows,
+static invar_status check_finite_rows(const invar_adapter *e, const float *x, uint64_t rows,
                                  size_t width, const char *what)
 {
 	struct inv_kernels kernels;
@@ -502,9 +473,7 @@ static invar_status check_finite(const invar_adapter *e, const float *x, uint64_
 invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,
                                  float *out)
 {
-	invar_status st = check_finite(e, z, rows, e->s.d, "the features");
-
-	if (st == INVAR_OK)
-		st = inv_adapter_apply_finite(e, z, rows, out);
-	return st == INVAR_OK ? check_finite(e, out, rows, e->s.w, "the codes") : st;
+	INV_TRY(check_finite_rows(e, z, rows, e->s.d, "the features"));
+	INV_TRY(inv_adapter_apply_finite(e, z, rows, out));
+	return check_finite_rows(e, out, rows, e->s.w, "the codes");
 }

@@ -37,7 +37,7 @@ struct invar_adapter {
 	inv_safetensors *file; /* kept open for its metadata; NULL if made in memory */
 	json_t *metadata;      /* strings, of one that was made in memory; NULL: none */
 	char *path;
-	inv_adapter_packed *packed; /* what apply keeps; NULL: nothing */
+	inv_adapter_packed *packed; /* what apply keeps */
 };
 
 /* An adapter without parameters, to be filled in memory; invar_adapter_close frees it. */

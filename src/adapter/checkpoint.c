@@ -9,82 +9,50 @@
 
 #include "adapter/adapter.h"
 
-enum { SETS = 4, PARTS = 2, COUNTERS = 4, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
+enum { SETS = 4, NETWORKS = 2, FIELDS = 6 + INV_VALUE_TERMS, NAME = 32, VALUE = 40 };
 
 #define MADE_WITH "invar.made_with"
 
 static const char *const prefixes[SETS] = {"", "m.", "v.", "best."};
 
 /* E, and the decoder if there is one: the layout of each set. */
-typedef struct part {
+typedef struct network {
 	const char *prefix;
 	inv_mlp_shape shape;
 	size_t offset;
-} part;
+} network;
 
-static size_t parts_of(const inv_step *p, part out[PARTS])
+static size_t networks_of(const inv_step *p, network out[NETWORKS])
 {
-	out[0] = (part){"", p->spec.shape, 0};
-	out[1] = (part){"dec.", p->spec.decoder, p->adapter_floats};
+	out[0] = (network){"", p->spec.shape, 0};
+	out[1] = (network){"dec.", p->spec.decoder, p->adapter_floats};
 	return p->decoder ? 2 : 1;
 }
 
-static void spell_prefix(const part *at, int set, char out[16])
-{
-	snprintf(out, 16, "%s%s", prefixes[set], at->prefix);
-}
+/* A number of the state and its key. */
+typedef struct state_field {
+	char name[NAME];
+	uint64_t *counter; /* NULL: it is a sum */
+	double *sum;
+	bool optional; /* older checkpoints do not have it */
+} state_field;
 
-typedef struct entry {
-	char key[32], value[VALUE];
-} entry;
-
-static void counters_of(inv_progress_state *at, uint64_t *c[COUNTERS],
-                        const char *name[COUNTERS])
+/* Returns how many there are: six, and one sum per term of the loss. */
+static size_t fields_of(inv_progress_state *at, size_t terms, state_field out[FIELDS])
 {
-	c[0] = &at->epoch, name[0] = "epoch";
-	c[1] = &at->step, name[1] = "step";
-	c[2] = &at->t, name[2] = "t";
-	c[3] = &at->best_epoch, name[3] = "best_epoch";
-}
+	const state_field own[] = {{"epoch", &at->epoch, NULL, false},
+	                     {"step", &at->step, NULL, false},
+	                     {"t", &at->t, NULL, false},
+	                     {"best_epoch", &at->best_epoch, NULL, true},
+	                     {"loss_sum", NULL, &at->loss_sum, false},
+	                     {"best", NULL, &at->best, false}};
+	size_t count = sizeof own / sizeof *own;
 
-/* Returns how many there are: two, and one sum per term of the loss. */
-static int numbers_of(inv_progress_state *at, size_t terms, double *n[NUMBERS],
-                      char name[NUMBERS][32])
-{
-	n[0] = &at->loss_sum;
-	n[1] = &at->best;
-	snprintf(name[0], 32, "loss_sum");
-	snprintf(name[1], 32, "best");
-	for (size_t i = 0; i < terms; i++) {
-		n[2 + i] = &at->term_sum[i];
-		snprintf(name[2 + i], 32, "term_sum.%zu", i);
+	memcpy(out, own, sizeof own);
+	for (size_t i = 0; i < terms; i++, count++) {
+		out[count] = (state_field){.sum = &at->term_sum[i]};
+		snprintf(out[count].name, NAME, "term_sum.%zu", i);
 	}
-	return 2 + (int)terms;
-}
-
-static size_t describe(const inv_progress_state *at, size_t terms, entry *e,
-                       inv_metadata *m)
-{
-	inv_progress_state copy = *at;
-	uint64_t *counter[COUNTERS];
-	double *number[NUMBERS];
-	const char *counter_name[COUNTERS];
-	char number_name[NUMBERS][32];
-	size_t count = 0;
-	int numbers = numbers_of(&copy, terms, number, number_name);
-
-	counters_of(&copy, counter, counter_name);
-	for (int i = 0; i < COUNTERS; i++, count++) {
-		snprintf(e[count].key, sizeof e->key, "%s", counter_name[i]);
-		snprintf(e[count].value, VALUE, "%" PRIu64, *counter[i]);
-	}
-	for (int i = 0; i < numbers; i++, count++) {
-		snprintf(e[count].key, sizeof e->key, "%.31s", number_name[i]);
-		snprintf(e[count].value, VALUE, "%a", *number[i]);
-	}
-	for (size_t i = 0; i < count; i++)
-		m[i] = (inv_metadata){e[i].key, e[i].value};
-	m[count++] = (inv_metadata){"invar.checkpoint", "1"};
 	return count;
 }
 
@@ -92,21 +60,32 @@ invar_status inv_checkpoint_save(const char *path, const inv_step *p, const floa
                                  const inv_progress_state *at, const char *made_with)
 {
 	const float *sets[SETS] = {p->params, p->m, p->v, best};
-	char names[PARTS * SETS][INV_MLP_BLOCKS][32], prefix[16];
-	inv_tensor_out tensors[PARTS * SETS * INV_MLP_BLOCKS];
-	part net[PARTS];
-	entry entries[COUNTERS + NUMBERS];
-	inv_metadata metadata[COUNTERS + NUMBERS + 2];
-	size_t count = describe(at, p->term_count, entries, metadata);
-	size_t parts = parts_of(p, net), used = 0;
+	char names[NETWORKS * SETS][INV_MLP_BLOCKS][32], prefix[16], values[FIELDS][VALUE];
+	inv_tensor_out tensors[NETWORKS * SETS * INV_MLP_BLOCKS];
+	inv_metadata metadata[FIELDS + 2];
+	inv_progress_state state = *at;
+	network net[NETWORKS];
+	state_field fields[FIELDS];
+	size_t count = fields_of(&state, p->term_count, fields);
+	size_t networks = networks_of(p, net), used = 0;
 
+	for (size_t i = 0; i < count; i++) {
+		const state_field *f = &fields[i];
+
+		if (f->counter)
+			snprintf(values[i], VALUE, "%" PRIu64, *f->counter);
+		else
+			snprintf(values[i], VALUE, "%a", *f->sum);
+		metadata[i] = (inv_metadata){f->name, values[i]};
+	}
+	metadata[count++] = (inv_metadata){"invar.checkpoint", "1"};
 	if (made_with)
 		metadata[count++] = (inv_metadata){MADE_WITH, made_with};
-	for (size_t k = 0; k < parts; k++)
+	for (size_t k = 0; k < networks; k++)
 		for (int i = 0; i < SETS; i++) {
 			if (!sets[i])
 				continue;
-			spell_prefix(&net[k], i, prefix);
+			snprintf(prefix, sizeof prefix, "%s%s", prefixes[i], net[k].prefix);
 			inv_mlp_tensors(net[k].shape, sets[i] + net[k].offset, prefix, names[used],
 			                tensors + used * INV_MLP_BLOCKS);
 			used++;
@@ -114,56 +93,45 @@ invar_status inv_checkpoint_save(const char *path, const inv_step *p, const floa
 	return inv_safetensors_save(path, tensors, used * INV_MLP_BLOCKS, metadata, count);
 }
 
-static invar_status read_state(const inv_safetensors *f, const char *path, size_t terms,
-                               inv_progress_state *at)
-{
-	uint64_t *counter[COUNTERS];
-	double *number[NUMBERS];
-	const char *counter_name[COUNTERS];
-	char number_name[NUMBERS][32];
-	int numbers = numbers_of(at, terms, number, number_name);
-
-	counters_of(at, counter, counter_name);
-	for (int i = 0; i < COUNTERS + numbers; i++) {
-		const char *key = i < COUNTERS ? counter_name[i] : number_name[i - COUNTERS];
-		const char *text = inv_safetensors_metadata(f, key);
-		char *end = NULL;
-
-		if (!text && i < COUNTERS && counter[i] == &at->best_epoch)
-			continue; /* older checkpoints do not have it */
-		if (text && i < COUNTERS)
-			*counter[i] = strtoull(text, &end, 10);
-		else if (text)
-			*number[i - COUNTERS] = strtod(text, &end);
-		if (!text || end == text || *end)
-			return inv_fail(INVAR_E_FORMAT, "%s: its %s is missing or not a number", path,
-			                key);
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
                                  inv_progress_state *at)
 {
 	float *sets[SETS] = {p->params, p->m, p->v, best};
-	part net[PARTS];
-	size_t parts = parts_of(p, net);
-	char prefix[16];
+	network net[NETWORKS];
+	state_field fields[FIELDS];
+	size_t networks = networks_of(p, net), count = fields_of(at, p->term_count, fields);
 	inv_safetensors *f;
-	invar_status st = inv_safetensors_open(path, &f);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_safetensors_open(path, &f));
 	if (!inv_safetensors_metadata(f, "invar.checkpoint"))
-		st = inv_fail(INVAR_E_FORMAT, "%s: is not a checkpoint", path);
-	else
-		st = read_state(f, path, p->term_count, at);
-	for (size_t k = 0; k < parts; k++)
-		for (int i = 0; i < SETS && st == INVAR_OK; i++) {
-			spell_prefix(&net[k], i, prefix);
-			if (sets[i])
-				st = inv_mlp_read(f, path, prefix, net[k].shape, sets[i] + net[k].offset);
+		INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: is not a checkpoint", path));
+	for (size_t i = 0; i < count; i++) {
+		const char *text = inv_safetensors_metadata(f, fields[i].name);
+		char *end = NULL;
+
+		if (!text && fields[i].optional)
+			continue;
+		if (text && fields[i].counter)
+			*fields[i].counter = strtoull(text, &end, 10);
+		else if (text)
+			*fields[i].sum = strtod(text, &end);
+		if (!text || end == text || *end)
+			INV_TRY_OR(done,
+			           inv_fail(INVAR_E_FORMAT, "%s: its %s is missing or not a number",
+			                    path, fields[i].name));
+	}
+	for (size_t k = 0; k < networks; k++)
+		for (int i = 0; i < SETS; i++) {
+			char prefix[16];
+
+			if (!sets[i])
+				continue;
+			snprintf(prefix, sizeof prefix, "%s%s", prefixes[i], net[k].prefix);
+			INV_TRY_OR(done, inv_mlp_read(f, path, prefix, net[k].shape,
+			                              sets[i] + net[k].offset));
 		}
+done:
 	p->t = at->t;
 	inv_safetensors_close(f);
 	return st;
@@ -191,33 +159,29 @@ static difference find_difference(const char *field, const json_t *then, const j
 	return json_equal(then, now) ? d : (difference){field, then, now};
 }
 
-static invar_status compare(const json_t *then, const json_t *now, const char *says)
-{
-	difference d = find_difference("it", then, now);
-	char was[INV_SPELLED], is[INV_SPELLED];
-
-	if (!d.field)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s has %s %s, but the checkpoint was made with %s; restore the old "
-	                "value, or start again with @force",
-	                says, d.field, inv_json_spell(d.now, is), inv_json_spell(d.then, was));
-}
-
 invar_status inv_checkpoint_check(const char *path, const json_t *now, const char *says)
 {
-	inv_safetensors *f;
+	char was[INV_SPELLED], is[INV_SPELLED];
 	invar_status st = INVAR_OK;
-	const char *text;
 	json_t *then = NULL;
+	inv_safetensors *f;
+	const char *text;
+	difference d;
 
 	if (inv_safetensors_open(path, &f) != INVAR_OK)
 		return INVAR_OK; /* loading it reports what is wrong */
-	if ((text = inv_safetensors_metadata(f, MADE_WITH)) &&
-	    !(then = json_loads(text, JSON_REJECT_DUPLICATES, NULL)))
-		st = inv_fail(INVAR_E_FORMAT, "%s: its " MADE_WITH " is not JSON", path);
-	if (st == INVAR_OK && then)
-		st = compare(then, now, says);
+	if (!(text = inv_safetensors_metadata(f, MADE_WITH)))
+		goto done;
+	if (!(then = json_loads(text, JSON_REJECT_DUPLICATES, NULL)))
+		INV_TRY_OR(done,
+		           inv_fail(INVAR_E_FORMAT, "%s: its " MADE_WITH " is not JSON", path));
+	d = find_difference("it", then, now);
+	if (d.field)
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s has %s %s, but the checkpoint was made with %s; restore the old "
+		              "value, or start again with @force",
+		              says, d.field, inv_json_spell(d.now, is), inv_json_spell(d.then, was));
+done:
 	json_decref(then);
 	inv_safetensors_close(f);
 	return st;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/write.h"
 #include "base/file.h"
 
 enum { LISTED = 5 * INV_SPELLED, NAMED = 500 };
@@ -18,12 +19,14 @@ char *inv_compatibility_input(const invar_bank *bank)
 	const json_t *said = json_object_get(bank->json, "preprocess");
 	json_t *space = json_object_get(bank->json, "augment_space");
 	json_t *input = json_is_object(said) ? json_copy((json_t *)(uintptr_t)said) : NULL;
+	bool half = strcmp(inv_bank_precision(bank->json), "bfloat16") == 0;
 	char *text = NULL;
 
 	if (!json_is_object(said))
 		return inv_strdup("");
 	if (input &&
-	    (!json_is_string(space) || json_object_set(input, "augment_space", space) == 0))
+	    (!json_is_string(space) || json_object_set(input, "augment_space", space) == 0) &&
+	    (!half || json_object_set_new(input, "precision", json_string("bfloat16")) == 0))
 		text = inv_json_text(input, 0);
 	json_decref(input);
 	return text;
@@ -76,7 +79,7 @@ static void compare_encoders(const invar_adapter *e, const json_t *bank, const c
 		        e->path, mine.name, where, theirs.name);
 }
 
-static void append(char list[LISTED], const char *key, const json_t *value)
+static void append_value(char list[LISTED], const char *key, const json_t *value)
 {
 	size_t used = strlen(list);
 	char text[INV_SPELLED];
@@ -109,8 +112,8 @@ static void compare_images(const invar_adapter *e, const json_t *theirs, const c
 		const json_t *b = json_object_get(theirs, keys[i]);
 
 		if (a && b && !are_equal(a, b)) {
-			append(was, keys[i], a);
-			append(is, keys[i], b);
+			append_value(was, keys[i], a);
+			append_value(is, keys[i], b);
 		}
 	}
 	if (*was)
@@ -120,10 +123,32 @@ static void compare_images(const invar_adapter *e, const json_t *theirs, const c
 	json_decref(mine);
 }
 
+/* Not a warning: the features differ by about one percent, and E works on both. */
+static void compare_precision(const invar_adapter *e, const json_t *bank, const char *where)
+{
+	const char *text = metadata(e, "invar.input");
+	json_t *mine = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const char *was = json_object_get(mine, "precision") ? "bfloat16" : "float32";
+
+	if (mine && strcmp(was, inv_bank_precision(bank)) != 0)
+		inv_log(e->ctx, INVAR_LOG_INFO,
+		        "%s: was trained on features in %s, and %s has features in %s", e->path, was,
+		        where, inv_bank_precision(bank));
+	json_decref(mine);
+}
+
+/* What a bank.json says about features, against what E was trained on. */
+static void compare_with_bank(const invar_adapter *e, const json_t *bank, const char *where)
+{
+	compare_encoders(e, bank, where);
+	compare_images(e, json_object_get(bank, "preprocess"), where);
+	if (json_object_get(bank, "encoder_options"))
+		compare_precision(e, bank, where);
+}
+
 void inv_compatibility_warn(const invar_adapter *e, const invar_bank *bank)
 {
-	compare_encoders(e, bank->json, bank->path);
-	compare_images(e, json_object_get(bank->json, "preprocess"), bank->path);
+	compare_with_bank(e, bank->json, bank->path);
 }
 
 invar_status inv_compatibility_same_features(const invar_adapter *e,
@@ -151,32 +176,28 @@ invar_status inv_compatibility_same_features(const invar_adapter *e,
 
 /* ---- Arrays of a bank ------------------------------------------------------------- */
 
-/* The relative path from the folder of such an array to its bank; NULL: not such an array.
+/*
+ * The folder of the bank that an array belongs to, by its path only: SPLIT/clean.npy,
+ * SPLIT/aug.npy or SPLIT/aug/NNN.npy. Gives; NULL: none of these, or no memory.
  */
-static const char *path_to_bank(const char *path, const char *slash)
-{
-	const char *name = slash ? slash + 1 : path;
-	const char *folder = slash;
-
-	if (strcmp(name, "clean.npy") == 0 || strcmp(name, "aug.npy") == 0)
-		return "..";
-	while (folder && folder > path && folder[-1] != '/')
-		folder--;
-	return folder && slash - folder == 3 && strncmp(folder, "aug", 3) == 0 ? "../.." : NULL;
-}
-
-/* The folder of the bank that an array belongs to, by its path only; gives, or NULL. */
 static char *find_bank(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *up = path_to_bank(path, slash);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *folder = slash, *up = NULL;
 	size_t size = strlen(path) + sizeof "./../..";
-	char *folder = up ? inv_alloc(size) : NULL;
+	char *bank;
 
-	if (folder)
-		snprintf(folder, size, "%.*s/%s", slash ? (int)(slash - path) : 1,
-		         slash ? path : ".", up);
-	return folder;
+	while (folder && folder > path && folder[-1] != '/')
+		folder--;
+	if (strcmp(name, "clean.npy") == 0 || strcmp(name, "aug.npy") == 0)
+		up = "..";
+	else if (folder && slash - folder == 3 && strncmp(folder, "aug", 3) == 0)
+		up = "../..";
+	if (!up || !(bank = inv_alloc(size)))
+		return NULL;
+	snprintf(bank, size, "%.*s/%s", slash ? (int)(slash - path) : 1, slash ? path : ".",
+	         up);
+	return bank;
 }
 
 void inv_compatibility_warn_file(const invar_adapter *e, const char *path)
@@ -185,10 +206,8 @@ void inv_compatibility_warn_file(const invar_adapter *e, const char *path)
 	json_t *bank = NULL;
 
 	/* If bank.json cannot be read, nothing is known about the features. */
-	if (said && inv_exists(said) && inv_json_load(said, &bank) == INVAR_OK) {
-		compare_encoders(e, bank, path);
-		compare_images(e, json_object_get(bank, "preprocess"), path);
-	}
+	if (said && inv_exists(said) && inv_json_load(said, &bank) == INVAR_OK)
+		compare_with_bank(e, bank, path);
 	json_decref(bank);
 	inv_free(said);
 	inv_free(folder);
@@ -254,15 +273,16 @@ invar_status inv_compatibility_warn_split(const invar_adapter *e, const invar_ba
 	inv_row_norms n = {0};
 	double mean, deviation;
 	char what[NAMED];
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	if (inv_adapter_norms(e, &mean, &deviation))
-		st = inv_row_norms_add(bank, s, 0, &n);
+	if (!inv_adapter_norms(e, &mean, &deviation))
+		return INVAR_OK;
+	if ((st = inv_row_norms_add(bank, s, 0, &n)) == INVAR_E_NUMERIC)
+		return INVAR_OK; /* a NaN is reported where rows are used */
+	INV_TRY(st);
 	snprintf(what, sizeof what, "those of %.300s/%.100s", bank->path, s->name);
-	if (st == INVAR_OK)
-		inv_compatibility_warn_norms(e, &n, what);
-	return st == INVAR_E_NUMERIC ? INVAR_OK
-	                             : st; /* a NaN is reported where rows are used */
+	inv_compatibility_warn_norms(e, &n, what);
+	return INVAR_OK;
 }
 
 invar_status invar_adapter_check_norms(const invar_adapter *e, const float *z,

@@ -3,8 +3,8 @@
  * compatibility.h - which features an adapter was trained on: encoder, weights, images.
  *
  * invar.input in an adapter's metadata is a JSON object, "" if the bank does not say:
- * "preprocess" of bank.json (channels, size, resize, mean, std), and "augment_space" if
- * there were copies. Different features may have the same width; E can then be applied, so
+ * "preprocess" of bank.json (channels, size, resize, mean, std), "augment_space" if there
+ * were copies, and "precision" if that is bfloat16. Different features may have the same width; E can then be applied, so
  * that is a warning and not an error: trying an adapter on features it was not made for is
  * a legitimate experiment.
  *

@@ -36,25 +36,24 @@ static layers layers_of(const inv_mlp_form *e)
 invar_status inv_composition_new(const invar_context *ctx, size_t d, size_t w, size_t units,
                                  inv_composition **out)
 {
-	inv_composition *c = inv_calloc(1, sizeof *c);
+	inv_composition *c;
+	invar_status st;
 
-	*out = c;
-	if (c) {
-		*c = (inv_composition){.ctx = ctx,
-		                       .d = d,
-		                       .w = w,
-		                       .L = inv_calloc(d * w, sizeof *c->L),
-		                       .t = inv_calloc(w, sizeof *c->t),
-		                       .W = inv_alloc(units * d * sizeof *c->W),
-		                       .b = inv_alloc(units * sizeof *c->b),
-		                       .V = inv_alloc(units * w * sizeof *c->V)};
-		if (c->L && c->t && c->W && c->b && c->V)
-			return INVAR_OK;
-	}
-	inv_composition_free(c);
 	*out = NULL;
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for an adapter of %zu hidden units",
-	                units);
+	INV_TRY(inv_new(&c));
+	c->ctx = ctx;
+	c->d = d;
+	c->w = w;
+	INV_TRY_OR(fail, inv_new_zeros(&c->L, d * w));
+	INV_TRY_OR(fail, inv_new_zeros(&c->t, w));
+	INV_TRY_OR(fail, inv_new_array(&c->W, units * d));
+	INV_TRY_OR(fail, inv_new_array(&c->b, units));
+	INV_TRY_OR(fail, inv_new_array(&c->V, units * w));
+	*out = c;
+	return INVAR_OK;
+fail:
+	inv_composition_free(c);
+	return st;
 }
 
 void inv_composition_free(inv_composition *c)
@@ -99,30 +98,23 @@ static bool has_linear_units(const inv_mlp_form *e, const layers *l)
 	return true;
 }
 
-static void add_units(inv_composition *c, const inv_mlp_form *e, const layers *l,
-                      size_t first, double weight)
-{
-	size_t d = c->d, w = c->w, count = e->s.h - first;
-
-	memcpy(c->W + c->h * d, l->W0 + first * d, count * d * sizeof *c->W);
-	memcpy(c->b + c->h, l->b0 + first, count * sizeof *c->b);
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < w; k++)
-			c->V[(c->h + i) * w + k] = weight * l->W2[k * e->s.h + first + i];
-	c->h += count;
-}
-
 void inv_composition_add(inv_composition *c, const inv_mlp_form *e, double weight)
 {
 	const layers l = layers_of(e);
 	bool linear = has_linear_units(e, &l);
+	size_t d = c->d, w = c->w, h = e->s.h, first = linear ? 2 * d : 0, count = h - first;
 
-	for (size_t i = 0; i < c->d && linear; i++)
-		for (size_t k = 0; k < c->w; k++)
-			c->L[i * c->w + k] += weight * l.W2[k * e->s.h + i];
-	for (size_t k = 0; k < c->w; k++)
+	for (size_t i = 0; i < d && linear; i++)
+		for (size_t k = 0; k < w; k++)
+			c->L[i * w + k] += weight * l.W2[k * h + i];
+	for (size_t k = 0; k < w; k++)
 		c->t[k] += weight * l.b2[k];
-	add_units(c, e, &l, linear ? 2 * c->d : 0, weight);
+	memcpy(c->W + c->h * d, l.W0 + first * d, count * d * sizeof *c->W);
+	memcpy(c->b + c->h, l.b0 + first, count * sizeof *c->b);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < w; k++)
+			c->V[(c->h + i) * w + k] = weight * l.W2[k * h + first + i];
+	c->h += count;
 	if (e->residual)
 		inv_composition_add_identity(c, weight);
 }
@@ -135,21 +127,6 @@ void inv_composition_add_identity(inv_composition *c, double weight)
 
 /* ---- Mapping ---------------------------------------------------------------------- */
 
-/* rows [n, w] become rows times A; *rows is replaced. */
-static bool multiply(const inv_composition *c, const double *A, size_t n, double **rows)
-{
-	inv_dgemm_spec s = {n, c->w, c->w, .add = false};
-	double *product = inv_alloc((n * c->w + 1) * sizeof *product);
-
-	if (!product)
-		return false;
-	if (n)
-		inv_dgemm_tiled(c->ctx, &s, *rows, A, product);
-	inv_free(*rows);
-	*rows = product;
-	return true;
-}
-
 /* Is A a multiple of the identity, as for --spread scale? */
 static bool is_multiple(const double *A, size_t w)
 {
@@ -160,27 +137,32 @@ static bool is_multiple(const double *A, size_t w)
 	return true;
 }
 
-static bool map_rows(const inv_composition *c, const double *A, bool multiple, size_t n,
-                     double **rows)
+/* rows [n, w] become rows times A; *rows is replaced. */
+static invar_status map_rows(const inv_composition *c, const double *A, size_t n,
+                             double **rows)
 {
-	if (!multiple)
-		return multiply(c, A, n, rows);
-	for (size_t i = 0; i < n * c->w; i++)
-		(*rows)[i] *= A[0];
-	return true;
+	inv_dgemm_spec s = {n, c->w, c->w, .add = false};
+	double *product;
+
+	if (is_multiple(A, c->w)) {
+		for (size_t i = 0; i < n * c->w; i++)
+			(*rows)[i] *= A[0];
+		return INVAR_OK;
+	}
+	INV_TRY(inv_new_array(&product, n * c->w + 1));
+	if (n)
+		inv_dgemm_tiled(c->ctx, &s, *rows, A, product);
+	inv_free(*rows);
+	*rows = product;
+	return INVAR_OK;
 }
 
 invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after)
 {
-	bool multiple = is_multiple(after->M, c->w);
-	invar_status st = inv_openblas_need_for(c->ctx);
-
-	if (st != INVAR_OK)
-		return st;
-	if (!map_rows(c, after->M, multiple, c->d, &c->L) ||
-	    !map_rows(c, after->M, multiple, c->h, &c->V) ||
-	    !map_rows(c, after->M, multiple, 1, &c->t))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to map the codes of an adapter");
+	INV_TRY(inv_openblas_need_for(c->ctx));
+	INV_TRY(map_rows(c, after->M, c->d, &c->L));
+	INV_TRY(map_rows(c, after->M, c->h, &c->V));
+	INV_TRY(map_rows(c, after->M, 1, &c->t));
 	for (size_t k = 0; k < c->w; k++)
 		c->t[k] += after->t[k];
 	return INVAR_OK;
@@ -188,57 +170,18 @@ invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after
 
 /* ---- As an MLP -------------------------------------------------------------------- */
 
-/* Sum of the squares of L - share I. */
-static double squares(const inv_composition *c, double share)
+/* Sum of the squares of L - identity I. */
+static double squares(const inv_composition *c, double identity)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < c->d; i++)
 		for (size_t k = 0; k < c->w; k++) {
-			double x = c->L[i * c->w + k] - (i == k ? share : 0);
+			double x = c->L[i * c->w + k] - (i == k ? identity : 0);
 
 			sum += x * x;
 		}
 	return sum;
-}
-
-static void write_linear(const inv_composition *c, const inv_mlp_form *e, float *W0,
-                         float *b0, float *W2)
-{
-	size_t d = c->d, h = e->s.h;
-
-	memset(W0, 0, 2 * d * d * sizeof *W0);
-	memset(b0, 0, 2 * d * sizeof *b0);
-	for (size_t i = 0; i < d; i++) {
-		W0[i * d + i] = 1;
-		W0[(d + i) * d + i] = -1;
-		for (size_t k = 0; k < c->w; k++) {
-			float value = (float)(c->L[i * c->w + k] - (e->residual && i == k));
-
-			W2[k * h + i] = value;
-			W2[k * h + d + i] = -value;
-		}
-	}
-}
-
-static void write_units(const inv_composition *c, const inv_mlp_form *e, size_t first)
-{
-	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	float *W2, *b2;
-
-	inv_mlp_layout(e->s, blocks);
-	W2 = e->params + blocks[2].offset;
-	b2 = e->params + blocks[3].offset;
-	if (first)
-		write_linear(c, e, e->params + blocks[0].offset, e->params + blocks[1].offset, W2);
-	memcpy(e->params + blocks[0].offset + first * c->d, c->W,
-	       c->h * c->d * sizeof *e->params);
-	memcpy(e->params + blocks[1].offset + first, c->b, c->h * sizeof *e->params);
-	for (size_t k = 0; k < c->w; k++) {
-		for (size_t i = 0; i < c->h; i++)
-			W2[k * e->s.h + first + i] = (float)c->V[i * c->w + k];
-		b2[k] = (float)c->t[k];
-	}
 }
 
 /* Residual if that leaves less of L to the linear units; an MLP has at least one unit. */
@@ -246,14 +189,36 @@ invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out)
 {
 	bool residual = c->d == c->w && squares(c, 1) < squares(c, 0);
 	bool linear = squares(c, residual) > 0 || !c->h;
-	size_t first = linear ? 2 * c->d : 0;
+	size_t d = c->d, w = c->w, first = linear ? 2 * d : 0, h = first + c->h;
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	struct inv_kernels kernels;
+	float *W0, *b0, *W2, *b2;
 
-	*out = (inv_mlp_form){.s = {c->d, first + c->h, c->w}, .residual = residual};
-	if (!(out->params = inv_calloc(inv_mlp_floats(out->s), sizeof *out->params)))
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for an adapter of %zu hidden units", out->s.h);
-	write_units(c, out, first);
+	*out = (inv_mlp_form){.s = {d, h, w}, .residual = residual};
+	INV_TRY(inv_new_zeros(&out->params, inv_mlp_floats(out->s)));
+	inv_mlp_layout(out->s, blocks);
+	W0 = out->params + blocks[0].offset;
+	b0 = out->params + blocks[1].offset;
+	W2 = out->params + blocks[2].offset;
+	b2 = out->params + blocks[3].offset;
+	for (size_t i = 0; i < d && linear; i++) {
+		W0[i * d + i] = 1;
+		W0[(d + i) * d + i] = -1;
+		for (size_t k = 0; k < w; k++) {
+			float value = (float)(c->L[i * w + k] - (residual && i == k));
+
+			W2[k * h + i] = value;
+			W2[k * h + d + i] = -value;
+		}
+	}
+	memcpy(W0 + first * d, c->W, c->h * d * sizeof *W0);
+	memcpy(b0 + first, c->b, c->h * sizeof *b0);
+	for (size_t k = 0; k < w; k++) {
+		for (size_t i = 0; i < c->h; i++)
+			W2[k * h + first + i] = (float)c->V[i * w + k];
+		b2[k] = (float)c->t[k];
+	}
+
 	inv_kernels_init(&kernels, c->ctx->cpu);
 	if (kernels.all_finite(out->params, inv_mlp_floats(out->s)))
 		return INVAR_OK;
@@ -263,4 +228,18 @@ invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out)
 		INVAR_E_NUMERIC,
 		"the weights of the adapter would exceed the range of 32-bit numbers; a "
 		"smaller @strength may help");
+}
+
+invar_status inv_compose_strength(const invar_context *ctx, const inv_mlp_form *e,
+                                  double strength, inv_mlp_form *out)
+{
+	inv_composition *c;
+	invar_status st;
+
+	INV_TRY(inv_composition_new(ctx, e->s.d, e->s.w, e->s.h, &c));
+	inv_composition_add(c, e, strength);
+	inv_composition_add_identity(c, 1 - strength);
+	st = inv_composition_finish(c, out);
+	inv_composition_free(c);
+	return st;
 }

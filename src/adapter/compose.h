@@ -46,4 +46,12 @@ invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after
 /* Gives out->params, inv_free. */
 invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out);
 
+/*
+ * z + w (E(z) - z): E made weaker or stronger, w the strength. Applied after spread, 0 is
+ * the identity whatever E is, and every strength in between gives a point on the line from
+ * a feature to its code. Gives out->params; w = d.
+ */
+invar_status inv_compose_strength(const invar_context *ctx, const inv_mlp_form *e,
+                                  double strength, inv_mlp_form *out);
+
 #endif

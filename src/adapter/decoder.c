@@ -26,7 +26,7 @@ void inv_decoder_init(inv_mlp_shape s, uint64_t seed, float *params)
 	inv_layers_init(&layers, &stream, params);
 }
 
-static void plan_memory(inv_decoder *d)
+static void plan_decoder_memory(inv_decoder *d)
 {
 	d->rebuilt = inv_arena_take(&d->arena, d->N * d->s.w, sizeof(float));
 	d->d_rebuilt = inv_arena_take(&d->arena, d->N * d->s.w, sizeof(float));
@@ -37,26 +37,23 @@ static void plan_memory(inv_decoder *d)
 invar_status inv_decoder_new(const invar_context *ctx, const struct inv_kernels *kernels,
                              inv_mlp_shape s, size_t N, bool backward, inv_decoder **out)
 {
-	inv_decoder *d = inv_calloc(1, sizeof *d);
+	inv_decoder *d;
 	invar_status st;
 
 	*out = NULL;
-	if (!d)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the decoder");
+	INV_TRY(inv_new(&d));
 	*d = (inv_decoder){.ctx = ctx, .kernels = kernels, .s = s, .N = N};
-	plan_memory(d);
-	if ((st = inv_arena_commit(&d->arena)) == INVAR_OK) {
-		plan_memory(d);
-		st = inv_mlp_pass_new(ctx, s, N, backward, &d->pass);
-	}
-	if (st == INVAR_OK && backward)
-		st = inv_mlp_want_input(d->pass);
-	if (st != INVAR_OK) {
-		inv_decoder_free(d);
-		return st;
-	}
+	plan_decoder_memory(d);
+	INV_TRY_OR(fail, inv_arena_commit(&d->arena));
+	plan_decoder_memory(d);
+	INV_TRY_OR(fail, inv_mlp_pass_new(ctx, s, N, backward, &d->pass));
+	if (backward)
+		INV_TRY_OR(fail, inv_mlp_want_input(d->pass));
 	*out = d;
 	return INVAR_OK;
+fail:
+	inv_decoder_free(d);
+	return st;
 }
 
 size_t inv_decoder_memory(const inv_decoder *d)
@@ -73,16 +70,16 @@ void inv_decoder_free(inv_decoder *d)
 	inv_free(d);
 }
 
-typedef struct error_job {
+typedef struct decoder_error_job {
 	const inv_decoder *d;
 	const float *x;
 	size_t block; /* rows in a block of work */
 	float scale;
-} error_job;
+} decoder_error_job;
 
-static void error_block(void *user, size_t block, unsigned thread)
+static void decoder_error_block(void *user, size_t block, unsigned thread)
 {
-	const error_job *j = user;
+	const decoder_error_job *j = user;
 	const inv_decoder *d = j->d;
 	size_t from = block * j->block, width = d->s.w;
 	size_t end = from + j->block < d->N ? from + j->block : d->N;
@@ -97,15 +94,13 @@ static void error_block(void *user, size_t block, unsigned thread)
 invar_status inv_decoder_forward(inv_decoder *d, const float *params, const float *x,
                                  const float *z, double alpha, double *out)
 {
-	error_job j = {.d = d,
+	decoder_error_job j = {.d = d,
 	               .x = x,
 	               .block = inv_blocks(BLOCK_FLOATS, d->s.w),
 	               .scale = (float)(2 * alpha / (double)d->N)};
-	invar_status st = inv_mlp_forward(d->pass, params, z, false, d->rebuilt);
 
-	if (st != INVAR_OK)
-		return st;
-	inv_parallel(d->ctx, inv_blocks(d->N, j.block), error_block, &j);
+	INV_TRY(inv_mlp_forward(d->pass, params, z, false, d->rebuilt));
+	inv_parallel(d->ctx, inv_blocks(d->N, j.block), decoder_error_block, &j);
 	*out = inv_sum_in_order(d->error, d->N) / (double)d->N;
 	return INVAR_OK;
 }
@@ -113,13 +108,9 @@ invar_status inv_decoder_forward(inv_decoder *d, const float *params, const floa
 invar_status inv_decoder_backward(inv_decoder *d, const float *params, const float *z,
                                   float *grads, float *dz)
 {
-	invar_status st = inv_mlp_backward_last(d->pass, params, d->d_rebuilt, grads);
-
-	if (st == INVAR_OK)
-		st = inv_mlp_backward_first(d->pass, z, grads);
-	if (st == INVAR_OK)
-		st = inv_mlp_backward_input(d->pass, params, d->d_z);
-	if (st == INVAR_OK)
-		d->kernels->add(d->d_z, d->N * d->s.d, dz);
-	return st;
+	INV_TRY(inv_mlp_backward_last(d->pass, params, d->d_rebuilt, grads));
+	INV_TRY(inv_mlp_backward_first(d->pass, z, grads));
+	INV_TRY(inv_mlp_backward_input(d->pass, params, d->d_z));
+	d->kernels->add(d->d_z, d->N * d->s.d, dz);
+	return INVAR_OK;
 }

@@ -28,7 +28,7 @@ typedef struct inv_named_value {
 
 typedef struct inv_named_array {
 	char *name; /* "0_weight", "codes" */
-	unsigned rank;
+	unsigned ndim;
 	uint64_t shape[2];
 	float *data;
 } inv_named_array;

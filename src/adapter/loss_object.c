@@ -24,16 +24,15 @@ invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
 
 	*out = NULL;
 	INV_TRY(inv_options_expect(o, "loss"));
-	if (!(l = inv_calloc(1, sizeof *l)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a loss");
-	if ((st = inv_options_copy(o, &l->options)) != INVAR_OK) {
-		inv_free(l);
-		return st;
-	}
+	INV_TRY(inv_new(&l));
+	INV_TRY_OR(fail, inv_options_copy(o, &l->options));
 	l->ctx = e->ctx;
 	l->in = (inv_loss_input){.adapter = e, .dim = (uint32_t)e->s.d};
 	*out = l;
 	return INVAR_OK;
+fail:
+	inv_free(l);
+	return st;
 }
 
 void invar_loss_free(invar_loss *l)
@@ -157,7 +156,7 @@ const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **nam
 	if (name)
 		*name = grad->name;
 	if (dims)
-		*dims = grad->rank;
+		*dims = grad->ndim;
 	if (shape)
 		*shape = grad->shape;
 	return grad->data;

@@ -19,7 +19,7 @@
 
 /* ---- Metadata --------------------------------------------------------------------- */
 
-static const char *known(const invar_adapter *e, const char *key)
+static const char *known_metadata(const invar_adapter *e, const char *key)
 {
 	const char *text = invar_adapter_metadata(e, key);
 
@@ -34,13 +34,13 @@ static json_t *join_values(const invar_adapter *const *e, size_t count, const ch
 	char *text;
 
 	for (size_t i = 0; i < count; i++)
-		size += known(e[i], key) ? strlen(known(e[i], key)) + 3 : 0;
+		size += known_metadata(e[i], key) ? strlen(known_metadata(e[i], key)) + 3 : 0;
 	if (!seen || !(text = inv_calloc(size, 1))) {
 		json_decref(seen);
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const char *value = known(e[i], key);
+		const char *value = known_metadata(e[i], key);
 
 		if (!value || json_object_get(seen, value))
 			continue;
@@ -58,42 +58,36 @@ static json_t *join_values(const invar_adapter *const *e, size_t count, const ch
 static json_t *first_value(const invar_adapter *const *e, size_t count, const char *key)
 {
 	for (size_t i = 0; i < count; i++)
-		if (known(e[i], key))
-			return json_string(known(e[i], key));
+		if (known_metadata(e[i], key))
+			return json_string(known_metadata(e[i], key));
 	return json_string("");
 }
 
-/* One of the merged adapters. */
-static json_t *describe_part(const invar_adapter *e, double weight)
+/* { "strength": …, "adapters": […] } as text; NULL: no memory. */
+static json_t *describe_merged(const invar_adapter *const *e, const double *weight,
+                               size_t count, double strength)
 {
 	static const char *const keys[] = {"loss", "augment", "seed", "options", "merged"};
-	json_t *out = json_pack("{s:f}", "weight", weight);
-
-	for (size_t i = 0; out && i < sizeof keys / sizeof *keys; i++) {
-		char key[32];
-		const char *text;
-		json_t *value;
-
-		snprintf(key, sizeof key, "invar.%s", keys[i]);
-		if (!(text = known(e, key)))
-			continue;
-		value = json_loads(text, JSON_REJECT_DUPLICATES, NULL); /* an object, or text */
-		json_object_set_new(out, keys[i], value ? value : json_string(text));
-	}
-	return out;
-}
-
-/* { "strength": …, "adapters": […] } as text. */
-static json_t *describe_parts(const invar_adapter *const *e, const double *weight,
-                              size_t count, double strength)
-{
-	json_t *parts = json_array(),
-		   *all = json_pack("{s:f, s:o}", "strength", strength, "adapters", parts);
-	json_t *text = NULL;
+	json_t *adapters = json_array(), *text = NULL;
+	json_t *all = json_pack("{s:f, s:o}", "strength", strength, "adapters", adapters);
 	char *line;
 
-	for (size_t i = 0; all && i < count; i++)
-		json_array_append_new(parts, describe_part(e[i], weight[i]));
+	for (size_t i = 0; all && i < count; i++) {
+		json_t *one = json_pack("{s:f}", "weight", weight[i]);
+
+		for (size_t k = 0; one && k < sizeof keys / sizeof *keys; k++) {
+			char key[32];
+			const char *value;
+			json_t *parsed;
+
+			snprintf(key, sizeof key, "invar.%s", keys[k]);
+			if (!(value = known_metadata(e[i], key)))
+				continue;
+			parsed = json_loads(value, JSON_REJECT_DUPLICATES, NULL); /* an object, or text */
+			json_object_set_new(one, keys[k], parsed ? parsed : json_string(value));
+		}
+		json_array_append_new(adapters, one);
+	}
 	if (all && (line = inv_json_text(all, 0))) {
 		text = json_string(line);
 		inv_free(line);
@@ -122,8 +116,8 @@ static void merge_norms(const invar_adapter *const *e, const double *weight, siz
 	json_object_set_new(metadata, "invar.norm_deviation", json_string(text.deviation));
 }
 
-static invar_status describe(const invar_adapter *const *e, const double *weight,
-                             size_t count, double strength, invar_adapter *out)
+static invar_status describe_merge(const invar_adapter *const *e, const double *weight,
+                                   size_t count, double strength, invar_adapter *out)
 {
 	out->metadata = json_pack(
 		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "pt", "invar.version",
@@ -133,22 +127,18 @@ static invar_status describe(const invar_adapter *const *e, const double *weight
 		first_value(e, count, "invar.encoder"), "invar.encoder_sha256",
 		first_value(e, count, "invar.encoder_sha256"), "invar.input",
 		first_value(e, count, "invar.input"), "invar.merged",
-		describe_parts(e, weight, count, strength));
+		describe_merged(e, weight, count, strength));
 	if (out->unit)
 		json_object_set_new(out->metadata, "invar.unit", json_string("1"));
 	merge_norms(e, weight, count, out->metadata);
-	return out->metadata ? INVAR_OK
-	                     : inv_fail(INVAR_E_NOMEM,
-	                                "not enough memory for the metadata of an adapter");
+	return out->metadata ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- Merging ---------------------------------------------------------------------- */
 
-static invar_status check_adapters(const invar_adapter *const *e, size_t count,
+static invar_status check_mergeable(const invar_adapter *const *e, size_t count,
                                    double strength)
 {
-	invar_status st = INVAR_OK;
-
 	if (!count)
 		return inv_fail(INVAR_E_USE, "there is no adapter to merge");
 	if (!(strength >= 0) || !isfinite(strength))
@@ -159,7 +149,7 @@ static invar_status check_adapters(const invar_adapter *const *e, size_t count,
 			"%s: maps %zu features to %zu, but a @strength of %g needs codes as "
 			"wide as the features",
 			e[0]->path, e[0]->s.d, e[0]->s.w, strength);
-	for (size_t i = 1; i < count && st == INVAR_OK; i++) {
+	for (size_t i = 1; i < count; i++) {
 		if (e[i]->s.d != e[0]->s.d || e[i]->s.w != e[0]->s.w)
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: maps %zu features to %zu but %s maps %zu to %zu, so they "
@@ -171,18 +161,17 @@ static invar_status check_adapters(const invar_adapter *const *e, size_t count,
 			                "%s: normalises features and codes but %s does not, so they "
 			                "cannot be merged; train both with @unit or both without",
 			                e[e[i]->unit ? i : 0]->path, e[e[i]->unit ? 0 : i]->path);
-		st = inv_compatibility_same_features(e[0], e[i]);
+		INV_TRY(inv_compatibility_same_features(e[0], e[i]));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* The weights as shares of 1, equal ones for NULL; gives. */
-static invar_status share_weights(const double *weights, size_t count, double **out)
+/* The weights, equal ones for NULL, divided by their sum; gives. */
+static invar_status normalise_weights(const double *weights, size_t count, double **out)
 {
 	double sum = 0;
 
-	if (!(*out = inv_calloc(count, sizeof **out)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu weights", count);
+	INV_TRY(inv_new_array(out, count));
 	for (size_t i = 0; i < count; i++) {
 		(*out)[i] = weights ? weights[i] : 1;
 		if (!((*out)[i] > 0) || !isfinite((*out)[i]))
@@ -197,62 +186,44 @@ static invar_status share_weights(const double *weights, size_t count, double **
 	return INVAR_OK;
 }
 
-static invar_status compose(const invar_adapter *const *e, const double *weight,
-                            size_t count, double strength, inv_mlp_form *out)
-{
-	inv_composition *c;
-	size_t units = 0;
-	invar_status st;
-
-	for (size_t i = 0; i < count; i++)
-		units += e[i]->s.h;
-	if ((st = inv_composition_new(e[0]->ctx, e[0]->s.d, e[0]->s.w, units, &c)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < count; i++) {
-		const inv_mlp_form form = {e[i]->s, e[i]->residual, e[i]->params};
-
-		inv_composition_add(c, &form, strength * weight[i]);
-	}
-	if (strength != 1)
-		inv_composition_add_identity(c, 1 - strength);
-	st = inv_composition_finish(c, out);
-	inv_composition_free(c);
-	return st;
-}
-
-static invar_status merge(const invar_adapter *const *e, const double *weights,
-                          size_t count, double strength, invar_adapter *out)
-{
-	double *weight = NULL;
-	inv_mlp_form form;
-	invar_status st = share_weights(weights, count, &weight);
-
-	if (st == INVAR_OK && (st = compose(e, weight, count, strength, &form)) == INVAR_OK) {
-		out->s = form.s;
-		out->residual = form.residual;
-		out->unit = e[0]->unit;
-		out->params = form.params;
-		st = describe(e, weight, count, strength, out);
-	}
-	inv_free(weight);
-	return st;
-}
-
 invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                  const double *weights, size_t count, double strength,
                                  invar_adapter **out)
 {
 	invar_adapter *e = NULL;
-	invar_status st = check_adapters(adapters, count, strength);
+	inv_composition *c = NULL;
+	inv_mlp_form form;
+	double *weight = NULL;
+	size_t units = 0;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_adapter_begin(adapters[0]->ctx, &e);
-	if (st == INVAR_OK)
-		st = merge(adapters, weights, count, strength, e);
-	if (st == INVAR_OK)
-		*out = e;
-	else
-		invar_adapter_close(e);
+	INV_TRY(check_mergeable(adapters, count, strength));
+	INV_TRY_OR(done, inv_adapter_begin(adapters[0]->ctx, &e));
+	INV_TRY_OR(done, normalise_weights(weights, count, &weight));
+	for (size_t i = 0; i < count; i++)
+		units += adapters[i]->s.h;
+	INV_TRY_OR(done, inv_composition_new(e->ctx, adapters[0]->s.d, adapters[0]->s.w, units,
+	                                     &c));
+	for (size_t i = 0; i < count; i++) {
+		const invar_adapter *a = adapters[i];
+		const inv_mlp_form one = {a->s, a->residual, a->params};
+
+		inv_composition_add(c, &one, strength * weight[i]);
+	}
+	if (strength != 1)
+		inv_composition_add_identity(c, 1 - strength);
+	INV_TRY_OR(done, inv_composition_finish(c, &form));
+	e->s = form.s;
+	e->residual = form.residual;
+	e->unit = adapters[0]->unit;
+	e->params = form.params;
+	INV_TRY_OR(done, describe_merge(adapters, weight, count, strength, e));
+	*out = e;
+	e = NULL;
+done:
+	inv_composition_free(c);
+	inv_free(weight);
+	invar_adapter_close(e);
 	return st;
 }

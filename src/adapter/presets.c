@@ -26,7 +26,7 @@ typedef struct preset {
 
 static const preset presets[] = {
 	{"keep",
-     "KEEP on the scaled residual: copies find their image, and the space stays as it is",
+     "KEEP: copies find their image, and the space stays as it is",
      {{"loss", "keep"},
       {"init", "random"},
       {"scaled", "true"},
@@ -37,7 +37,7 @@ static const preset presets[] = {
       {"lr-min", "4e-4"}},
      .residual = true},
 	{"paper",
-     "MaWa on a plain MLP, exactly as published, 100 epochs with lr 1e-3 to 4e-4",
+     "MaWa on a plain MLP, exactly as published, 100 epochs",
      {{"loss", "mawa"},
       {"init", "random"},
       {"residual", "false"},
@@ -49,7 +49,7 @@ static const preset presets[] = {
       {"weight-decay", "1e-4"}},
      .residual = false},
 	{"instant",
-     "ridge regression on random features, in seconds and without training",
+     "ridge regression on random features, in seconds",
      {{"loss", "none"}, {"init", "features"}, {"spread", "scale"}},
      .residual = true},
 };
@@ -71,7 +71,7 @@ static const char *const method[] = {"loss", "init", "residual", "scaled", "widt
 
 enum { METHOD = sizeof method / sizeof *method };
 
-static const char *value_of(const preset *p, const char *option)
+static const char *preset_value(const preset *p, const char *option)
 {
 	for (size_t i = 0; i < VALUES && p->value[i].option; i++)
 		if (strcmp(p->value[i].option, option) == 0)
@@ -82,7 +82,7 @@ static const char *value_of(const preset *p, const char *option)
 static const char *find_conflict(const invar_options *o, const preset *p)
 {
 	for (size_t i = 0; i < METHOD; i++) {
-		const char *value = value_of(p, method[i]);
+		const char *value = preset_value(p, method[i]);
 
 		if (inv_option_is_set(o, method[i]) &&
 		    !(value ? inv_option_has_value(o, method[i], value)
@@ -112,25 +112,17 @@ static const char *choose_preset(const invar_options *o)
 	return INV_FIRST_PRESET;
 }
 
-static invar_status add_values(invar_options *o, const char *selector, const preset *p)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < VALUES && p->value[i].option && st == INVAR_OK; i++) {
-		const inv_option_default rule = {selector, p->name, p->value[i].option,
-		                                 p->value[i].text, NULL};
-
-		st = inv_options_add_default(o, &rule);
-	}
-	return st;
-}
-
 invar_status inv_preset_declare(invar_options *o, const char *selector)
 {
 	const inv_option_default fitting = {.name = selector, .choose = choose_preset};
-	invar_status st = inv_options_add_default(o, &fitting);
 
-	for (size_t i = 0; i < PRESETS && st == INVAR_OK; i++)
-		st = add_values(o, selector, &presets[i]);
-	return st;
+	INV_TRY(inv_options_add_default(o, &fitting));
+	for (const preset *p = presets; p < presets + PRESETS; p++)
+		for (size_t i = 0; i < VALUES && p->value[i].option; i++) {
+			const inv_option_default rule = {selector, p->name, p->value[i].option,
+			                                 p->value[i].text, NULL};
+
+			INV_TRY(inv_options_add_default(o, &rule));
+		}
+	return INVAR_OK;
 }

@@ -11,9 +11,7 @@
 #include "adapter/checkpoint.h"
 #include "adapter/compatibility.h"
 #include "bank/class_view.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/processes.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -37,43 +35,30 @@ static json_t *versions_json(void)
 	                 "jansson", JANSSON_VERSION);
 }
 
-/* What is encoded, and the options for it, for --resume; NULL: nothing is encoded. */
-static json_t *images_json(const inv_source *from)
-{
-	json_t *images = inv_source_encoding(from);
-
-	if (images)
-		json_object_set_new(images, "options", inv_source_options(from));
-	return images;
-}
-
 /*
  * { bank, inputs } of the first source, with "classes" if only some are seen, and with
  * several sources an array "also" of the others.
  */
 static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 {
-	json_t *also = json_array();
-	invar_status st = inv_source_describe(plan->source[0], out);
+	const json_t *classes = inv_bank_view_classes(plan->source[0]->bank);
+	json_t *also;
 
-	for (uint32_t g = 1; g < plan->sources && st == INVAR_OK; g++) {
+	INV_TRY(inv_source_describe(plan->source[0], out));
+	if (classes)
+		json_object_set(out, "classes", (json_t *)(uintptr_t)classes);
+	if (plan->sources == 1)
+		return INVAR_OK;
+	if (json_object_set_new(out, "also", also = json_array()) != 0)
+		return inv_no_memory();
+	for (uint32_t g = 1; g < plan->sources; g++) {
 		json_t *entry = json_object();
 
-		st = inv_source_describe(plan->source[g], entry);
-		json_array_append_new(also, entry);
+		if (json_array_append_new(also, entry) != 0)
+			return inv_no_memory();
+		INV_TRY(inv_source_describe(plan->source[g], entry));
 	}
-	if (st == INVAR_OK && inv_bank_view_classes(plan->source[0]->bank))
-		json_object_set(out, "classes", inv_bank_view_classes(plan->source[0]->bank));
-	if (plan->sources > 1)
-		json_object_set(out, "also", also);
-	json_decref(also);
-	return st;
-}
-
-/* A run that was interrupted while its images were encoded has not seen a row yet. */
-static bool has_inputs(const inv_run *r)
-{
-	return json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path);
+	return INVAR_OK;
 }
 
 /* Rows of other classes are other rows, but the reason is easier to name. */
@@ -142,11 +127,6 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 	return options;
 }
 
-static json_t *result_options_json(const inv_train_settings *o)
-{
-	return options_json(o, INVAR_OPTION_RESULT);
-}
-
 /* The rows of all banks as one hash; gives. */
 static json_t *rows_json(const json_t *banks)
 {
@@ -165,51 +145,36 @@ static json_t *rows_json(const json_t *banks)
 	return st == INVAR_OK ? json_string(hex) : NULL;
 }
 
-/* All that a checkpoint depends on; gives, NULL if there is no memory. */
-static json_t *made_with_json(const inv_train_plan *plan, const inv_train_settings *o,
-                              const json_t *banks)
-{
-	json_t *images = inv_source_encoding(plan->source[0]);
-
-	json_object_del(images, "classes"); /* which training does not use */
-	return json_pack("{s:o, s:o, s:o*}", "options", result_options_json(o), "rows",
-	                 rows_json(banks), "images", images);
-}
-
+/* Sets r->made_with, all that a checkpoint depends on, and compares it with the last one. */
 static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
                                      const inv_train_settings *o, const json_t *banks)
 {
-	json_t *now = made_with_json(plan, o, banks);
+	json_t *images = inv_source_encoding(plan->source[0]), *now;
 	invar_status st = INVAR_OK;
 
+	json_object_del(images, "classes"); /* which training does not use */
+	now = json_pack("{s:o, s:o, s:o*}", "options", options_json(o, INVAR_OPTION_RESULT),
+	                "rows", rows_json(banks), "images", images);
 	if (!now || !(r->made_with = inv_json_text(now, 0)))
-		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for run.json", r->path);
+		st = inv_no_memory();
 	else if (o->resume && inv_exists(r->checkpoint_path))
 		st = inv_checkpoint_check(r->checkpoint_path, now, r->json_path);
 	json_decref(now);
 	return st;
 }
 
-/* The scale and origin of a training, which depend only on the rows. */
-static void describe_frame(json_t *json, const inv_train_plan *plan)
-{
-	if (plan->statistics.mean)
-		json_object_set_new(json, "frame",
-		                    json_pack("{s:o, s:o}", "sigma",
-		                              inv_json_number(plan->statistics.sigma), "distance",
-		                              inv_json_number(plan->statistics.distance)));
-}
-
 static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
-	json_t *json = r->json, *images = images_json(plan->source[0]);
+	json_t *json = r->json, *images = inv_source_encoding(plan->source[0]);
 
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
 	json_object_set_new(json, "options", options_json(o, 0));
-	if (images)
+	if (images) { /* with the options for them, to resume */
+		json_object_set_new(images, "options", inv_source_options(plan->source[0]));
 		json_object_set_new(json, "images", images);
+	}
 	json_object_set_new(json, "versions", versions_json());
 	json_object_set_new(json, "machine", machine_json(plan->source[0]->ctx));
 }
@@ -217,33 +182,35 @@ static void describe_training(inv_run *r, const inv_train_plan *plan,
 invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
                            const inv_train_settings *o)
 {
-	invar_status st;
-
 	describe_training(r, plan, o);
-	st = inv_run_clear(r, json_object_get(r->json, "images"));
-	return st == INVAR_OK ? inv_run_save(r) : st;
+	INV_TRY(inv_run_clear(r, json_object_get(r->json, "images")));
+	return inv_run_save(r);
 }
 
 invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
+	const inv_clean_statistics *c = &plan->statistics;
 	json_t *banks = json_object();
-	invar_status st = describe_sources(plan, banks);
+	invar_status st;
 
-	if (st == INVAR_OK && o->resume && has_inputs(r))
-		st = check_classes(r, banks);
-	if (st == INVAR_OK && o->resume && has_inputs(r))
-		st = check_inputs(r, plan, banks);
-	if (st == INVAR_OK)
-		st = check_checkpoint(r, plan, o, banks);
-	if (st == INVAR_OK)
-		st = inv_run_clear(r, NULL);
-	if (st == INVAR_OK) {
-		describe_training(r, plan, o);
-		describe_frame(r->json, plan);
-		json_object_update(r->json, banks);
-		st = inv_run_save(r);
+	INV_TRY_OR(done, describe_sources(plan, banks));
+	/* A run that was interrupted while its images were encoded has not seen a row yet. */
+	if (o->resume &&
+	    (json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path))) {
+		INV_TRY_OR(done, check_classes(r, banks));
+		INV_TRY_OR(done, check_inputs(r, plan, banks));
 	}
+	INV_TRY_OR(done, check_checkpoint(r, plan, o, banks));
+	INV_TRY_OR(done, inv_run_clear(r, NULL));
+	describe_training(r, plan, o);
+	if (c->mean) /* scale and origin of a training, which depend only on the rows */
+		json_object_set_new(r->json, "frame",
+		                    json_pack("{s:o, s:o}", "sigma", inv_json_number(c->sigma),
+		                              "distance", inv_json_number(c->distance)));
+	json_object_update(r->json, banks);
+	st = inv_run_save(r);
+done:
 	json_decref(banks);
 	return st;
 }
@@ -258,39 +225,6 @@ void inv_run_compare_version(const invar_context *ctx, const inv_run *r)
 		        "%s was written by invar %s, but this is %s; the result may differ from "
 		        "that of either version",
 		        r->path, then, INVAR_VERSION);
-}
-
-static void add_number(json_t *json, const char *key, double value)
-{
-	json_object_set_new(json, key,
-	                    json_real(json_number_value(json_object_get(json, key)) + value));
-}
-
-inv_run_start inv_run_start_now(void)
-{
-	return (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
-}
-
-/*
- * Times add up over all the processes that worked on a run. Of a run that has not finished,
- * the other ranks may be gone.
- */
-invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
-                            const inv_run_start *start, uint64_t steps, const char *state)
-{
-	double peak_mb, cpu_seconds;
-
-	INV_TRY(inv_context_usage(strcmp(state, "finished") == 0 ? ctx : NULL, &peak_mb,
-	                          &cpu_seconds));
-	add_number(r->json, "wall_seconds", inv_wall_seconds() - start->wall);
-	add_number(r->json, "cpu_seconds", cpu_seconds - start->cpu);
-	json_object_set_new(r->json, "peak_memory_mb", json_integer((json_int_t)peak_mb));
-	if (inv_process_count(ctx) > 1)
-		json_object_set_new(r->json, "ranks",
-		                    json_integer((json_int_t)inv_process_count(ctx)));
-	json_object_set_new(r->json, "steps", json_integer((json_int_t)steps));
-	json_object_set_new(r->json, "state", json_string(state));
-	return inv_run_save(r);
 }
 
 static const char *bank_field(const invar_bank *bank, const char *name)
@@ -316,23 +250,6 @@ static char *join_augments(const inv_train_plan *plan)
 	return text;
 }
 
-/* The classes that were trained on as JSON; "" if these are all of the bank. Gives. */
-static char *spell_classes(const invar_bank *bank)
-{
-	const json_t *classes = inv_bank_view_classes(bank);
-
-	return classes ? inv_json_text(classes, 0) : inv_strdup("");
-}
-
-/* The name may come from the run that is resumed, and not be given again. */
-static const char *encoder_of(const inv_train_settings *o, const invar_bank *bank)
-{
-	const char *said = bank_field(bank, "encoder");
-	const char *name = inv_option_text(o->options, "encoder-name");
-
-	return *said || !name ? said : name;
-}
-
 /* An adapter in memory with these parameters and texts. */
 static invar_status make_in_memory(const invar_context *ctx, const inv_mlp_form *e,
                                    const inv_metadata *metadata, size_t count,
@@ -346,17 +263,13 @@ static invar_status make_in_memory(const invar_context *ctx, const inv_mlp_form 
 	made->s = e->s;
 	made->residual = e->residual;
 	made->metadata = json_object();
-	if (!(made->params = inv_alloc(floats * sizeof *made->params)))
-		INV_TRY_OR(fail, inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter"));
+	INV_TRY_OR(fail, inv_new_array(&made->params, floats));
 	memcpy(made->params, e->params, floats * sizeof *made->params);
 	for (size_t i = 0; i < count; i++) {
 		made->unit = made->unit || strcmp(metadata[i].key, "invar.unit") == 0;
 		if (json_object_set_new(made->metadata, metadata[i].key,
 		                        json_string(metadata[i].value)) != 0)
-			INV_TRY_OR(fail, inv_fail(INVAR_E_NOMEM,
-			                          "not enough memory for %s of the "
-			                          "adapter",
-			                          metadata[i].key));
+			INV_TRY_OR(fail, inv_no_memory());
 	}
 	*out = made;
 	return INVAR_OK;
@@ -372,8 +285,12 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 {
 	const invar_bank *bank = plan->source[0]->bank;
 	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
-	char *classes = spell_classes(bank);
-	json_t *options = result_options_json(o);
+	const json_t *view = inv_bank_view_classes(bank); /* NULL: all classes */
+	char *classes = view ? inv_json_text(view, 0) : inv_strdup("");
+	/* The name may come from the run that is resumed, and not be given again. */
+	const char *encoder = bank_field(bank, "encoder");
+	const char *name = inv_option_text(o->options, "encoder-name");
+	json_t *options = options_json(o, INVAR_OPTION_RESULT);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
 	inv_tensor_out tensors[INV_MLP_BLOCKS];
@@ -383,7 +300,7 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
 		{"invar.augment", augment},
-		{"invar.encoder", encoder_of(o, bank)},
+		{"invar.encoder", *encoder || !name ? encoder : name},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.input", input},
 		{"invar.residual", e->residual ? "1" : "0"},
@@ -410,8 +327,7 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
 	inv_mlp_tensors(e->s, e->params, "", names, tensors);
 	if (!text || !augment || !input || !classes)
-		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter",
-		              path ? path : "memory");
+		st = inv_no_memory();
 	else if (path)
 		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count);
 	else

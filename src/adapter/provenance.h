@@ -13,13 +13,6 @@
 #include "adapter/train_options.h"
 #include "run/run.h"
 
-/* The clocks when work on a run began in this process. */
-typedef struct inv_run_start {
-	double wall, cpu;
-} inv_run_start;
-
-inv_run_start inv_run_start_now(void);
-
 /*
  * Saves a run.json, state "running", before images are encoded: everything that is
  * written to the folder from now on is part of this run. What an earlier training left is
@@ -36,9 +29,6 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o);
 /* Warns if the run to resume was written by a different version. */
 void inv_run_compare_version(const invar_context *ctx, const inv_run *r);
-/* Adds up the times and saves run.json with this state. */
-invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
-                            const inv_run_start *start, uint64_t steps, const char *state);
 
 /* Writes an adapter; equal runs give equal bytes. */
 invar_status inv_adapter_save(const char *path, const inv_mlp_form *e,

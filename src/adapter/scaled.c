@@ -30,33 +30,27 @@ void inv_scaled_fold(const inv_clean_statistics *c, inv_mlp_shape s, bool residu
 		b2[j] = (float)(b2[j] * c->sigma + (residual ? 0 : c->mean[j]));
 }
 
-static void scale_map(const inv_clean_statistics *c, inv_map_affine *m)
+void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form)
 {
-	for (size_t j = 0; j < m->d; j++) {
+	inv_map_affine *m = &form->map;
+	inv_hidden_units *u = &form->units;
+	size_t d = m->d;
+
+	for (size_t j = 0; j < d; j++) {
 		double moved = m->t[j] - c->mean[j];
 
-		for (size_t i = 0; i < m->d; i++)
-			moved += c->mean[i] * m->M[i * m->d + j];
+		for (size_t i = 0; i < d; i++)
+			moved += c->mean[i] * m->M[i * d + j];
 		m->t[j] = moved / c->sigma;
 	}
-}
-
-static void scale_units(const inv_clean_statistics *c, size_t d, inv_hidden_units *units)
-{
-	for (size_t i = 0; i < units->count; i++) {
+	for (size_t i = 0; i < u->count; i++) {
 		double at_mean = 0;
 
 		for (size_t l = 0; l < d; l++) {
-			at_mean += units->W[i * d + l] * c->mean[l];
-			units->W[i * d + l] = (float)(units->W[i * d + l] * c->sigma);
-			units->V[i * d + l] /= c->sigma;
+			at_mean += u->W[i * d + l] * c->mean[l];
+			u->W[i * d + l] = (float)(u->W[i * d + l] * c->sigma);
+			u->V[i * d + l] /= c->sigma;
 		}
-		units->b[i] = (float)(units->b[i] + at_mean);
+		u->b[i] = (float)(u->b[i] + at_mean);
 	}
-}
-
-void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form)
-{
-	scale_map(c, &form->map);
-	scale_units(c, form->map.d, &form->units);
 }

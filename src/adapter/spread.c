@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "adapter/closed_forms/visit_pairs.h"
+#include "adapter/option_rows.h"
 #include "bank/clean_statistics.h"
 #include "base/memory.h"
 #include "math/gram_sum.h"
@@ -21,11 +22,11 @@
  */
 enum { SCALE_ROWS = 4096 };
 
-static const invar_option own[] = {
+static const invar_option spread_rows[] = {
 	{.name = "spread",
      .type = INVAR_OPTION_TEXT,
      .initial = "none",
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .choices = "none|scale",
      .meta = "WORD",
      .group = "Method",
@@ -37,9 +38,8 @@ static const invar_option own[] = {
 
 invar_status inv_spread_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, own);
-
-	return st == INVAR_OK ? inv_options_idle(o, "spread", "none", "spread") : st;
+	INV_TRY(inv_options_add_rows(o, spread_rows));
+	return inv_options_idle(o, "spread", "none", "spread");
 }
 
 /* Sums of rows relative to the clean mean. */
@@ -60,25 +60,21 @@ typedef struct spread_job {
 } spread_job;
 
 /* An inv_pair_fn: clean rows as they are, copies after E. */
-static invar_status add_rows(void *user, const float *a, const float *b, uint64_t rows)
+static invar_status add_to_cloud(void *user, const float *a, const float *b, uint64_t rows)
 {
 	spread_job *j = user;
 	bool is_clean = a == b;
 	cloud *c = is_clean ? &j->clean : &j->copies;
-	invar_status st = INVAR_OK;
 
 	if (rows > j->capacity) {
 		inv_free(j->codes);
-		j->codes = inv_alloc((size_t)rows * j->d * sizeof *j->codes);
-		j->capacity = j->codes ? (size_t)rows : 0;
+		j->capacity = 0;
+		INV_TRY(inv_new_array(&j->codes, rows * j->d));
+		j->capacity = (size_t)rows;
 	}
-	if (!j->codes)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a block of codes");
 	if (!is_clean)
-		st =
-			inv_mlp_apply(j->ctx, j->e->s, j->e->params, j->e->residual, a, rows, j->codes);
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(inv_mlp_apply(j->ctx, j->e->s, j->e->params, j->e->residual, a, rows,
+		                      j->codes));
 	for (size_t i = 0; i < rows * j->d; i++)
 		j->codes[i] = (float)((is_clean ? a : j->codes)[i] - j->scale.mean[i % j->d]);
 	inv_column_sums_add(j->codes, rows, j->d, c->sum);
@@ -108,44 +104,38 @@ bool inv_spread_wanted(const invar_options *o)
 	return !inv_option_is(o, "spread", "none");
 }
 
-static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
-                                 const uint32_t *images, uint32_t count, spread_job *j)
-{
-	const inv_source *from = s->source[g];
-	uint32_t enough = (SCALE_ROWS + count - 1) / count;
-	const inv_closed_form_spec rows = {.options = s->options,
-	                                   .bank = from->bank,
-	                                   .split = from->stored,
-	                                   .copies =
-	                                       from->copies < enough ? from->copies : enough,
-	                                   .images = images,
-	                                   .image_count = count};
-	inv_pair_visitor v = {0};
-	invar_status st = inv_pair_visitor_open(&rows, g == 0, &v);
-
-	if (st == INVAR_OK)
-		st = inv_visit_pairs(&v, images, count, add_rows, j);
-	inv_pair_visitor_close(&v);
-	return st;
-}
-
 /* Images are spread evenly over those that train. */
-static invar_status measure_spread(const inv_spread_spec *s, spread_job *j)
+static invar_status measure_clouds(const inv_spread_spec *s, spread_job *j)
 {
 	uint32_t count = s->image_count < SCALE_ROWS ? s->image_count : SCALE_ROWS;
-	uint32_t *images = inv_calloc(count, sizeof *images);
+	uint32_t enough = (SCALE_ROWS + count - 1) / count, *images;
+	inv_pair_visitor v = {0};
 	invar_status st;
 
-	j->clean.sum = inv_calloc(j->d, sizeof *j->clean.sum);
-	j->copies.sum = inv_calloc(j->d, sizeof *j->copies.sum);
-	for (uint32_t i = 0; images && i < count; i++)
+	INV_TRY(inv_new_zeros(&j->clean.sum, j->d));
+	INV_TRY(inv_new_zeros(&j->copies.sum, j->d));
+	INV_TRY(inv_new_array(&images, count));
+	for (uint32_t i = 0; i < count; i++)
 		images[i] = s->images[(uint64_t)i * s->image_count / count];
-	st = images && j->clean.sum && j->copies.sum
-	         ? inv_clean_statistics_of(s->source[0]->bank, s->source[0]->stored, images,
-	                                   count, &j->scale)
-	         : inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
-	for (uint32_t g = 0; g < s->sources && st == INVAR_OK; g++)
-		st = visit_source(s, g, images, count, j);
+	INV_TRY_OR(done, inv_clean_statistics_of(s->source[0]->bank, s->source[0]->stored,
+	                                         images, count, &j->scale));
+	for (uint32_t g = 0; g < s->sources; g++) {
+		const inv_source *from = s->source[g];
+		const inv_closed_form_spec rows = {
+			.options = s->options,
+			.bank = from->bank,
+			.split = from->stored,
+			.copies = from->copies < enough ? from->copies : enough,
+			.images = images,
+			.image_count = count,
+		};
+
+		inv_pair_visitor_close(&v);
+		INV_TRY_OR(done, inv_pair_visitor_open(&rows, g == 0, &v));
+		INV_TRY_OR(done, inv_visit_pairs(&v, images, count, add_to_cloud, j));
+	}
+done:
+	inv_pair_visitor_close(&v);
 	inv_free(images);
 	return st;
 }
@@ -153,25 +143,21 @@ static invar_status measure_spread(const inv_spread_spec *s, spread_job *j)
 /* E'(z) = mu + ratio (E(z) - mu), as one MLP. */
 static invar_status stretch(const spread_job *j, double ratio, inv_mlp_form *out)
 {
-	inv_map_affine map = {.d = j->d,
-	                      .M = inv_calloc(j->d * j->d, sizeof(double)),
-	                      .t = inv_calloc(j->d, sizeof(double))};
+	inv_map_affine map = {.d = j->d};
 	inv_composition *c = NULL;
-	invar_status st =
-		map.M && map.t
-			? inv_composition_new(j->ctx, j->e->s.d, j->e->s.w, j->e->s.h, &c)
-			: inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", j->d);
+	invar_status st;
 
-	for (size_t l = 0; l < j->d && st == INVAR_OK; l++) {
+	INV_TRY_OR(done, inv_new_zeros(&map.M, j->d * j->d));
+	INV_TRY_OR(done, inv_new_zeros(&map.t, j->d));
+	for (size_t l = 0; l < j->d; l++) {
 		map.M[l * j->d + l] = ratio;
 		map.t[l] = (1 - ratio) * j->scale.mean[l];
 	}
-	if (st == INVAR_OK) {
-		inv_composition_add(c, j->e, 1);
-		st = inv_composition_map(c, &map);
-	}
-	if (st == INVAR_OK)
-		st = inv_composition_finish(c, out);
+	INV_TRY_OR(done, inv_composition_new(j->ctx, j->e->s.d, j->e->s.w, j->e->s.h, &c));
+	inv_composition_add(c, j->e, 1);
+	INV_TRY_OR(done, inv_composition_map(c, &map));
+	st = inv_composition_finish(c, out);
+done:
 	inv_composition_free(c);
 	inv_map_clear(&map);
 	return st;
@@ -181,20 +167,19 @@ invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
                               inv_mlp_form *out, json_t **about)
 {
 	spread_job j = {.ctx = s->source[0]->ctx, .e = e, .d = e->s.d};
-	double ratio = NAN;
-	invar_status st = measure_spread(s, &j);
+	double ratio;
+	invar_status st;
 
 	*about = NULL;
-	if (st == INVAR_OK)
-		ratio = sqrt(variance(&j, &j.clean) / variance(&j, &j.copies));
-	if (st == INVAR_OK && !isfinite(ratio))
-		st = inv_fail(INVAR_E_NUMERIC,
-		              "@spread scale: the adapter maps all copies to one point");
-	if (st == INVAR_OK &&
-	    !(*about = json_pack("{s:s, s:f}", "kind", "scale", "factor", ratio)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
-	if (st == INVAR_OK)
-		st = stretch(&j, ratio, out);
+	INV_TRY_OR(done, measure_clouds(s, &j));
+	ratio = sqrt(variance(&j, &j.clean) / variance(&j, &j.copies));
+	if (!isfinite(ratio))
+		INV_TRY_OR(done, inv_fail(INVAR_E_NUMERIC,
+		                          "@spread scale: the adapter maps all copies to one point"));
+	if (!(*about = json_pack("{s:s, s:f}", "kind", "scale", "factor", ratio)))
+		INV_TRY_OR(done, inv_no_memory());
+	st = stretch(&j, ratio, out);
+done:
 	inv_clean_statistics_clear(&j.scale);
 	inv_free(j.codes);
 	inv_free(j.clean.sum);

@@ -2,18 +2,18 @@
 /*
  * step.h - one training step: forward, loss, backward, AdamW.
  *
- * The object owns everything a step touches, sized once; running a step
- * allocates nothing.
+ * The object owns everything a step touches, sized once; running a step allocates nothing.
  *
  * If there is a decoder, its parameters, gradients and moments follow those of E in the
  * same vectors, and the clean rows are mapped to codes even if the loss does not use them.
+ * The loss is then alpha R + beta L.
  */
 #ifndef INV_STEP_H
 #define INV_STEP_H
 
 #include "adapter/decoder.h"
 #include "adapter/losses/loss.h"
-#include "nn/mlp_ranks.h"
+#include "nn/mlp_steps.h"
 
 enum { INV_TERM_NAME = 24 };
 
@@ -39,11 +39,13 @@ typedef struct inv_step {
 	inv_step_spec spec;
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	size_t floats;                 /* of each of the four vectors below */
-	size_t adapter_floats;         /* E's share of them, at their beginning */
+	size_t adapter_floats;         /* E's part of them, at their beginning */
 	float *params, *grads, *m, *v; /* up to date after inv_step_collect */
 	size_t front;           /* rows of codes for the decoder only, not for the loss */
-	float *codes, *d_codes; /* [front + R, w] */
-	float *inputs; /* [R, d] the rows of a batch and vicinal rows; NULL without those */
+	size_t rows;            /* front + R: those that E maps to codes */
+	float *codes, *d_codes; /* [rows, w] */
+	float *inputs; /* [rows, d] of a batch and vicinal rows; NULL without those */
+	inv_mlp_steps *mlp;
 	inv_decoder *decoder; /* NULL: none */
 	inv_loss_shape loss_shape;
 	inv_loss_work loss_work;
@@ -53,9 +55,6 @@ typedef struct inv_step {
 	size_t term_count;
 	uint64_t t;     /* steps done */
 	uint64_t total; /* of the training; 0: a step cannot be stopped midway */
-	inv_mlp_pass *pass;
-	inv_mlp_ranks *dealt; /* E by several processes; NULL: by this one alone */
-	bool ahead;           /* it has made steps since inv_step_collect */
 	inv_arena arena;
 } inv_step;
 
@@ -66,7 +65,7 @@ size_t inv_step_memory(const inv_step *p);
 
 /* rows [(s+1) N, d] as inv_batches_next gives them. */
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out);
-/* Brings params, m and v up to date, on all processes. */
+/* Brings params, m and v up to date. */
 invar_status inv_step_collect(inv_step *p);
 /* The loss of a batch with `params`, which are not changed; key keys its draws. */
 invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,

@@ -6,26 +6,16 @@
 
 #include "adapter/trainer.h"
 #include "base/clock.h"
-#include "base/processes.h"
 #include "base/test_stop.h"
 #include "nn/adamw.h"
 
-invar_status inv_trainer_interrupted(inv_trainer *t)
-{
-	if (!t->run)
-		return inv_fail(INVAR_E_CANCELLED, "interrupted; a training in memory cannot be "
-		                                   "resumed");
-	INV_TRY(inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "interrupted"));
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
-	                t->run->path);
-}
-
-invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params)
+invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params,
+                                       size_t count)
 {
 	struct inv_kernels kernels;
 
 	inv_kernels_init(&kernels, t->ctx->cpu);
-	if (kernels.all_finite(params, t->floats))
+	if (kernels.all_finite(params, count))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NUMERIC,
 	                "the weights are no longer finite after epoch %" PRIu64
@@ -36,30 +26,23 @@ invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params
 static invar_status save_checkpoint(inv_trainer *t)
 {
 	INV_TRY(inv_step_collect(t->step));
-	INV_TRY(inv_trainer_check_weights(t, t->params));
+	INV_TRY(inv_trainer_check_weights(t, t->params, t->floats));
 	if (!t->run)
 		return INVAR_OK;
 	INV_TRY(inv_run_sync_log(t->run));
-	t->saved = inv_wall_seconds();
+	t->saved_at = inv_wall_seconds();
 	return inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
 	                           t->run->made_with);
 }
 
-/* Interrupted between two steps: saves, so that --resume continues here. */
-static invar_status stop_here(inv_trainer *t)
-{
-	INV_TRY(save_checkpoint(t));
-	return inv_trainer_interrupted(t);
-}
-
-invar_status inv_trainer_step(inv_trainer *t, double lr)
+/* One step at this rate; counts it. */
+static invar_status train_step(inv_trainer *t, double lr)
 {
 	const float *rows;
 	inv_loss_value value;
-	invar_status st = inv_batches_next(t->batches, &rows);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_batches_next(t->batches, &rows));
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
 		return inv_context(
 			st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch, t->at.step,
@@ -73,35 +56,30 @@ invar_status inv_trainer_step(inv_trainer *t, double lr)
 	return INVAR_OK;
 }
 
-static void keep_if_best(inv_trainer *t)
-{
-	if (!t->best || !(t->validation < t->at.best))
-		return;
-	t->at.best = t->validation;
-	t->at.best_epoch = t->at.epoch + 1;
-	memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
-}
-
 /* Mean loss over the full batches of held-out images, the same ones every epoch. */
 static invar_status validate(inv_trainer *t)
 {
 	uint32_t steps = inv_batches_steps(t->held_out);
+	inv_loss_value value;
+	const float *rows;
 	double sum = 0;
-	invar_status st = inv_step_collect(t->step);
+	invar_status st;
 
-	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
-		inv_loss_value value = {0};
-		const float *rows;
-
-		if ((st = inv_batches_next(t->held_out, &rows)) == INVAR_OK)
-			st = inv_step_measure(t->judge, t->step->params, rows, i, &value);
+	INV_TRY_OR(fail, inv_step_collect(t->step));
+	for (uint32_t i = 0; i < steps; i++) {
+		INV_TRY_OR(fail, inv_batches_next(t->held_out, &rows));
+		INV_TRY_OR(fail, inv_step_measure(t->judge, t->step->params, rows, i, &value));
 		sum += value.value;
 	}
-	if (st != INVAR_OK)
-		return inv_context(st, "validation after epoch %" PRIu64, t->at.epoch);
 	t->validation = sum / steps;
-	keep_if_best(t);
+	if (t->best && t->validation < t->at.best) {
+		t->at.best = t->validation;
+		t->at.best_epoch = t->at.epoch + 1;
+		memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
+	}
 	return INVAR_OK;
+fail:
+	return inv_context(st, "validation after epoch %" PRIu64, t->at.epoch);
 }
 
 static invar_status log_epoch(inv_trainer *t, double lr)
@@ -133,7 +111,6 @@ static invar_status log_epoch(inv_trainer *t, double lr)
 	return st;
 }
 
-/* What depends on the clock or a signal is rank 0's decision. */
 static invar_status end_epoch(inv_trainer *t, double lr)
 {
 	bool due;
@@ -147,8 +124,8 @@ static invar_status end_epoch(inv_trainer *t, double lr)
 	t->at.loss_sum = 0;
 	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
 	due = t->at.epoch == t->o.epochs ||
-	      inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds;
-	INV_TRY(inv_broadcast(t->ctx, &due, sizeof due));
+	      inv_wall_seconds() - t->saved_at >= t->o.checkpoint_seconds;
+	INV_TRY(inv_trainer_decide(t, &due));
 	return due ? save_checkpoint(t) : INVAR_OK;
 }
 
@@ -156,26 +133,26 @@ invar_status inv_trainer_run_epochs(inv_trainer *t)
 {
 	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
 
-	/* Several ranks stop between two steps only. */
-	t->step->total = inv_process_count(t->ctx) > 1 ? 0 : total;
 	INV_TRY(inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step));
 	if (t->held_out)
 		INV_TRY(inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0));
 	while (t->at.epoch < t->o.epochs) {
 		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
-		invar_status st = inv_trainer_step(t, lr);
-		bool stop;
+		invar_status st = train_step(t, lr);
+		bool stop = st == INVAR_E_CANCELLED;
 
-		if (st == INVAR_E_CANCELLED)
-			return stop_here(t);
-		if (st == INVAR_OK && t->at.step == steps)
-			st = end_epoch(t, lr);
-		if (st != INVAR_OK)
-			return st;
-		stop = inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK;
-		INV_TRY(inv_broadcast(t->ctx, &stop, sizeof stop));
-		if (stop && t->at.epoch < t->o.epochs)
-			return stop_here(t);
+		if (!stop) {
+			INV_TRY(st);
+			if (t->at.step == steps)
+				INV_TRY(end_epoch(t, lr));
+			stop = inv_progress(t->ctx, t->title, t->at.t, total) != INVAR_OK;
+			INV_TRY(inv_trainer_decide(t, &stop));
+		}
+		/* Between two steps: what is saved can be resumed here. */
+		if (stop && t->at.epoch < t->o.epochs) {
+			INV_TRY(save_checkpoint(t));
+			return inv_trainer_interrupted(t);
+		}
 	}
 	return INVAR_OK;
 }

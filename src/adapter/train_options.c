@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_options.c - the options of training: defaults, table, and checks of combinations.
- */
+/* train_options.c - the options of training: their table and checks of combinations. */
 #include "adapter/train_options.h"
 
 #include <inttypes.h>
@@ -9,9 +8,9 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/option_rows.h"
 #include "adapter/presets.h"
 #include "adapter/spread.h"
-#include "adapter/strength.h"
 #include "bank/class_view.h"
 #include "bank/feature_name.h"
 #include "base/options.h"
@@ -32,6 +31,12 @@ static const char *loss_choice(size_t i)
 	return i == losses ? "none" : inv_loss_name_at(i);
 }
 
+static const char *loss_summary(size_t i)
+{
+	return inv_loss_at(i) ? inv_loss_at(i)->summary
+	                      : "trains nothing: the closed form of init";
+}
+
 static const char *init_choice(size_t i)
 {
 	return i ? inv_closed_form_name_at(i - 1) : "random";
@@ -46,22 +51,21 @@ static const invar_option method_rows[] = {
      .choice_help = inv_preset_summary_at,
      .meta = "WORD",
      .group = "Method",
-     .help =
-         "default values for a purpose; options that are set override them; if it is not "
-         "set: " INV_DEFAULT_PRESET ", or, where loss, init, residual, scaled or width "
-         "ask for another method, the preset of that loss or " INV_FIRST_PRESET},
+     .help = "default values for a purpose; default: " INV_DEFAULT_PRESET
+             ", or the one that fits the loss, init and width that are set"},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
      .flags = INVAR_OPTION_RESULT,
      .choice = loss_choice,
+     .choice_help = loss_summary,
      .meta = "WORD",
      .group = "Method",
-     .help = "the loss to minimise; none trains nothing and keeps the closed form of init"},
+     .help = "the loss to minimise"},
 	{.name = "init",
      .type = INVAR_OPTION_TEXT,
      .initial = "random",
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .choice = init_choice,
      .meta = "WORD",
      .group = "Method",
@@ -69,13 +73,13 @@ static const invar_option method_rows[] = {
              "feature width; features is residual"},
 	{.name = "residual",
      .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .group = "Method",
      .help = "E(z) = z + MLP(z), which starts at the identity; unless scaled, try it with "
              "a learning rate of 1e-4"},
 	{.name = "scaled",
      .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .group = "Method",
      .help =
          "train the residual in units of the spread of clean features about their mean, "
@@ -85,19 +89,18 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .group = "Method",
      .help =
-         "divide features and codes by their norms, for inner products and cosines: raw "
-         "and normalised features then have the same codes; on by itself where all "
-         "rows have norm 1, unless there is a decoder"},
+         "divide features and codes by their norms, for cosine indexes; by itself where "
+         "all rows have norm 1, unless there is a decoder"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .group = "Method",
      .help = "leave out the clean rows"},
 	{.name = "samples",
      .type = INVAR_OPTION_COUNT,
      .initial = "3",
      .max = 1000,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Method",
      .help = "copies per image and step; simclr always uses 2"},
@@ -109,14 +112,12 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help =
-         "width of the hidden layer; with init features, how many random features there "
-         "are besides twice the feature width"},
+     .help = "width of the hidden layer; of init features, random features"},
 	{.name = "width",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Method",
      .help = "width of the codes; 0: the feature width, the only choice for mawa and keep"},
@@ -124,15 +125,24 @@ static const invar_option method_rows[] = {
 };
 
 static const invar_option training_rows[] = {
+	{.name = "strength",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .max = 10,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .meta = "W",
+     .group = "Method",
+     .help = "how far features move: z + W (E(z) - z); 1 is E itself, less keeps more of "
+             "the structure"},
 	{.name = "decoder",
      .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .group = "Loss",
      .help = "train a decoder beside E that rebuilds clean features from their codes"},
 	{.name = "split",
      .type = INVAR_OPTION_TEXT,
      .initial = "train",
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "NAME",
      .group = "Data",
      .help = "split to train on"},
@@ -140,7 +150,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Data",
      .help = "use only the first N copies of the bank; 0: all"},
@@ -148,14 +158,14 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
      .max = 0.9,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Data",
      .help = "share of the images to hold out for validation after each epoch"},
 	{.name = "keep",
      .type = INVAR_OPTION_TEXT,
      .initial = "last",
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .choices = "last|best",
      .meta = "WORD",
      .group = "Data",
@@ -174,7 +184,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Optimiser",
      .help = "images per step; an incomplete last batch is dropped; 0: the default of the "
@@ -183,7 +193,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "1e-3",
      .max = 1e3,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE | INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Optimiser",
      .help = "learning rate of the first epoch (AdamW)"},
@@ -191,7 +201,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "4e-4",
      .max = 1e3,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Optimiser",
      .help = "learning rate at the end of the cosine annealing; a default above lr is "
@@ -200,7 +210,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "1e-4",
      .max = 1e3,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Optimiser",
      .help = "decoupled weight decay, applied to biases too"},
@@ -208,6 +218,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "60",
      .max = 1e9,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Run",
      .help = "minimum time between checkpoints, which are saved at the end of an epoch"},
@@ -232,7 +243,7 @@ static const invar_option decoder_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
      .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "W",
      .group = "Loss",
      .help = "weight of the decoder's squared error"},
@@ -240,7 +251,7 @@ static const invar_option decoder_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
      .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "W",
      .group = "Loss",
      .help = "weight of the loss itself if there is a decoder"},
@@ -254,8 +265,8 @@ static const invar_option trial_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .group = "Trial",
      .help = "first fit without a fifth of the images and measure on these whether the "
-             "adapter helps; if it is not set: true for the presets " INV_DEFAULT_PRESET
-             " and instant and with keep-structure, false for other methods"},
+             "adapter helps; default: for the presets " INV_DEFAULT_PRESET
+             " and instant and with keep-structure"},
 	{.name = "keep-structure",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
@@ -263,14 +274,13 @@ static const invar_option trial_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "R2",
      .group = "Trial",
-     .help = "the largest strength, at most 1, whose R2 of distances between held-out "
-             "clean images is at least this; 0 is off"},
+     .help = "the largest strength that keeps R2 of distances between held-out clean "
+             "images at least at this; 0: off"},
 	{.name = "even-if-worse",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
      .group = "Trial",
-     .help = "write the adapter even if the trial finds that it does harm or does not "
-             "help"},
+     .help = "write the adapter even if the trial finds harm or no gain"},
 	{0},
 };
 
@@ -293,96 +303,63 @@ static const char *choose_trial(const invar_options *o)
 	return usual ? "true" : "false";
 }
 
-static invar_status declare_trial(invar_options *o)
-{
-	const inv_option_default rule = {.name = "trial", .choose = choose_trial};
-	invar_status st = inv_options_add_rows(o, trial_rows);
-
-	return st == INVAR_OK ? inv_options_add_default(o, &rule) : st;
-}
-
 static const invar_option image_rows[] = {
-	{.name = "images",
+	{.name = "data",
      .type = INVAR_OPTION_TEXT,
      .meta = "DATASET",
      .group = "Images",
-     .help = "instead of a bank: augment and encode images while training, new copies in "
-             "every epoch; a data set, such as folder:photos"},
+     .help = "instead of a bank: encode the images of this data set and new copies of "
+             "them in every epoch; options as of encode"},
 	{0},
 };
 
 invar_status inv_train_declare(invar_options *o)
 {
-	invar_status st = inv_train_declare_method(o);
+	const inv_option_default trial = {.name = "trial", .choose = choose_trial};
 
-	if (st == INVAR_OK)
-		st = declare_trial(o);
-	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, image_rows);
-	if (st == INVAR_OK)
-		st = inv_bank_declare(o); /* of a bank or of images: neither part */
-	if (st == INVAR_OK)
-		st = inv_dataset_declare_part(o, "images");
-	if (st == INVAR_OK)
-		st = inv_encoder_declare_part(o, "images");
-	return st == INVAR_OK ? inv_encode_declare_part(o, "images") : st;
+	INV_TRY(inv_train_declare_method(o));
+	INV_TRY(inv_options_add_rows(o, trial_rows));
+	INV_TRY(inv_options_add_default(o, &trial));
+	INV_TRY(inv_options_add_rows(o, image_rows));
+	INV_TRY(inv_bank_declare(o)); /* of a bank or of images: neither part */
+	INV_TRY(inv_dataset_declare_part(o, "data"));
+	INV_TRY(inv_encoder_declare_part(o, "data"));
+	return inv_encode_declare_part(o, "data");
 }
 
 /* So that both have the values in force, which are recorded; add it after the presets. */
 static invar_status declare_scaled_and_residual(invar_options *o)
 {
 	inv_option_default rule = {"loss", NULL, "scaled", "true", NULL};
-	invar_status st = INVAR_OK;
 	const inv_loss *loss;
 
-	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++) {
+	for (size_t i = 0; (loss = inv_loss_at(i)); i++) {
 		rule.value = loss->name;
 		if (loss->needs_scaled)
-			st = inv_options_add_default(o, &rule);
+			INV_TRY(inv_options_add_default(o, &rule));
 	}
 	rule = (inv_option_default){"scaled", "true", "residual", "true", NULL};
-	if (st == INVAR_OK)
-		st = inv_options_add_default(o, &rule);
+	INV_TRY(inv_options_add_default(o, &rule));
 	rule.selector = "init";
-	for (size_t i = 0; (rule.value = inv_closed_form_name_at(i)) && st == INVAR_OK; i++)
+	for (size_t i = 0; (rule.value = inv_closed_form_name_at(i)); i++)
 		if (inv_closed_form_find(rule.value)->residual)
-			st = inv_options_add_default(o, &rule);
-	return st;
+			INV_TRY(inv_options_add_default(o, &rule));
+	return INVAR_OK;
 }
 
 invar_status inv_train_declare_method(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, method_rows);
-
-	if (st == INVAR_OK)
-		st = inv_loss_declare(o, "loss");
-	if (st == INVAR_OK)
-		st = inv_closed_form_declare(o, "init");
-	if (st == INVAR_OK)
-		st = inv_spread_declare(o);
-	if (st == INVAR_OK)
-		st = inv_strength_declare(o);
-	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, training_rows);
-	if (st == INVAR_OK)
-		st = inv_feature_name_declare(o); /* here, as a run that is resumed keeps it */
-	if (st == INVAR_OK)
-		st = inv_options_idle(o, "loss", "none", of_steps);
-	if (st == INVAR_OK)
-		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
-	if (st == INVAR_OK)
-		st = inv_preset_declare(o, "preset");
-	if (st == INVAR_OK)
-		st = declare_scaled_and_residual(o);
-	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
-}
-
-/* The default ends the annealing at 4e-4; it does not let a smaller rate rise. */
-static double end_rate(const invar_options *o)
-{
-	double lr = inv_option_number(o, "lr"), min = inv_option_number(o, "lr-min");
-
-	return min < lr ? min : lr;
+	INV_TRY(inv_options_add_rows(o, method_rows));
+	INV_TRY(inv_loss_declare(o, "loss"));
+	INV_TRY(inv_closed_form_declare(o, "init"));
+	INV_TRY(inv_spread_declare(o));
+	INV_TRY(inv_options_add_rows(o, training_rows));
+	INV_TRY(inv_options_idle(o, "strength", "1", "strength"));
+	INV_TRY(inv_feature_name_declare(o)); /* here, as a run that is resumed keeps it */
+	INV_TRY(inv_options_idle(o, "loss", "none", of_steps));
+	INV_TRY(inv_options_add_part(o, "decoder", "true", decoder_rows));
+	INV_TRY(inv_preset_declare(o, "preset"));
+	return declare_scaled_and_residual(o);
 }
 
 void inv_train_read(const invar_options *o, inv_train_settings *out)
@@ -410,82 +387,75 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.resume = inv_option_flag(o, "resume"),
 		.force = inv_option_flag(o, "force"),
 		.lr = inv_option_number(o, "lr"),
-		.lr_min = end_rate(o),
 		.weight_decay = inv_option_number(o, "weight-decay"),
 		.validation = inv_option_number(o, "validation"),
 		.checkpoint_seconds = inv_option_number(o, "checkpoint-seconds"),
 		.alpha = inv_option_number(o, "alpha"),
 		.beta = inv_option_number(o, "beta"),
 	};
-}
-
-/* Every epoch makes its own copies, so options that select stored ones are errors. */
-static invar_status check_unlimited(const inv_train_settings *o, const inv_train_plan *p)
-{
-	const char *images = p->source[0]->name;
-
-	if (o->copies)
-		return inv_fail(
-			INVAR_E_USE,
-			"@copies %" PRIu64
-			" selects copies of a bank, but with @images %s every epoch makes its own",
-			o->copies, images);
-	if (!p->loss || (p->closed && p->closed->needs_copies))
-		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
-		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
-	return INVAR_OK;
+	/* The default ends the annealing at 4e-4; it does not let a smaller rate rise. */
+	out->lr_min = fmin(inv_option_number(o, "lr-min"), out->lr);
 }
 
 static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p)
 {
 	inv_source **source = p->source;
-	invar_status st = inv_source_select(source[0], o->split, o->copies);
 
-	if (st == INVAR_OK && p->sources > 1 && !(p->loss && p->loss->several))
+	INV_TRY(inv_source_select(source[0], o->split, o->copies));
+	if (p->sources > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s takes one bank, but %" PRIu32
 		                " are given: the second one is %s",
 		                o->loss, p->sources, source[1]->name);
-	for (uint32_t g = 1; g < p->sources && st == INVAR_OK; g++)
-		if ((st = inv_source_select(source[g], o->split, o->copies)) == INVAR_OK)
-			st = inv_source_check_same_rows(source[0], source[g]);
-	return st == INVAR_OK && source[0]->unlimited ? check_unlimited(o, p) : st;
-}
-
-/* Does one source have enough copies for the loss? */
-static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
-                                 const inv_source *from)
-{
-	if (inv_source_samples(from, loss->min_samples) < loss->min_samples)
+	for (uint32_t g = 1; g < p->sources; g++) {
+		INV_TRY(inv_source_select(source[g], o->split, o->copies));
+		INV_TRY(inv_source_check_same_rows(source[0], source[g]));
+	}
+	if (!source[0]->unlimited)
+		return INVAR_OK;
+	/* Every epoch makes its own copies, so options that select stored ones are errors. */
+	if (o->copies)
 		return inv_fail(
-			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s per image, but %s has %" PRIu32,
-			from->name, o->loss, loss->min_samples,
-			inv_noun(loss->min_samples, "copy", "copies"), from->split, from->copies);
-	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
+			INVAR_E_USE,
+			"@copies %" PRIu64
+			" selects copies of a bank, but with @data %s every epoch makes its own",
+			o->copies, source[0]->name);
+	if (!p->loss || (p->closed && p->closed->needs_copies))
+		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @data %s",
+		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss,
+		                source[0]->name);
+	return INVAR_OK;
 }
 
 /* s is limited by the copies of every source and by the loss. */
 static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p)
 {
-	invar_status st;
+	const inv_loss *loss = p->loss;
+	const char *copies = loss ? inv_noun(loss->min_samples, "copy", "copies") : "";
 
-	if (!p->loss)
+	if (!loss)
 		return INVAR_OK;
 	p->s = (uint32_t)o->samples;
-	if (p->loss->max_samples && p->s > p->loss->max_samples)
-		p->s = p->loss->max_samples;
+	if (loss->max_samples && p->s > loss->max_samples)
+		p->s = loss->max_samples;
 	for (uint32_t g = 0; g < p->sources; g++) {
-		if ((st = check_copies(o, p->loss, p->source[g])) != INVAR_OK)
-			return st;
-		p->s = inv_source_samples(p->source[g], p->s);
+		const inv_source *from = p->source[g];
+
+		if (inv_source_samples(from, loss->min_samples) < loss->min_samples)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: @loss %s needs %u %s per image, but %s has %" PRIu32,
+			                from->name, o->loss, loss->min_samples, copies, from->split,
+			                from->copies);
+		if (o->samples)
+			INV_TRY(inv_source_need_copies(from));
+		p->s = inv_source_samples(from, p->s);
 	}
 	if (!p->s && p->sources > 1)
 		return inv_fail(INVAR_E_USE, "@samples 0 would not use the banks after the first");
-	if (p->s < p->loss->min_samples)
+	if (p->s < loss->min_samples)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s needs %u %s per image, but @samples is %" PRIu64, o->loss,
-		                p->loss->min_samples,
-		                inv_noun(p->loss->min_samples, "copy", "copies"), o->samples);
+		                loss->min_samples, copies, o->samples);
 	if (!p->s && o->no_identity)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s without the clean rows needs augmented copies, but "
@@ -494,23 +464,18 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* "a, b or c": the choices of init after the first, which is random. */
-static const char *list_closed_forms(const invar_options *o, char out[LISTED])
-{
-	return inv_list_words(strchr(inv_options_find(o, "init")->choices, '|') + 1, out,
-	                      LISTED);
-}
-
 /* A closed form maps d features to d features and needs 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
 	char forms[LISTED];
-	invar_status st;
 
-	if (!p->closed && !p->loss)
+	if (!p->closed && !p->loss) { /* the choices of init after the first, random */
+		const char *choices = inv_options_find(o->options, "init")->choices;
+
 		return inv_fail(INVAR_E_USE,
 		                "@loss none trains nothing, so it needs a closed form: @init %s",
-		                list_closed_forms(o->options, forms));
+		                inv_list_words(strchr(choices, '|') + 1, forms, LISTED));
+	}
 	if (!p->closed)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
@@ -518,8 +483,8 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "@init %s needs codes as wide as the features: @width is %zu, but "
 		                "the bank has %zu",
 		                o->init, p->shape.w, p->shape.d);
-	if (p->closed->check && (st = p->closed->check(o->options, p->shape.d)) != INVAR_OK)
-		return st;
+	if (p->closed->check)
+		INV_TRY(p->closed->check(o->options, p->shape.d));
 	if (p->shape.h < 2 * p->shape.d)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s needs two hidden units for each feature: @hidden is %zu, "
@@ -539,36 +504,31 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 	return INVAR_OK;
 }
 
-/* One that was set; a run from before this rule may have recorded false. */
 static invar_status check_residual(const inv_train_settings *o, const inv_train_plan *p)
 {
+	bool needs_scaled = p->loss && p->loss->needs_scaled;
+
+	if (needs_scaled && !o->scaled)
+		return inv_fail(
+			INVAR_E_USE,
+			"@loss %s is computed in units of the scaled residual, so @scaled cannot "
+			"be false; leave it out",
+			o->loss);
+	/* Only if it was set; a run from before this rule may have recorded false. */
 	if (!p->residual || !inv_option_is_set(o->options, "residual") ||
 	    inv_option_flag(o->options, "residual"))
 		return INVAR_OK;
-	if (p->loss && p->loss->needs_scaled)
-		return inv_fail(
-			INVAR_E_USE,
-			"@loss %s trains a residual, so @residual cannot be false; leave it "
-			"out",
-			o->loss);
-	return o->scaled
-	           ? inv_fail(INVAR_E_USE, "@scaled trains a residual, so @residual cannot "
-	                                   "be false; set @scaled to false too")
-	           : inv_fail(INVAR_E_USE,
-	                      "@init %s is residual, so @residual cannot be false; leave "
-	                      "it out",
-	                      o->init);
-}
-
-static invar_status check_scaled(const inv_train_settings *o, const inv_train_plan *p)
-{
-	if (!p->loss || !p->loss->needs_scaled || o->scaled)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_USE,
-		"@loss %s is computed in units of the scaled residual, so @scaled cannot "
-		"be false; leave it out",
-		o->loss);
+	if (needs_scaled)
+		return inv_fail(INVAR_E_USE,
+		                "@loss %s trains a residual, so @residual cannot be false; leave "
+		                "it out",
+		                o->loss);
+	if (o->scaled)
+		return inv_fail(INVAR_E_USE, "@scaled trains a residual, so @residual cannot "
+		                             "be false; set @scaled to false too");
+	return inv_fail(INVAR_E_USE,
+	                "@init %s is residual, so @residual cannot be false; leave it out",
+	                o->init);
 }
 
 static invar_status check_width(const inv_train_settings *o, const inv_train_plan *p)
@@ -655,19 +615,6 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* A minimum that was set must be below the rate; only the default is lowered. */
-static invar_status check_rates(const inv_train_settings *o)
-{
-	double min = inv_option_number(o->options, "lr-min");
-
-	if (!inv_option_is_set(o->options, "lr-min") || min <= o->lr)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_USE,
-		"@lr-min %g is above @lr %g, so the learning rate could not be annealed to it", min,
-		o->lr);
-}
-
 static invar_status check_validation(const inv_train_settings *o, inv_train_plan *p)
 {
 	uint64_t rows = p->source[0]->rows;
@@ -701,29 +648,33 @@ static invar_status choose_shape(const inv_train_settings *o, size_t d, inv_trai
 
 static invar_status check_shape(const inv_train_settings *o, inv_train_plan *p)
 {
-	invar_status st;
+	double min = inv_option_number(o->options, "lr-min");
 
-	if ((st = check_closed(o, p)) != INVAR_OK || (st = check_scaled(o, p)) != INVAR_OK ||
-	    (st = check_residual(o, p)) != INVAR_OK || (st = check_width(o, p)) != INVAR_OK ||
-	    (st = check_spread(o, p)) != INVAR_OK || (st = check_strength(o, p)) != INVAR_OK ||
-	    (st = check_decoder(o, p)) != INVAR_OK)
-		return st;
-	return check_rates(o);
+	INV_TRY(check_closed(o, p));
+	INV_TRY(check_residual(o, p));
+	INV_TRY(check_width(o, p));
+	INV_TRY(check_spread(o, p));
+	INV_TRY(check_strength(o, p));
+	INV_TRY(check_decoder(o, p));
+	/* A minimum that was set must be below the rate; only the default is lowered. */
+	if (inv_option_is_set(o->options, "lr-min") && min > o->lr)
+		return inv_fail(INVAR_E_USE,
+		                "@lr-min %g is above @lr %g, so the learning rate could not be "
+		                "annealed to it",
+		                min, o->lr);
+	return INVAR_OK;
 }
 
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
                              size_t count, inv_train_plan *out)
 {
-	invar_status st = inv_options_check_parts(o->options);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_check_parts(o->options));
 	memcpy(out->source, sources, count * sizeof *sources);
 	out->sources = (uint32_t)count;
-	if ((st = choose_shape(o, sources[0]->dim, out)) != INVAR_OK ||
-	    (st = check_sources(o, out)) != INVAR_OK ||
-	    (st = check_samples(o, out)) != INVAR_OK || (st = check_shape(o, out)) != INVAR_OK)
-		return st;
+	INV_TRY(choose_shape(o, sources[0]->dim, out));
+	INV_TRY(check_sources(o, out));
+	INV_TRY(check_samples(o, out));
+	INV_TRY(check_shape(o, out));
 	return check_validation(o, out);
 }
 
@@ -731,12 +682,10 @@ invar_status inv_train_check_options(const invar_options *o, uint32_t d)
 {
 	inv_train_settings settings;
 	inv_train_plan plan = {0};
-	invar_status st;
 
-	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
-	    (st = inv_options_check_parts(o)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "train"));
+	INV_TRY(inv_options_check_parts(o));
 	inv_train_read(o, &settings);
-	st = choose_shape(&settings, d, &plan);
-	return st == INVAR_OK ? check_shape(&settings, &plan) : st;
+	INV_TRY(choose_shape(&settings, d, &plan));
+	return check_shape(&settings, &plan);
 }

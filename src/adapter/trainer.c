@@ -6,6 +6,9 @@
  * train_epochs.c. With the loss none there are no steps: the closed form from which
  * training would start becomes the adapter. What a trial found before (measure/trial.h) is
  * among the options and goes into run.json.
+ *
+ * Of several ranks all train; rank 0 alone has the run's folder, and sends the others what
+ * it reads there.
  */
 #include "adapter/trainer.h"
 
@@ -18,13 +21,13 @@
 #include "adapter/presets.h"
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
-#include "adapter/strength.h"
-#include "bank/bank_ranks.h"
+#include "bank/bank.h"
 #include "bank/class_view.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/processes.h"
 #include "base/text.h"
+#include "images/spec.h"
 #include "run/run.h"
 
 _Static_assert((int)INV_MAX_SOURCES == (int)INV_MAX_LOSS_GROUPS,
@@ -32,144 +35,172 @@ _Static_assert((int)INV_MAX_SOURCES == (int)INV_MAX_LOSS_GROUPS,
 
 /* ---- Setting up ------------------------------------------------------------------- */
 
+inv_trainer inv_trainer_begin(const char *title)
+{
+	return (inv_trainer){.title = title,
+	                     .validation = NAN,
+	                     .wall_start = inv_wall_seconds(),
+	                     .cpu_start = inv_cpu_seconds()};
+}
+
 /* Held-out images are drawn once; both lists keep the order of the source. */
 static invar_status choose_images(inv_trainer *t)
 {
 	uint32_t rows = (uint32_t)t->plan.source[0]->rows, train = 0, held = t->plan.images;
-	uint32_t *shuffled = inv_calloc(rows, sizeof *shuffled);
 	inv_stream stream = inv_stream_of(t->o.seed, "validation/images", 0);
+	uint32_t *shuffled;
 
-	t->images = inv_calloc(rows, sizeof *t->images);
-	if (!shuffled || !t->images) {
-		inv_free(shuffled);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
-		                rows);
-	}
+	INV_TRY(inv_new_array(&t->images, rows));
+	INV_TRY(inv_new_array(&shuffled, rows));
 	inv_permutation(&stream, 0, shuffled, rows);
 	for (uint32_t i = 0; i < rows; i++)
-		if (shuffled[i] >= t->plan.held_out)
-			t->images[train++] = i;
-		else
-			t->images[held++] = i;
+		t->images[shuffled[i] >= t->plan.held_out ? train++ : held++] = i;
 	inv_free(shuffled);
 	return INVAR_OK;
 }
 
-/* Held-out images are measured in the frame of the training images. */
-static invar_status measure_clean(inv_trainer *t)
+/* Steps and batches that train, or that measure the held-out images. */
+static invar_status open_steps(const inv_trainer *t, bool train, inv_step **step,
+                               inv_batches **batches)
 {
-	const inv_source *from = t->plan.source[0];
-	inv_clean_statistics *c = &t->plan.statistics;
-	invar_status st;
-
-	if (!t->o.scaled)
-		return INVAR_OK;
-	st = inv_clean_statistics_of(from->bank, from->stored, t->images, t->plan.images, c);
-	if (st != INVAR_OK)
-		return st;
-	if (!(t->origin = inv_alloc(from->dim * sizeof *t->origin)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the mean of the features");
-	for (size_t l = 0; l < from->dim; l++)
-		t->origin[l] = (float)(c->mean[l] / c->sigma);
-	return INVAR_OK;
-}
-
-static inv_loss_frame frame_of(const inv_trainer *t)
-{
-	const inv_clean_statistics *c = &t->plan.statistics;
-
-	if (!t->o.scaled)
-		return (inv_loss_frame){0};
-	return (inv_loss_frame){.distance = c->distance / (c->sigma * c->sigma),
-	                        .origin = t->origin};
-}
-
-static inv_step_spec step_spec(const inv_trainer *t, bool update)
-{
-	return (inv_step_spec){
-		.shape = t->plan.shape,
-		.loss = t->plan.loss,
+	const inv_train_plan *p = &t->plan;
+	const inv_clean_statistics *c = &p->statistics;
+	uint32_t N = train ? p->N : p->held_out_N;
+	inv_step_spec spec = {
+		.shape = p->shape,
+		.loss = p->loss,
 		.options = t->options,
-		.N = update ? t->plan.N : t->plan.held_out_N,
-		.s = t->plan.s,
-		.groups = t->plan.sources,
-		.frame = frame_of(t),
-		.decoder = t->plan.decoder,
+		.N = N,
+		.s = p->s,
+		.groups = p->sources,
+		.decoder = p->decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
-		.residual = t->plan.residual,
-		.update = update,
+		.residual = p->residual,
+		.update = train,
 		.weight_decay = t->o.weight_decay,
 		.seed = t->o.seed,
 	};
-}
-
-static inv_batch_plan batch_plan(const inv_trainer *t, bool train)
-{
-	inv_batch_plan plan = {
-		.sources = t->plan.sources,
-		.images = t->images + (train ? 0 : t->plan.images),
-		.image_count = train ? t->plan.images : t->plan.held_out,
-		.N = train ? t->plan.N : t->plan.held_out_N,
-		.s = t->plan.s,
+	inv_batch_plan rows = {
+		.sources = p->sources,
+		.images = t->images + (train ? 0 : p->images),
+		.image_count = train ? p->images : p->held_out,
+		.N = N,
+		.s = p->s,
 		.seed = t->o.seed,
 		.purpose = train ? "train" : "validation",
 		.same_every_epoch = !train,
 		.epochs = (uint32_t)t->o.epochs,
-		.scale = t->o.scaled ? &t->plan.statistics : NULL,
+		.scale = t->o.scaled ? c : NULL,
 	};
 
-	memcpy(plan.source, t->plan.source, sizeof plan.source);
-	return plan;
-}
-
-static invar_status build_steps(inv_trainer *t)
-{
-	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
-	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
-	invar_status st = inv_step_new(t->ctx, &spec, &t->step);
-
-	if (st == INVAR_OK && t->plan.held_out)
-		st = inv_step_new(t->ctx, &judge, &t->judge);
-	if (st == INVAR_OK)
-		st = inv_batches_new(&batches, &t->batches);
-	if (st == INVAR_OK && t->plan.held_out)
-		st = inv_batches_new(&held_out, &t->held_out);
-	if (st != INVAR_OK)
-		return st;
-	if (strcmp(t->o.keep, "best") == 0 &&
-	    !(t->best = inv_calloc(t->step->floats, sizeof *t->best)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the best epoch");
-	t->params = t->step->params;
-	t->floats = t->step->floats;
-	return INVAR_OK;
+	if (t->o.scaled)
+		spec.frame = (inv_loss_frame){.distance = c->distance / (c->sigma * c->sigma),
+		                              .origin = t->origin};
+	memcpy(rows.source, p->source, sizeof rows.source);
+	INV_TRY(inv_step_new(t->ctx, &spec, step));
+	return inv_batches_new(&rows, batches);
 }
 
 invar_status inv_trainer_build(inv_trainer *t)
 {
-	inv_mlp_shape s = t->plan.shape;
-	invar_status st = t->images ? INVAR_OK : choose_images(t);
+	inv_train_plan *p = &t->plan;
+	inv_clean_statistics *c = &p->statistics;
+	const inv_source *from = p->source[0];
 
-	t->floats = inv_mlp_floats(s);
-	if (st == INVAR_OK)
-		st = measure_clean(t);
-	if (st == INVAR_OK && t->plan.loss)
-		st = build_steps(t);
-	if (st == INVAR_OK && !t->plan.loss &&
-	    !(t->params = inv_alloc(t->floats * sizeof *t->params)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter");
-	if (st != INVAR_OK)
-		return st;
-	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
-	if (t->plan.decoder.h)
-		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
+	if (!t->images)
+		INV_TRY(choose_images(t));
+	if (t->o.scaled) { /* also for held-out images, in the frame of the training images */
+		INV_TRY(inv_clean_statistics_of(from->bank, from->stored, t->images, p->images, c));
+		INV_TRY(inv_new_array(&t->origin, from->dim));
+		for (size_t l = 0; l < from->dim; l++)
+			t->origin[l] = (float)(c->mean[l] / c->sigma);
+	}
+	if (p->loss) {
+		INV_TRY(open_steps(t, true, &t->step, &t->batches));
+		if (p->held_out)
+			INV_TRY(open_steps(t, false, &t->judge, &t->held_out));
+		t->params = t->step->params;
+		t->floats = t->step->floats;
+		if (p->held_out && strcmp(t->o.keep, "best") == 0)
+			INV_TRY(inv_new_zeros(&t->best, t->floats));
+	} else {
+		t->floats = inv_mlp_floats(p->shape);
+		INV_TRY(inv_new_array(&t->params, t->floats));
+	}
+	inv_mlp_init(p->shape, t->o.seed, p->residual || p->closed, t->params);
+	if (p->decoder.h)
+		inv_decoder_init(p->decoder, t->o.seed, t->params + inv_mlp_floats(p->shape));
 	t->at = (inv_progress_state){.best = INFINITY};
 	return INVAR_OK;
 }
 
-/* ---- Initial E ------------------------------------------------------------- */
+/*
+ * Measures the norms of the rows, which must exist. If the option unit is not known, it
+ * becomes true where all of them are 1: in the options as well, so that it is recorded and
+ * resumed with its value. A decoder is trained on codes that are not normalised.
+ */
+static invar_status settle_unit(inv_trainer *t)
+{
+	inv_train_plan *p = &t->plan;
 
-invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about)
+	p->norms = (inv_row_norms){0};
+	for (uint32_t g = 0; g < p->sources; g++)
+		INV_TRY(inv_source_norms(p->source[g], p->loss ? p->s : p->source[g]->copies,
+		                         &p->norms));
+	if (!t->o.unit_known && inv_row_norms_are_one(&p->norms) && !t->o.decoder) {
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "all rows of %s have norm 1: E normalises features and codes (@unit)",
+		        p->source[0]->split);
+		INV_TRY(invar_options_set(t->options, "unit", "true"));
+		inv_train_read(t->options, &t->o); /* whose texts are views of the options */
+		t->o.batch = p->loss ? p->batch : t->o.batch;
+	}
+	t->o.unit_known = true;
+	for (uint32_t g = 0; g < p->sources && t->o.unit; g++)
+		inv_source_normalise(p->source[g]);
+	return INVAR_OK;
+}
+
+/* Settles the options; the batch size becomes the one that is used. */
+invar_status inv_trainer_check_options(inv_trainer *t)
+{
+	bool known = t->o.unit_known; /* of a run that is resumed */
+
+	inv_train_read(t->options, &t->o);
+	t->o.unit_known = t->o.unit_known || known;
+	INV_TRY(inv_train_check(&t->o, t->source, t->sources, &t->plan));
+	t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
+	return inv_source_is_encoded(t->source[0]) ? INVAR_OK : settle_unit(t);
+}
+
+void inv_trainer_clear(inv_trainer *t)
+{
+	inv_batches_free(t->batches);
+	inv_batches_free(t->held_out);
+	if (!t->step)
+		inv_free(t->params);
+	inv_step_free(t->step);
+	inv_step_free(t->judge);
+	inv_run_close(t->run);
+	for (size_t g = 0; g < t->sources; g++)
+		inv_source_close(t->source[g]);
+	inv_clean_statistics_clear(&t->plan.statistics);
+	inv_free(t->origin);
+	inv_free(t->images);
+	inv_free(t->best);
+	invar_options_free(t->options);
+}
+
+/* ---- From the first step to E ------------------------------------------------------ */
+
+invar_status inv_trainer_decide(const inv_trainer *t, bool *decision)
+{
+	return inv_broadcast(t->ctx, decision, sizeof *decision);
+}
+
+/* A checkpoint already contains the closed form; without one it is fitted again. */
+static invar_status fit_closed(inv_trainer *t)
 {
 	const inv_source *from = t->plan.source[0];
 	const inv_closed_form_spec spec = {.options = t->options,
@@ -182,193 +213,128 @@ invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about)
 	inv_closed_form c;
 	invar_status st = inv_closed_form_fit(t->plan.closed, &spec, &c);
 
-	*about = NULL;
-	if (st != INVAR_OK)
-		return st;
+	if (st == INVAR_E_CANCELLED)
+		return inv_trainer_interrupted(t);
+	INV_TRY(st);
 	if (t->o.scaled)
 		inv_scaled_closed_form(&t->plan.statistics, &c);
 	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
-	*about = json_incref(c.about);
+	inv_trainer_announce_closed(t);
+	if (t->run) {
+		json_object_set(t->run->json, "closed", c.about);
+		st = inv_run_save(t->run);
+	}
 	inv_closed_form_clear(&c);
-	return INVAR_OK;
+	return st;
 }
 
-/* A checkpoint already contains the closed form; without one it is fitted again. */
-static invar_status begin_closed(inv_trainer *t)
+invar_status inv_trainer_fit(inv_trainer *t)
 {
+	if (t->plan.closed && !t->at.t)
+		INV_TRY(fit_closed(t));
+	t->epoch_started = t->saved_at = inv_wall_seconds();
+	return t->step ? inv_trainer_run_epochs(t) : INVAR_OK;
+}
+
+/*
+ * Spread and strength come after training, so that checkpoints hold E itself: first the
+ * spread, then the strength, which moves features along the line to their final codes.
+ */
+invar_status inv_trainer_form(const inv_trainer *t, inv_mlp_form *out, json_t **about)
+{
+	const inv_train_plan *p = &t->plan;
+	const inv_spread_spec spread = {.options = t->options,
+	                                .source = p->source,
+	                                .sources = p->sources,
+	                                .images = t->images,
+	                                .image_count = p->images};
+	double strength = inv_option_number(t->options, "strength");
+	size_t floats = inv_mlp_floats(p->shape);
+	inv_mlp_form moved;
+	invar_status st;
+
+	*about = NULL;
+	*out = (inv_mlp_form){.s = p->shape, .residual = p->residual};
+	INV_TRY(inv_new_array(&out->params, floats));
+	memcpy(out->params, t->best ? t->best : t->params, floats * sizeof *out->params);
+	if (t->o.scaled)
+		inv_scaled_fold(&p->statistics, p->shape, true, out->params);
+	INV_TRY_OR(fail, inv_trainer_check_weights(t, out->params, floats));
+	if (inv_spread_wanted(t->options)) {
+		INV_TRY_OR(fail, inv_spread_apply(&spread, out, &moved, about));
+		inv_free(out->params);
+		*out = moved;
+	}
+	if (strength != 1) {
+		INV_TRY_OR(fail, inv_compose_strength(t->ctx, out, strength, &moved));
+		inv_free(out->params);
+		*out = moved;
+	}
+	return INVAR_OK;
+fail:
+	json_decref(*about);
+	*about = NULL;
+	inv_free(out->params);
+	*out = (inv_mlp_form){.params = NULL};
+	return st;
+}
+
+/* ---- A run's folder ------------------------------------------------------------------- */
+
+/* What a checkpoint has no part of: the decoder for features as they are, then E. */
+static invar_status save_run(inv_trainer *t)
+{
+	const inv_train_plan *p = &t->plan;
+	inv_mlp_form e, d = {.s = p->decoder};
 	json_t *about;
 	invar_status st;
 
-	if (!t->plan.closed || t->at.t)
-		return INVAR_OK;
-	if ((st = inv_trainer_fit_closed(t, &about)) != INVAR_OK)
-		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
-	inv_trainer_announce_closed(t);
-	if (!t->run) {
-		json_decref(about);
-		return INVAR_OK;
-	}
-	json_object_set_new(t->run->json, "closed", about);
-	return inv_run_save(t->run);
-}
-
-/* ---- The whole ------------------------------------------------------------- */
-
-/*
- * Both come after training, so that checkpoints hold E itself: first the spread, then the
- * strength, which moves features along the line to their final codes.
- */
-invar_status inv_trainer_complete(const inv_trainer *t, const inv_mlp_form *e,
-                                  inv_mlp_form *out, json_t **about)
-{
-	const inv_spread_spec spec = {.options = t->options,
-	                              .source = t->plan.source,
-	                              .sources = t->plan.sources,
-	                              .images = t->images,
-	                              .image_count = t->plan.images};
-	double strength = inv_option_number(t->options, "strength");
-	inv_mlp_form moved = {.params = NULL};
-	invar_status st = INVAR_OK;
-
-	*out = (inv_mlp_form){.params = NULL};
-	*about = NULL;
-	if (inv_spread_wanted(t->options))
-		st = inv_spread_apply(&spec, e, out, about);
-	if (st != INVAR_OK || strength == 1)
-		return st;
-	st = inv_strength_apply(t->ctx, out->params ? out : e, strength, &moved);
-	inv_free(out->params);
-	*out = moved;
-	return st;
-}
-
-/*
- * Writes the decoder, if any, then E; in memory E becomes *made. params take the features
- * as they are.
- */
-static invar_status save_files(inv_trainer *t, float *params, invar_adapter **made)
-{
-	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params}, *last;
-	inv_mlp_form complete = {.params = NULL};
-	json_t *about = NULL;
-	invar_status st;
-
-	INV_TRY(inv_trainer_check_weights(t, params));
-	if (t->plan.decoder.h && t->run)
-		INV_TRY(inv_decoder_save(
-			t->run->decoder_path,
-			&(inv_mlp_form){t->plan.decoder, false, params + t->step->adapter_floats},
-			&t->o, &t->plan));
-
-	if ((st = inv_trainer_complete(t, &e, &complete, &about)) == INVAR_E_CANCELLED)
-		st = inv_trainer_interrupted(t);
-	if (st != INVAR_OK)
-		goto done;
-	last = complete.params ? &complete : &e;
-	if (!t->run) {
-		if (made)
-			st = inv_adapter_make(last, &t->o, &t->plan, made);
-		goto done;
-	}
-	if (about)
-		json_object_set(t->run->json, "spread", about);
-	st = inv_adapter_save(t->run->adapter_path, last, &t->o, &t->plan);
-done:
-	json_decref(about);
-	inv_free(complete.params);
-	return st;
-}
-
-static invar_status save_adapter(inv_trainer *t, invar_adapter **made)
-{
-	float *params = t->best ? t->best : t->params, *folded;
-	invar_status st;
-
 	inv_trainer_announce_best(t);
-	if (!t->o.scaled)
-		return save_files(t, params, made);
-	if (!(folded = inv_alloc(t->floats * sizeof *folded)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter");
-	memcpy(folded, params, t->floats * sizeof *folded);
-	inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, folded);
-	if (t->plan.decoder.h)
-		inv_scaled_fold(&t->plan.statistics, t->plan.decoder, false,
-		                folded + t->step->adapter_floats);
-	st = save_files(t, folded, made);
-	inv_free(folded);
-	return st;
-}
+	if (p->decoder.h && t->run) {
+		size_t floats = inv_mlp_floats(d.s);
 
-/*
- * Measures the norms of the rows, which must exist. If the option unit is not known, it
- * becomes true where all of them are 1: in the options as well, so that it is recorded and
- * resumed with its value. A decoder is trained on codes that are not normalised.
- */
-static invar_status settle_unit(inv_trainer *t)
-{
-	inv_row_norms *n = &t->plan.norms;
-	invar_status st = INVAR_OK;
-
-	*n = (inv_row_norms){0};
-	for (uint32_t g = 0; g < t->plan.sources && st == INVAR_OK; g++)
-		st = inv_source_norms(t->plan.source[g],
-		                      t->plan.loss ? t->plan.s : t->plan.source[g]->copies, n);
-	if (st != INVAR_OK)
-		return st;
-	if (!t->o.unit_known && inv_row_norms_are_one(n) && !t->o.decoder) {
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "all rows of %s have norm 1: E normalises features and codes (@unit)",
-		        t->plan.source[0]->split);
-		if ((st = invar_options_set(t->options, "unit", "true")) != INVAR_OK)
-			return st;
-		inv_train_read(t->options, &t->o); /* whose texts are views of the options */
-		t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
+		INV_TRY(inv_new_array(&d.params, floats));
+		memcpy(d.params, (t->best ? t->best : t->params) + t->step->adapter_floats,
+		       floats * sizeof *d.params);
+		if (t->o.scaled)
+			inv_scaled_fold(&p->statistics, d.s, false, d.params);
+		st = inv_trainer_check_weights(t, d.params, floats);
+		if (st == INVAR_OK)
+			st = inv_decoder_save(t->run->decoder_path, &d, &t->o, p);
+		inv_free(d.params);
+		INV_TRY(st);
 	}
-	t->o.unit_known = true;
-	for (uint32_t g = 0; g < t->plan.sources && t->o.unit; g++)
-		inv_source_normalise(t->plan.source[g]);
-	return INVAR_OK;
-}
-
-/* Settles the options; the batch size becomes the one that is used. */
-invar_status inv_trainer_check_options(inv_trainer *t)
-{
-	bool known = t->o.unit_known; /* of a run that is resumed */
-	invar_status st;
-
-	inv_train_read(t->options, &t->o);
-	t->o.unit_known = t->o.unit_known || known;
-	if ((st = inv_train_check(&t->o, t->source, t->sources, &t->plan)) != INVAR_OK)
-		return st;
-	t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
-	return inv_source_is_encoded(t->source[0]) ? INVAR_OK : settle_unit(t);
-}
-
-static invar_status resume_options(inv_trainer *t, const json_t *run, const char *path)
-{
-	const json_t *saved = json_object_get(run, "options");
-
-	if (!json_object_get(saved, "preset"))
-		INV_TRY(invar_options_set(t->options, "preset", INV_FIRST_PRESET));
-	INV_TRY(inv_options_resume(t->options, saved, path, false));
-	/* A run of an earlier version that has seen its rows is not normalised. */
-	t->o.unit_known = json_object_get(saved, "unit") || json_object_get(run, "inputs");
-	return inv_trainer_check_options(t);
+	if ((st = inv_trainer_form(t, &e, &about)) == INVAR_E_CANCELLED)
+		return inv_trainer_interrupted(t);
+	INV_TRY(st);
+	if (t->run && about)
+		json_object_set(t->run->json, "spread", about);
+	if (t->run)
+		st = inv_adapter_save(t->run->adapter_path, &e, &t->o, p);
+	json_decref(about);
+	inv_free(e.params);
+	return st;
 }
 
 /* What run.json says, to all ranks. */
 static invar_status resume_run(inv_trainer *t, const char *path)
 {
 	char *text = t->run ? inv_json_text(t->run->json, 0) : NULL;
-	json_t *run = NULL;
+	json_t *run = NULL, *saved;
 	invar_status st;
 
 	if (t->run)
 		inv_run_compare_version(t->ctx, t->run);
 	INV_TRY_OR(done, inv_broadcast_text(t->ctx, &text));
-	run = text ? json_loads(text, 0, NULL) : NULL;
-	st = run ? resume_options(t, run, path)
-	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", path);
+	if (!text || !(run = json_loads(text, 0, NULL)))
+		INV_TRY_OR(done, inv_no_memory());
+	saved = json_object_get(run, "options");
+	if (!json_object_get(saved, "preset"))
+		INV_TRY_OR(done, invar_options_set(t->options, "preset", INV_FIRST_PRESET));
+	INV_TRY_OR(done, inv_options_resume(t->options, saved, path, false));
+	/* A run of an earlier version that has seen its rows is not normalised. */
+	t->o.unit_known = json_object_get(saved, "unit") || json_object_get(run, "inputs");
+	st = inv_trainer_check_options(t);
 done:
 	json_decref(run);
 	inv_free(text);
@@ -395,180 +361,162 @@ static invar_status open_run(inv_trainer *t, const char *path)
 	return INVAR_OK;
 }
 
-/* Ranks that read other rows would silently train something else. */
-static invar_status compare_sources(const inv_trainer *t)
+/*
+ * Encoded rows are written to the run's folder, so its run.json must be the first file
+ * there. Unreadable images have no row, so the options are checked again.
+ */
+static invar_status prepare_images(inv_trainer *t)
 {
+	char *called = inv_join(t->run->path, INV_RUN_CLEAN);
+	invar_status st;
+
+	INV_TRY(inv_check_memory(called, strlen(t->run->path) + sizeof INV_RUN_CLEAN + 1));
+	if (!t->o.resume) {
+		INV_TRY_OR(done, inv_run_begin(t->run, &t->plan, &t->o));
+		t->begun = true;
+	}
+	INV_TRY_OR(done,
+	           inv_source_prepare(t->source[0], t->o.seed, t->run->clean_path, called));
+	INV_TRY_OR(done, inv_train_check(&t->o, t->source, t->sources, &t->plan));
+	st = settle_unit(t);
+done:
+	inv_free(called);
+	return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
+}
+
+/* Everything up to a complete run.json, which is kept from here on. */
+static invar_status prepare_run(inv_trainer *t, const char *path)
+{
+	const char *note;
+
+	INV_TRY(open_run(t, path));
+	if (inv_source_is_encoded(t->source[0]))
+		INV_TRY(prepare_images(t));
+	/* Ranks that read other rows would silently train something else. */
 	for (uint32_t g = 0; g < t->plan.sources; g++) {
 		const inv_source *from = t->plan.source[g];
 
 		if (!from->unlimited && !from->bank->in_memory)
 			INV_TRY(inv_bank_agree(t->ctx, from->stored, from->copies));
 	}
+	INV_TRY(inv_trainer_build(t));
+	if (!t->run)
+		return INVAR_OK;
+	note = inv_augment_corner_note(invar_bank_field(t->source[0]->bank, "augment"));
+	if (note && !inv_option_flag(t->options, "resume"))
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s", note);
+	if (inv_options_record(t->options, "trial"))
+		json_object_set(t->run->json, "trial", inv_options_record(t->options, "trial"));
+	INV_TRY(inv_run_describe(t->run, &t->plan, &t->o));
+	t->begun = true;
 	return INVAR_OK;
 }
 
-/*
- * Encoded rows are written to the run's folder, so its run.json must be the first file
- * there. Unreadable images have no row, so the options are checked again.
- */
-static invar_status prepare_source(inv_trainer *t)
-{
-	char *called = inv_join(t->run->path, INV_RUN_CLEAN);
-	invar_status st =
-		called ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", t->run->path);
-
-	if (st == INVAR_OK && !t->o.resume) {
-		st = inv_run_begin(t->run, &t->plan, &t->o);
-		t->begun = st == INVAR_OK;
-	}
-	if (st == INVAR_OK)
-		st = inv_source_prepare(t->source[0], t->o.seed, t->run->clean_path, called);
-	inv_free(called);
-	if (st == INVAR_E_CANCELLED)
-		return inv_trainer_interrupted(t);
-	if (st == INVAR_OK)
-		st = inv_train_check(&t->o, t->source, t->sources, &t->plan);
-	if (st == INVAR_OK && (st = settle_unit(t)) == INVAR_E_CANCELLED)
-		return inv_trainer_interrupted(t);
-	return st;
-}
-
-/* Are the counters of a checkpoint within this run? */
-static bool is_within(const inv_trainer *t)
-{
-	uint64_t steps = inv_batches_steps(t->batches);
-
-	return t->at.epoch <= t->o.epochs && t->at.step < steps &&
-	       t->at.t == t->at.epoch * steps + t->at.step;
-}
-
-/* Rank 0 has read a checkpoint, perhaps. */
-static invar_status broadcast_state(inv_trainer *t)
-{
-	size_t bytes = t->floats * sizeof(float);
-
-	INV_TRY(inv_broadcast(t->ctx, &t->at, sizeof t->at));
-	INV_TRY(inv_broadcast(t->ctx, &t->step->t, sizeof t->step->t));
-	INV_TRY(inv_broadcast(t->ctx, t->step->params, bytes));
-	INV_TRY(inv_broadcast(t->ctx, t->step->m, bytes));
-	INV_TRY(inv_broadcast(t->ctx, t->step->v, bytes));
-	return t->best ? inv_broadcast(t->ctx, t->best, bytes) : INVAR_OK;
-}
-
+/* Loads the checkpoint of a run that is resumed, if there is one, on all ranks. */
 static invar_status restore(inv_trainer *t)
 {
 	bool resumed = t->step && t->o.resume;
+	uint64_t steps = t->step ? inv_batches_steps(t->batches) : 0;
 
 	if (t->run && resumed && inv_exists(t->run->checkpoint_path))
 		INV_TRY(inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at));
-	if (t->run && t->step && !is_within(t))
+	if (t->run && t->step &&
+	    (t->at.epoch > t->o.epochs || t->at.step >= steps ||
+	     t->at.t != t->at.epoch * steps + t->at.step))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its epoch %" PRIu64 ", step %" PRIu64 " and %" PRIu64
 		                " steps done do not belong to this run",
 		                t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
-	if (resumed)
-		INV_TRY(broadcast_state(t));
+	if (resumed) {
+		size_t bytes = t->floats * sizeof(float);
+
+		INV_TRY(inv_broadcast(t->ctx, &t->at, sizeof t->at));
+		INV_TRY(inv_broadcast(t->ctx, &t->step->t, sizeof t->step->t));
+		INV_TRY(inv_broadcast(t->ctx, t->step->params, bytes));
+		INV_TRY(inv_broadcast(t->ctx, t->step->m, bytes));
+		INV_TRY(inv_broadcast(t->ctx, t->step->v, bytes));
+		if (t->best)
+			INV_TRY(inv_broadcast(t->ctx, t->best, bytes));
+	}
 	if (t->run && resumed)
 		inv_trainer_announce_resume(t);
 	return t->run ? inv_run_open_log(t->run, t->at.epoch) : INVAR_OK;
 }
 
-/* The message is saved in run.json; the checkpoint is unchanged. */
-static invar_status note_failure(inv_trainer *t, invar_status st)
+/*
+ * Saves run.json with this state. Times add up over all the programs that worked on a run.
+ * Of a run that has not finished, the other ranks may be gone.
+ */
+static invar_status finish_run(const inv_trainer *t, const char *state)
 {
-	char sentence[1024];
+	const invar_context *all = strcmp(state, "finished") == 0 ? t->ctx : NULL;
+	double peak_mb, cpu_seconds, wall_seconds = inv_wall_seconds() - t->wall_start;
+	json_t *json = t->run ? t->run->json : NULL;
 
-	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
-	json_object_set_new(t->run->json, "error", json_string(sentence));
-	inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "failed");
-	return inv_fail(st, "%s", sentence);
+	INV_TRY(inv_context_usage(all, &peak_mb, &cpu_seconds));
+	if (!t->run)
+		return INVAR_OK;
+	wall_seconds += json_number_value(json_object_get(json, "wall_seconds"));
+	cpu_seconds += json_number_value(json_object_get(json, "cpu_seconds")) - t->cpu_start;
+	json_object_set_new(json, "wall_seconds", json_real(wall_seconds));
+	json_object_set_new(json, "cpu_seconds", json_real(cpu_seconds));
+	json_object_set_new(json, "peak_memory_mb", json_integer((json_int_t)peak_mb));
+	if (inv_process_count(t->ctx) > 1)
+		json_object_set_new(json, "ranks",
+		                    json_integer((json_int_t)inv_process_count(t->ctx)));
+	json_object_set_new(json, "steps", json_integer((json_int_t)t->at.t));
+	json_object_set_new(json, "state", json_string(state));
+	return inv_run_save(t->run);
 }
 
-/* Everything up to a complete run.json, which is kept from here on. */
-static invar_status prepare_run(inv_trainer *t, const char *path)
+invar_status inv_trainer_interrupted(inv_trainer *t)
 {
-	invar_status st = open_run(t, path);
-
-	if (st == INVAR_OK && inv_source_is_encoded(t->source[0]))
-		st = prepare_source(t);
-	if (st == INVAR_OK)
-		st = compare_sources(t);
-	if (st == INVAR_OK)
-		st = inv_trainer_build(t);
-	if (st != INVAR_OK || !t->run)
-		return st;
-	if (inv_options_record(t->options, "trial"))
-		json_object_set(t->run->json, "trial", inv_options_record(t->options, "trial"));
-	st = inv_run_describe(t->run, &t->plan, &t->o);
-	t->begun = t->begun || st == INVAR_OK;
-	return st;
+	if (!t->run)
+		return inv_fail(INVAR_E_CANCELLED,
+		                "interrupted; a training in memory cannot be resumed");
+	INV_TRY(finish_run(t, "interrupted"));
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
+	                t->run->path);
 }
 
-/* From the first step, or the checkpoint, to E: in the run's folder, or *made in memory. */
-static invar_status make_adapter(inv_trainer *t, invar_adapter **made)
+/* Runs the training and frees it. */
+static invar_status train_run(inv_trainer *t, const invar_options *o, const char *path)
 {
-	INV_TRY(restore(t));
-	if (t->step)
+	invar_status st;
+
+	INV_TRY_OR(done, inv_options_pick(o, inv_train_declare_method, &t->options));
+	t->ctx = t->source[0]->ctx;
+	INV_TRY_OR(failed, prepare_run(t, path));
+	INV_TRY_OR(failed, restore(t));
+	if (t->step) {
 		inv_trainer_announce_steps(t);
-	INV_TRY(begin_closed(t));
-	t->epoch_started = t->saved = inv_wall_seconds();
-	if (t->step)
-		INV_TRY(inv_trainer_run_epochs(t));
-	return save_adapter(t, made);
-}
-
-static invar_status run_training(inv_trainer *t, const char *path)
-{
-	invar_status st = prepare_run(t, path);
-
-	if (st == INVAR_OK)
-		st = make_adapter(t, NULL);
-	if (st != INVAR_OK)
-		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
-	if (!t->run) { /* rank 0 asks all for their usage */
-		double peak_mb, cpu_seconds;
-
-		return inv_context_usage(t->ctx, &peak_mb, &cpu_seconds);
+		if (inv_process_count(t->ctx) == 1) /* several stop between two steps only */
+			t->step->total = inv_batches_steps(t->batches) * t->o.epochs;
 	}
-	if ((st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
-		return st;
-	return inv_run_publish(t->run);
-}
+	INV_TRY_OR(failed, inv_trainer_fit(t));
+	INV_TRY_OR(failed, save_run(t));
+	INV_TRY_OR(done, finish_run(t, "finished"));
+	if (t->run)
+		st = inv_run_publish(t->run);
+	goto done;
+failed:
+	/* The message is saved in run.json; the checkpoint is unchanged. */
+	if (st != INVAR_E_CANCELLED && t->begun) {
+		char message[1024];
 
-void inv_trainer_clear(inv_trainer *t)
-{
-	inv_batches_free(t->batches);
-	inv_batches_free(t->held_out);
-	if (!t->step)
-		inv_free(t->params);
-	inv_step_free(t->step);
-	inv_step_free(t->judge);
-	inv_run_close(t->run);
-	for (size_t g = 0; g < t->sources; g++)
-		inv_source_close(t->source[g]);
-	inv_clean_statistics_clear(&t->plan.statistics);
-	inv_free(t->origin);
-	inv_free(t->images);
-	inv_free(t->best);
-	invar_options_free(t->options);
-}
-
-/* Runs the training if its sources could be opened, and frees them and all it has made. */
-static invar_status train(inv_trainer *t, invar_status st, const invar_options *o,
-                          const char *run)
-{
-	if (st == INVAR_OK)
-		st = inv_options_pick(o, inv_train_declare_method, &t->options);
-	if (st == INVAR_OK) {
-		t->ctx = t->source[0]->ctx;
-		st = run_training(t, run);
+		snprintf(message, sizeof message, "%s", invar_last_error());
+		json_object_set_new(t->run->json, "error", json_string(message));
+		finish_run(t, "failed");
+		inv_fail(st, "%s", message);
 	}
+done:
 	inv_trainer_clear(t);
 	return st;
 }
 
-/* keep-structure without a trial; see invar_trial_settle. */
-static invar_status check_trial(const invar_options *o)
+/* ---- Trainings on banks and on images ------------------------------------------------- */
+
+invar_status inv_trainer_check_trial(const invar_options *o)
 {
 	if (inv_option_number(o, "keep-structure") <= 0 || inv_options_record(o, "trial"))
 		return INVAR_OK;
@@ -579,128 +527,56 @@ static invar_status check_trial(const invar_options *o)
 invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
                          const char *run)
 {
-	inv_trainer t = {.validation = NAN, .start = inv_run_start_now()};
+	inv_trainer t = inv_trainer_begin("train");
 	invar_status st;
 
 	if (!count || count > INV_MAX_SOURCES)
 		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
 		                INV_MAX_SOURCES, count);
-	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
-	    (st = inv_options_check_parts(o)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "train"));
+	INV_TRY(inv_options_check_parts(o));
 	for (size_t i = 0; i < count; i++)
-		if ((st = inv_class_view_check(banks[i], o)) != INVAR_OK)
-			return st;
+		INV_TRY(inv_class_view_check(banks[i], o));
 	if (!inv_option_flag(o, "resume"))
-		INV_TRY(check_trial(o));
-	for (; t.sources < count && st == INVAR_OK; t.sources++)
-		st = inv_bank_source_open(banks[t.sources], &t.source[t.sources]);
-	return train(&t, st, o, run);
-}
-
-/* What only a run's folder can have; nothing there can be replaced or saved in time. */
-static invar_status check_in_memory(const inv_trainer *t)
-{
-	static const char *const of_folders[] = {"resume", "decoder"};
-	static const char *const unused[] = {"force", "checkpoint-seconds"};
-
-	for (size_t i = 0; i < sizeof of_folders / sizeof *of_folders; i++)
-		if (inv_option_flag(t->options, of_folders[i]))
-			return inv_fail(INVAR_E_USE,
-			                "@%s needs a run's folder; a training in memory "
-			                "has none",
-			                of_folders[i]);
-	for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
-		if (inv_option_is_set(t->options, unused[i]))
-			inv_log(t->ctx, INVAR_LOG_INFO,
-			        "@%s is not used: a training in memory has no "
-			        "folder",
-			        unused[i]);
-	return INVAR_OK;
-}
-
-static invar_status fit_bank(const invar_bank *bank, const invar_options *o,
-                             invar_adapter **out)
-{
-	inv_trainer t = {.validation = NAN, .ctx = bank->ctx};
-	invar_status st;
-
-	*out = NULL;
-	INV_TRY(inv_class_view_check(bank, o));
-	INV_TRY(check_trial(o));
-	INV_TRY(inv_bank_source_open(bank, &t.source[0]));
-	t.sources = 1;
-	INV_TRY_OR(done, inv_options_pick(o, inv_train_declare_method, &t.options));
-	INV_TRY_OR(done, check_in_memory(&t));
-	INV_TRY_OR(done, inv_trainer_check_options(&t));
-	inv_trainer_announce_preset(&t);
-	INV_TRY_OR(done, inv_trainer_build(&t));
-	INV_TRY_OR(done, make_adapter(&t, out));
-done:
+		INV_TRY(inv_trainer_check_trial(o));
+	for (; t.sources < count; t.sources++)
+		INV_TRY_OR(fail, inv_bank_source_open(banks[t.sources], &t.source[t.sources]));
+	return train_run(&t, o, run);
+fail:
 	inv_trainer_clear(&t);
 	return st;
 }
 
-invar_status invar_fit(invar_context *ctx, const float *clean, const float *copies,
-                       uint64_t n, uint32_t c, uint32_t d, const invar_options *o,
-                       invar_adapter **out)
-{
-	invar_options *defaults = NULL;
-	invar_bank *bank = NULL;
-	invar_status st;
-
-	*out = NULL;
-	if (o) {
-		INV_TRY(inv_options_expect(o, "train"));
-		INV_TRY(inv_options_check_parts(o));
-	} else {
-		INV_TRY(inv_options_begin("train", &defaults));
-		INV_TRY_OR(done, inv_train_declare(defaults));
-	}
-	INV_TRY_OR(done, invar_bank_from_arrays(ctx, clean, copies, NULL, n, c, d, &bank));
-	INV_TRY_OR(done, fit_bank(bank, o ? o : defaults, out));
-done:
-	invar_bank_close(bank);
-	invar_options_free(defaults);
-	return st;
-}
-
-/* Stored copies of held-out images are what a trial is measured on. */
-static invar_status check_no_trial(const invar_options *o)
-{
-	bool dial = inv_option_number(o, "keep-structure") > 0;
-
-	if (!dial && !(inv_option_is_set(o, "trial") && inv_option_flag(o, "trial")))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "@%s needs a bank with copies, not @images",
-	                dial ? "keep-structure" : "trial");
-}
-
+/* Copies are made while rank 0 trains, which it does alone. */
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const invar_options *o, const char *run)
 {
-	inv_trainer t = {.validation = NAN, .sources = 1, .start = inv_run_start_now()};
-	const invar_context *ctx = NULL;
+	inv_trainer t = inv_trainer_begin("train");
 	inv_processes *processes = d->ctx->processes;
-	invar_status st = inv_options_expect(o, "train");
+	bool dial, trial;
+	invar_status st;
 
 	if (inv_process_rank(d->ctx))
 		return INVAR_OK;
+	INV_TRY(inv_options_expect(o, "train"));
 	if (inv_process_count(d->ctx) > 1)
 		inv_log(d->ctx, INVAR_LOG_WARNING,
 		        "rank 0 trains alone: copies are made while it trains");
+	dial = inv_option_number(o, "keep-structure") > 0;
+	trial = inv_option_flag(o, "trial");
+	if (dial || (trial && inv_option_is_set(o, "trial")))
+		return inv_fail(INVAR_E_USE, "@%s needs a bank with copies, not @data",
+		                dial ? "keep-structure" : "trial");
+
 	inv_context_share(d->ctx, NULL);
-	if (st == INVAR_OK)
-		st = check_no_trial(o);
-	if (st == INVAR_OK)
-		st = inv_image_source_open(e, d, o, &t.source[0]);
-	if (st == INVAR_OK)
-		ctx = t.source[0]->ctx;
-	st = train(&t, st, o, run);
+	INV_TRY_OR(done, inv_image_source_open(e, d, o, &t.source[0]));
+	t.sources = 1;
+	INV_TRY_OR(done, train_run(&t, o, run));
+	if (trial && !inv_option_flag(o, "resume"))
+		inv_log(d->ctx, INVAR_LOG_INFO,
+		        "no trial was made: it needs a bank with copies, not @data");
+done:
 	inv_context_share(d->ctx, processes);
-	if (st == INVAR_OK && inv_option_flag(o, "trial") && !inv_option_flag(o, "resume"))
-		inv_log(ctx, INVAR_LOG_INFO,
-		        "no trial was made: it needs a bank with copies, not @images");
 	return st;
 }
 
@@ -713,13 +589,11 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 invar_status invar_train_images_options(invar_options *o, const char *run)
 {
 	inv_run *r;
-	invar_status st = inv_options_expect(o, "train");
+	invar_status st;
 	const json_t *images;
 
-	if (st == INVAR_OK)
-		st = inv_run_open(run, INV_RUN_RESUME, &r);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "train"));
+	INV_TRY(inv_run_open(run, INV_RUN_RESUME, &r));
 	images = json_object_get(r->json, "images");
 	st = json_is_object(images)
 	         ? inv_options_resume(o, json_object_get(images, "options"), run, true)

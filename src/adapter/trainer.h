@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.h - the state of a training, shared by its parts.
+ * trainer.h - the state of a training.
  *
- * trainer.c sets it up, in a run's folder or in memory, and finishes it; train_epochs.c has
- * the steps; train_messages.c the messages; train_in_memory.c is what the trial trains.
+ * trainer.c sets it up and finishes it in a run's folder; train_in_memory.c has trainings
+ * without one; train_epochs.c has the steps and train_messages.c the messages.
  *
  * All randomness is keyed by (seed, epoch, image), so the state between two steps is the
  * weights, the moments, three counters and the sums of the epoch so far. A checkpoint holds
@@ -22,12 +22,13 @@
 
 typedef struct inv_trainer {
 	const invar_context *ctx;
+	const char *title;                   /* of its progress */
 	inv_source *source[INV_MAX_SOURCES]; /* ours */
 	size_t sources;
 	invar_options *options;
 	inv_train_settings o; /* the values of options, read once */
 	inv_train_plan plan;
-	inv_run *run;     /* NULL: in memory, or rank 0 writes it */
+	inv_run *run;     /* NULL: in memory, or another process writes it */
 	bool begun;       /* run.json is ours */
 	uint32_t *images; /* the training rows, then the held-out rows */
 	float *origin;    /* mean / sigma, if the training is scaled; see loss.h */
@@ -38,34 +39,41 @@ typedef struct inv_trainer {
 	inv_batches *batches, *held_out;
 	float *best; /* parameters; NULL unless --keep best */
 	inv_progress_state at;
-	double validation; /* of the last epoch; NaN without */
-	inv_run_start start;
-	double epoch_started, saved; /* clock readings */
+	double validation;             /* of the last epoch; NaN without */
+	double wall_start, cpu_start;  /* clock readings when it began */
+	double epoch_started, saved_at; /* of the wall clock */
 } inv_trainer;
 
+inv_trainer inv_trainer_begin(const char *title);
 /* Reads t->options and checks them with the sources, whose rows it normalises if wanted. */
 invar_status inv_trainer_check_options(inv_trainer *t);
 /* Draws held-out images unless t->images is given; makes what the steps need. */
 invar_status inv_trainer_build(inv_trainer *t);
-/* The closed form that E starts with becomes t->params; gives what run.json says of it. */
-invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about);
 /*
- * E with the spread and the strength of the options; gives out->params, NULL if E stays as
- * it is, and what run.json says of the spread.
+ * From the first step, or the checkpoint, to the last: the closed form that E starts with,
+ * then all remaining epochs.
  */
-invar_status inv_trainer_complete(const inv_trainer *t, const inv_mlp_form *e,
-                                  inv_mlp_form *out, json_t **about);
-/* One step at this rate; counts it. */
-invar_status inv_trainer_step(inv_trainer *t, double lr);
+invar_status inv_trainer_fit(inv_trainer *t);
+/*
+ * E for features as they are, with the spread and the strength of the options. Gives
+ * out->params, and what run.json says of the spread, NULL: nothing.
+ */
+invar_status inv_trainer_form(const inv_trainer *t, inv_mlp_form *out, json_t **about);
 /* Frees all but t itself. */
 void inv_trainer_clear(inv_trainer *t);
 
 /* All remaining epochs, with log and checkpoints. */
 invar_status inv_trainer_run_epochs(inv_trainer *t);
 /* Weights that are not finite are never written, so saved files stay valid. */
-invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
+invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params,
+                                       size_t count);
 /* Fails with INVAR_E_CANCELLED, once run.json, if there is one, says so. */
 invar_status inv_trainer_interrupted(inv_trainer *t);
+/* What depends on the clock or a signal is decided once for all who train together. */
+invar_status inv_trainer_decide(const inv_trainer *t, bool *decision);
+
+/* keep-structure needs a trial, which comes before a training; see invar_trial_settle. */
+invar_status inv_trainer_check_trial(const invar_options *o);
 
 /* For the log. */
 void inv_trainer_announce_preset(const inv_trainer *t);

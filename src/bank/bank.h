@@ -151,9 +151,6 @@ static inline bool inv_json_is_unknown(const json_t *value)
 	return !value || json_is_null(value);
 }
 
-/* inv_no_memory, for callers that do not use inv_new yet. */
-invar_status inv_bank_no_memory(const char *path);
-
 /* The options of invar_bank_synthesize. */
 invar_status inv_synthetic_declare(invar_options *o);
 
@@ -164,5 +161,11 @@ uint64_t inv_bank_file_row(const invar_bank *b, const char *split, uint64_t row)
 const char *inv_bank_class(const invar_bank *b, int64_t label);
 /* Whether the split has names.txt, with the image file of each row. */
 int inv_bank_has_names(const invar_bank *b, const char *split);
+
+/*
+ * All ranks: compares the files of the clean rows and of the first `copies` copies
+ * (base/rank_compare.h).
+ */
+invar_status inv_bank_agree(const invar_context *ctx, const inv_split *s, uint64_t copies);
 
 #endif

@@ -57,13 +57,13 @@ static invar_status check_params_shape(const inv_npy *a, const inv_split *s, siz
 {
 	char shape[INV_SHAPE_TEXT];
 
-	if (a->h.rank == 2 && a->h.shape[0] == inv_file_rows(s) && a->h.shape[1] == columns)
+	if (a->h.ndim == 2 && a->h.shape[0] == inv_file_rows(s) && a->h.shape[1] == columns)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: its shape is %s but (%" PRIu64
 	                ", %zu) was expected: the rows of the split and augment_params of "
 	                "bank.json",
-	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), inv_file_rows(s),
+	                a->path, inv_shape_text(a->h.ndim, a->h.shape, shape), inv_file_rows(s),
 	                columns);
 }
 

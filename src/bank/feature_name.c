@@ -9,7 +9,7 @@
 static const invar_option rows[] = {
 	{.name = "encoder-name",
      .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "NAME",
      .group = "Features",
      .help = "what made the features, if bank.json does not say; adapters record it and "

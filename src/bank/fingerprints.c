@@ -21,14 +21,14 @@ static invar_status check_fingerprint_array(uint64_t rows, inv_npy **out)
 	const inv_npy_header *h = &a->h;
 	char shape[INV_SHAPE_TEXT];
 
-	if (h->dtype == INV_U8 && h->rank == 2 && h->shape[0] == rows &&
+	if (h->dtype == INV_U8 && h->ndim == 2 && h->shape[0] == rows &&
 	    h->shape[1] == INV_FINGERPRINT && !h->fortran)
 		return INVAR_OK;
 	inv_fail(INVAR_E_FORMAT,
 	         "%s: is %s %s%s but uint8 (%" PRIu64
 	         ", %d) was expected; remove the file to compare only the first rows "
 	         "with their images",
-	         a->path, inv_dtype_name(h->dtype), inv_shape_text(h->rank, h->shape, shape),
+	         a->path, inv_dtype_name(h->dtype), inv_shape_text(h->ndim, h->shape, shape),
 	         h->fortran ? " in Fortran order" : "", rows, INV_FINGERPRINT);
 	inv_npy_close(*out);
 	*out = NULL;

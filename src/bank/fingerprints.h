@@ -5,7 +5,7 @@
  * Invariants of fingerprints.npy:
  *   1. It is uint8 [rows, 16]: for each row the fingerprint of its image, the first 16
  *      bytes of the SHA-256 of the image's file, or of its pixels if images are not
- *      separate files (images/fingerprint.h).
+ *      separate files (images/image.h).
  *   2. It is filled together with the clean rows and from the bytes that were decoded for
  *      them, and appears before them: clean.npy without it is of a bank that has none.
  *   3. No row is added for an image whose fingerprint differs. A bank without the file, of

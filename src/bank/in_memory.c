@@ -15,13 +15,13 @@
 
 /* The caller's numbers as an array SPLIT/FILE. */
 static invar_status wrap_array(const invar_bank *b, const inv_split *s, const char *file,
-                               const void *data, inv_dtype dtype, unsigned rank,
+                               const void *data, inv_dtype dtype, unsigned ndim,
                                const uint64_t *shape, inv_npy **out)
 {
 	char name[200];
 
 	snprintf(name, sizeof name, "%s/%.100s/%s", b->path, s->name, file);
-	return inv_npy_wrap(data, dtype, rank, shape, name, out);
+	return inv_npy_wrap(data, dtype, ndim, shape, name, out);
 }
 
 static invar_status check_new_split(const invar_bank *b, const char *split,

@@ -18,19 +18,13 @@
 
 #include "base/memory.h"
 
-invar_status inv_bank_no_memory(const char *path)
-{
-	(void)path;
-	return inv_no_memory();
-}
-
 /* An array of `dims` dimensions with one row per row of the split. */
 static invar_status check_rows_and_width(const inv_npy *a, const inv_split *s,
                                          unsigned dims, uint32_t dim)
 {
 	char shape[INV_SHAPE_TEXT], want[100];
 
-	if (a->h.rank == dims && a->h.shape[0] == s->rows &&
+	if (a->h.ndim == dims && a->h.shape[0] == s->rows &&
 	    (dims == 1 || a->h.shape[dims - 1] == dim))
 		return INVAR_OK;
 	if (dims == 1)
@@ -39,7 +33,7 @@ static invar_status check_rows_and_width(const inv_npy *a, const inv_split *s,
 		snprintf(want, sizeof want, "(%" PRIu64 "%s, %" PRIu32 ")", s->rows,
 		         dims == 3 ? ", c" : "", dim);
 	return inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s was expected, as in %s",
-	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), want,
+	                a->path, inv_shape_text(a->h.ndim, a->h.shape, shape), want,
 	                s->clean->path);
 }
 
@@ -70,8 +64,8 @@ static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 
 	INV_TRY(open_in(folder, "clean.npy", &s->clean));
 	a = s->clean;
-	inv_shape_text(a->h.rank, a->h.shape, shape);
-	if (a->h.rank != 2 || !a->h.shape[0] || !a->h.shape[1])
+	inv_shape_text(a->h.ndim, a->h.shape, shape);
+	if (a->h.ndim != 2 || !a->h.shape[0] || !a->h.shape[1])
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its shape is %s but (rows, features) was expected", a->path,
 		                shape);
@@ -111,12 +105,12 @@ static invar_status open_views(const char *folder, const char *name, const inv_s
 		return INVAR_OK;
 	INV_TRY(open_in(folder, name, out));
 	h = &(*out)->h;
-	if (h->rank != 3 || h->shape[0] != s->rows || h->shape[1] != INV_ROTATED ||
+	if (h->ndim != 3 || h->shape[0] != s->rows || h->shape[1] != INV_ROTATED ||
 	    h->shape[2] != dim)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its shape is %s but (%" PRIu64 ", %d, %" PRIu32
 		                ") was expected, three rotated views of each row of %s",
-		                (*out)->path, inv_shape_text(h->rank, h->shape, shape), s->rows,
+		                (*out)->path, inv_shape_text(h->ndim, h->shape, shape), s->rows,
 		                INV_ROTATED, dim, s->clean->path);
 	if (h->dtype != INV_F32 && h->dtype != INV_F16)
 		return inv_fail(INVAR_E_FORMAT, "%s: views must be float32 or float16, not %s",

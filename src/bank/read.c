@@ -154,7 +154,7 @@ static invar_status fail_not_finite(const invar_bank *b, const inv_split *s,
 		j++;
 	if (view)
 		snprintf(which, sizeof which, ", rotated by %u degrees", 90 * view);
-	else if (copy >= 0 && a->h.rank == 3)
+	else if (copy >= 0 && a->h.ndim == 3)
 		snprintf(which, sizeof which, ", copy %" PRId32, copy);
 	return inv_fail(INVAR_E_NUMERIC, "%s: row %s%s, column %" PRIu32 " is %s", a->path,
 	                inv_row_text(b, s, image, text), which, j,

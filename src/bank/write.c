@@ -96,10 +96,10 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	if (!inv_exists(path))
 		goto done;
 	INV_TRY_OR(done, inv_npy_open(path, &clean));
-	if (clean->h.rank != 2)
+	if (clean->h.ndim != 2)
 		INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected 2", path,
-		                          clean->h.rank,
-		                          inv_noun(clean->h.rank, "dimension", "dimensions")));
+		                          clean->h.ndim,
+		                          inv_noun(clean->h.ndim, "dimension", "dimensions")));
 	out->clean = true;
 	out->rows = clean->h.shape[0];
 	out->width = clean->h.shape[1];
@@ -156,6 +156,28 @@ static bool knows_copies(const json_t *theirs, const json_t *ours, const char *k
 	       !inv_json_is_unknown(json_object_get(ours, key));
 }
 
+const char *inv_bank_precision(const json_t *about)
+{
+	const json_t *options = json_object_get(about, "encoder_options");
+	const char *text = json_string_value(json_object_get(options, "precision"));
+
+	return text ? text : "float32";
+}
+
+static invar_status check_precision(const char *path, const json_t *theirs,
+                                    const json_t *about)
+{
+	const char *is = inv_bank_precision(theirs), *wanted = inv_bank_precision(about);
+
+	if (strcmp(is, wanted) == 0)
+		return INVAR_OK;
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: was made with precision %.20s, not %.20s; use another bank for these "
+		"features",
+		path, is, wanted);
+}
+
 static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
 {
 	const char *key;
@@ -201,6 +223,7 @@ static invar_status load_description(inv_bank_writer *w, const char *json,
 	json_t *ours;
 
 	INV_TRY(inv_bank_load_json(json, &w->json));
+	INV_TRY(check_precision(json, w->json, about));
 	INV_TRY(check_about(json, w->json, about));
 	if (!json_is_object(json_object_get(w->json, "splits")) &&
 	    json_object_set_new(w->json, "splits", json_object()) != 0)
@@ -420,7 +443,7 @@ static bool can_resume(const char *part, inv_dtype dtype, unsigned dims,
 {
 	inv_npy *there = NULL;
 	bool same = inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
-	            there->h.dtype == dtype && there->h.rank == dims &&
+	            there->h.dtype == dtype && there->h.ndim == dims &&
 	            memcmp(there->h.shape, shape, dims * sizeof *shape) == 0;
 
 	inv_npy_close(there);

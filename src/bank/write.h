@@ -43,6 +43,10 @@ typedef struct inv_finished {
 	uint64_t views;       /* arrays that have views, clean rows first, without a gap */
 } inv_finished;
 
+/* Of the features that a bank.json describes: "float32", or "bfloat16", which alone is written
+ * down. Views. */
+const char *inv_bank_precision(const json_t *about);
+
 invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
                                   inv_finished *out);
 

@@ -23,12 +23,12 @@ static inline double inv_cpu_seconds(void)
 	       1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-static inline long inv_peak_megabytes(void)
+static inline double inv_peak_megabytes(void)
 {
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	return use.ru_maxrss / 1024;
+	return (double)use.ru_maxrss / 1024;
 }
 
 #endif

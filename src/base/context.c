@@ -35,7 +35,8 @@ static unsigned detect_cpu(void)
 	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
 	    !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vnni"))
 		return INV_CPU_LIBRARIES | INV_CPU_AVX2;
-	return INV_CPU_LIBRARIES | INV_CPU_AVX2 | INV_CPU_AVX512;
+	return INV_CPU_LIBRARIES | INV_CPU_AVX2 | INV_CPU_AVX512 |
+	       (__builtin_cpu_supports("avx512bf16") ? INV_CPU_BFLOAT16 : 0);
 #elif defined(__aarch64__)
 	return INV_CPU_LIBRARIES | INV_CPU_NEON;
 #else
@@ -50,7 +51,7 @@ static const struct {
 } caps[] = {
 	{"ref", 0},
 #if defined(__x86_64__)
-	{"avx2", ~(unsigned)INV_CPU_AVX512},
+	{"avx2", ~(unsigned)(INV_CPU_AVX512 | INV_CPU_BFLOAT16)},
 	{"avx512", ~0u},
 #define CAPS "ref, avx2 or avx512"
 #elif defined(__aarch64__)
@@ -80,18 +81,14 @@ invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                invar_context **out)
 {
 	invar_context *ctx;
-	invar_status st;
 	unsigned cpu;
 
 	*out = NULL;
 	if (threads > INV_MAX_THREADS)
 		return inv_fail(INVAR_E_USE, "%u threads are more than the %d allowed", threads,
 		                INV_MAX_THREADS);
-	if ((st = cap_cpu(&cpu)) != INVAR_OK)
-		return st;
-	ctx = inv_calloc(1, sizeof *ctx);
-	if (!ctx)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a context");
+	INV_TRY(cap_cpu(&cpu));
+	INV_TRY(inv_new(&ctx));
 	ctx->threads = threads ? threads : (unsigned)omp_get_num_procs();
 	ctx->asked = threads;
 	ctx->cpu = cpu;

@@ -13,6 +13,7 @@ enum {
 	INV_CPU_LIBRARIES = 2, /* oneDNN and OpenBLAS, which choose for themselves */
 	INV_CPU_AVX512 = 4,    /* AVX-512 with VNNI, beside AVX2; changes no result */
 	INV_CPU_NEON = 8,      /* of 64-bit ARM; with the bits of AVX2 */
+	INV_CPU_BFLOAT16 = 16, /* AVX-512 BF16, beside AVX-512; changes no result */
 	/* Products of our own, by panels: */
 	INV_CPU_PANELS = INV_CPU_AVX2 | INV_CPU_NEON
 };

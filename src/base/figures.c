@@ -14,9 +14,9 @@ struct invar_figures {
 
 invar_status inv_figures_new(const inv_figure *figures, size_t count, invar_figures **out)
 {
-	*out = inv_alloc(sizeof **out + count * sizeof *figures);
-	if (!*out)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu figures", count);
+	size_t bytes = sizeof **out + count * sizeof *figures;
+
+	INV_TRY(inv_check_memory(*out = inv_alloc(bytes), bytes));
 	(*out)->count = count;
 	memcpy((*out)->figure, figures, count * sizeof *figures);
 	return INVAR_OK;

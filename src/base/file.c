@@ -96,19 +96,10 @@ invar_status inv_sync_folder(const char *path)
 	return bad ? inv_fail_errno(path, "cannot sync the folder") : INVAR_OK;
 }
 
-/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. Cuts
- * the path, so that no memory is needed. */
-static void sync_parent(char *path)
+void inv_writer_leave(inv_writer *w)
 {
-	char *slash = strrchr(path, '/');
-
-	if (slash)
-		slash[slash == path] = '\0';
-	inv_sync_folder(slash ? path : ".");
-}
-
-static void free_writer(inv_writer *w)
-{
+	if (!w)
+		return;
 	if (w->fd >= 0)
 		close(w->fd);
 	inv_free(w->path);
@@ -118,11 +109,9 @@ static void free_writer(inv_writer *w)
 
 void inv_writer_abort(inv_writer *w)
 {
-	if (!w)
-		return;
-	if (w->fd >= 0)
+	if (w && w->fd >= 0)
 		unlink(w->part);
-	free_writer(w);
+	inv_writer_leave(w);
 }
 
 /* Finds out now, not after an hour of work, that the disk is too small. */
@@ -196,28 +185,18 @@ static invar_status refuse_second(inv_writer *w)
 /* What a killed program left loses its name; its bytes stay if they have another one. */
 static invar_status remove_leftover(inv_writer *w)
 {
+	invar_status st = INVAR_OK;
 	int fd;
-	invar_status st = open_existing(w->part, O_RDONLY, &fd);
 
-	if (st != INVAR_OK || fd < 0)
-		return st;
+	INV_TRY(open_existing(w->part, O_RDONLY, &fd));
+	if (fd < 0)
+		return INVAR_OK;
 	if (is_locked(fd))
 		st = refuse_second(w);
 	else if (is_still_named(fd, w->part) && unlink(w->part) != 0)
 		st = inv_fail_errno(w->part, "cannot remove");
 	close(fd);
 	return st;
-}
-
-/* As private as the file it replaces, and from its first byte. */
-static void take_after_old(const inv_writer *w)
-{
-	mode_t mode = w->old.st_mode & 0777;
-
-	if (fchown(w->fd, w->old.st_uid, w->old.st_gid) != 0 &&
-	    fchown(w->fd, (uid_t)-1, w->old.st_gid) != 0)
-		mode = (mode & 0707) | (mode & 07) << 3; /* of another group: no more than all */
-	(void)fchmod(w->fd, mode);                   /* some disks have no modes */
 }
 
 /*
@@ -227,7 +206,7 @@ static void take_after_old(const inv_writer *w)
 static invar_status create_part(inv_writer *w)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	invar_status st;
+	mode_t mode = w->old.st_mode & 0777;
 
 	while ((w->fd = open(w->part, flags, w->replaces ? 0600 : 0666)) < 0 ||
 	       is_locked(w->fd) || !is_still_named(w->fd, w->part)) {
@@ -236,11 +215,15 @@ static invar_status create_part(inv_writer *w)
 		else if (errno != EEXIST)
 			return inv_fail_errno(w->path, "cannot write");
 		w->fd = -1;
-		if ((st = remove_leftover(w)) != INVAR_OK)
-			return st;
+		INV_TRY(remove_leftover(w));
 	}
-	if (w->replaces)
-		take_after_old(w);
+	if (!w->replaces)
+		return INVAR_OK;
+	/* As private as the file it replaces, and from its first byte. */
+	if (fchown(w->fd, w->old.st_uid, w->old.st_gid) != 0 &&
+	    fchown(w->fd, (uid_t)-1, w->old.st_gid) != 0)
+		mode = (mode & 0707) | (mode & 07) << 3; /* of another group: no more than all */
+	(void)fchmod(w->fd, mode);                   /* some disks have no modes */
 	return INVAR_OK;
 }
 
@@ -248,10 +231,8 @@ static invar_status create_part(inv_writer *w)
 static invar_status keep_part(inv_writer *w)
 {
 	struct stat info;
-	invar_status st = open_existing(w->part, O_WRONLY, &w->fd);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(open_existing(w->part, O_WRONLY, &w->fd));
 	if (w->fd < 0)
 		return create_part(w);
 	if (is_locked(w->fd) || !is_still_named(w->fd, w->part))
@@ -263,66 +244,62 @@ static invar_status keep_part(inv_writer *w)
 
 /* ---- Writing ------------------------------------------------------------------------ */
 
-/* Follows symbolic links; only a regular file can be replaced. Gives. */
-static invar_status find_target(inv_writer *w, const char *path)
+/*
+ * A writer whose files have their names. Links are followed; only a regular file can be
+ * replaced. One that failed is the caller's to end.
+ */
+static invar_status new_writer(const char *path, const char *suffix, inv_writer **out)
 {
 	struct stat info;
 	char *real = NULL;
+	inv_writer *w;
+	invar_status st;
+	size_t capacity;
 
+	INV_TRY(inv_new(out));
+	w = *out;
+	w->fd = -1;
 	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && !(real = realpath(path, NULL)))
 		return inv_fail_errno(path, "cannot follow the link");
-	w->path = inv_strdup(real ? real : path);
+	st = inv_new_text(&w->path, real ? real : path);
 	free(real);
-	if (!w->path)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
+	INV_TRY(st);
 	w->replaces = stat(w->path, &w->old) == 0;
-	if (!w->replaces || S_ISREG(w->old.st_mode))
-		return INVAR_OK;
-	if (S_ISDIR(w->old.st_mode))
+	if (w->replaces && S_ISDIR(w->old.st_mode))
 		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", path);
-	return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced", path);
-}
-
-static invar_status name_part(inv_writer *w, const char *path, const char *suffix)
-{
-	size_t capacity;
-	invar_status st;
-
-	w->fd = -1;
-	if ((st = find_target(w, path)) != INVAR_OK)
-		return st;
+	if (w->replaces && !S_ISREG(w->old.st_mode))
+		return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced",
+		                path);
 	capacity = strlen(w->path) + strlen(suffix) + 1;
-	if (!(w->part = inv_alloc(capacity)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
+	INV_TRY(inv_new_array(&w->part, capacity));
 	snprintf(w->part, capacity, "%s%s", w->path, suffix);
 	return INVAR_OK;
 }
 
-/* A writer whose part file is open and has its room; one that failed is the caller's to
- * end. */
-static invar_status begin(const char *path, const char *suffix, uint64_t bytes, bool keep,
-                          inv_writer **out)
+/* The same with its part file open and of its size. */
+static invar_status begin_part(const char *path, const char *suffix, uint64_t bytes,
+                               bool keep, inv_writer **out)
 {
-	inv_writer *w = *out = inv_calloc(1, sizeof *w);
-	invar_status st;
+	INV_TRY(new_writer(path, suffix, out));
+	INV_TRY(keep ? keep_part(*out) : create_part(*out));
+	return reserve(*out, bytes);
+}
 
-	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
-	st = name_part(w, path, suffix);
-	if (st == INVAR_OK)
-		st = keep ? keep_part(w) : create_part(w);
-	return st == INVAR_OK ? reserve(w, bytes) : st;
+/* Gives the writer, or ends it if it failed. */
+static invar_status hand_out(invar_status st, inv_writer *w, inv_writer **out)
+{
+	*out = st == INVAR_OK ? w : NULL;
+	if (st != INVAR_OK)
+		inv_writer_abort(w);
+	return st;
 }
 
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 {
 	inv_writer *w;
-	invar_status st = begin(path, INV_PART, bytes, false, &w);
+	invar_status st = begin_part(path, INV_PART, bytes, false, &w);
 
-	*out = st == INVAR_OK ? w : NULL;
-	if (w && st != INVAR_OK)
-		inv_writer_abort(w);
-	return st;
+	return hand_out(st, w, out);
 }
 
 invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
@@ -333,7 +310,7 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 	invar_status st;
 	int waited = 0;
 
-	while ((st = begin(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
+	while ((st = begin_part(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
 	       waited < MAX_WAIT_MS) {
 		inv_writer_abort(w);
 		w = NULL;
@@ -343,14 +320,10 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 		nanosleep(&pause, NULL);
 		waited += PAUSE_MS;
 	}
-	*out = st == INVAR_OK ? w : NULL;
-	if (w && st != INVAR_OK)
-		inv_writer_abort(w);
-	return st;
+	return hand_out(st, w, out);
 }
 
-/* Even if space cannot be reserved, the file gets its size. */
-static invar_status set_size(const inv_writer *w, uint64_t bytes)
+invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes)
 {
 	return ftruncate(w->fd, (off_t)bytes) == 0
 	           ? INVAR_OK
@@ -361,15 +334,14 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out)
 {
 	inv_writer *w;
-	invar_status st = begin(path, INV_BANK_PART, bytes, keep, &w);
+	invar_status st = begin_part(path, INV_BANK_PART, bytes, keep, &w);
 
-	if (st == INVAR_OK)
-		st = set_size(w, bytes);
-	*out = st == INVAR_OK ? w : NULL;
-	if (w && st != INVAR_OK && keep)
-		inv_writer_leave(w);
-	else if (w && st != INVAR_OK)
-		inv_writer_abort(w);
+	if (st == INVAR_OK) /* even if space cannot be reserved, the file gets its size */
+		st = inv_writer_shorten(w, bytes);
+	if (st == INVAR_OK || !keep)
+		return hand_out(st, w, out);
+	inv_writer_leave(w);
+	*out = NULL;
 	return st;
 }
 
@@ -377,48 +349,27 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
  * A client of NFS may write a whole page of which only some bytes are new, and so put old
  * bytes where another client has written; not so with O_DSYNC.
  */
-static int flags_for_sharing(const char *part)
-{
-	struct statfs info;
-
-	return statfs(part, &info) == 0 && info.f_type == NFS_SUPER_MAGIC ? O_DSYNC : 0;
-}
-
-static invar_status join_part(inv_writer *w, uint64_t bytes)
-{
-	struct stat info;
-	invar_status st = open_existing(w->part, O_WRONLY | flags_for_sharing(w->part), &w->fd);
-
-	if (st != INVAR_OK)
-		return st;
-	if (w->fd < 0 || fstat(w->fd, &info) != 0 || (uint64_t)info.st_size != bytes)
-		return inv_fail(
-			INVAR_E_IO,
-			"%s: is not the file that another rank has prepared; all ranks must "
-			"share the file system",
-			w->part);
-	return INVAR_OK;
-}
-
 invar_status inv_writer_join(const char *path, uint64_t bytes, inv_writer **out)
 {
-	inv_writer *w = *out = inv_calloc(1, sizeof *w);
+	struct statfs disk;
+	struct stat info;
 	invar_status st;
+	bool nfs;
 
-	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
-	if ((st = name_part(w, path, INV_BANK_PART)) == INVAR_OK)
-		st = join_part(w, bytes);
-	if (st == INVAR_OK)
+	INV_TRY_OR(fail, new_writer(path, INV_BANK_PART, out));
+	nfs = statfs((*out)->part, &disk) == 0 && disk.f_type == NFS_SUPER_MAGIC;
+	INV_TRY_OR(fail,
+	           open_existing((*out)->part, O_WRONLY | (nfs ? O_DSYNC : 0), &(*out)->fd));
+	if ((*out)->fd >= 0 && fstat((*out)->fd, &info) == 0 && (uint64_t)info.st_size == bytes)
 		return INVAR_OK;
-	inv_writer_leave(w);
+	st = inv_fail(INVAR_E_IO,
+	              "%s: is not the file that another rank has prepared; all ranks must "
+	              "share the file system",
+	              (*out)->part);
+fail:
+	inv_writer_leave(*out);
 	*out = NULL;
 	return st;
-}
-
-invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes)
-{
-	return set_size(w, bytes);
 }
 
 invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes)
@@ -443,12 +394,6 @@ invar_status inv_writer_sync(inv_writer *w)
 {
 	return fdatasync(w->fd) == 0 ? INVAR_OK
 	                             : inv_fail_errno(w->path, "cannot flush to disk");
-}
-
-void inv_writer_leave(inv_writer *w)
-{
-	if (w)
-		free_writer(w);
 }
 
 static invar_status write_all(inv_writer *w, const char *data, size_t bytes)
@@ -476,10 +421,8 @@ static invar_status flush_buffer(inv_writer *w)
 
 invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes)
 {
-	invar_status st;
-
-	if (w->fill + bytes > sizeof w->buffer && (st = flush_buffer(w)) != INVAR_OK)
-		return st;
+	if (w->fill + bytes > sizeof w->buffer)
+		INV_TRY(flush_buffer(w));
 	if (bytes > sizeof w->buffer)
 		return write_all(w, data, bytes);
 	memcpy(w->buffer + w->fill, data, bytes);
@@ -489,17 +432,19 @@ invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes)
 
 static invar_status publish(inv_writer *w)
 {
-	invar_status st = flush_buffer(w);
+	char *slash = strrchr(w->path, '/');
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(flush_buffer(w));
 	if (fsync(w->fd) != 0)
 		return inv_fail_errno(w->path, "cannot flush to disk");
 	inv_test_stop("file:written %s", w->path);
 	if (rename(w->part, w->path) != 0)
 		return inv_fail_errno(w->path, "cannot rename its part file to it");
 	inv_test_stop("file:saved %s", w->path);
-	sync_parent(w->path);
+	/* The file is whole, so a folder that cannot be flushed is no fault. */
+	if (slash)
+		slash[slash == w->path] = '\0';
+	inv_sync_folder(slash ? w->path : ".");
 	return INVAR_OK;
 }
 
@@ -509,17 +454,16 @@ invar_status inv_writer_commit(inv_writer *w)
 
 	if (st != INVAR_OK)
 		unlink(w->part);
-	free_writer(w);
+	inv_writer_leave(w);
 	return st;
 }
 
 invar_status inv_file_save(const char *path, const void *data, size_t bytes)
 {
 	inv_writer *w;
-	invar_status st = inv_writer_open(path, 0, &w);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_writer_open(path, 0, &w));
 	if ((st = inv_writer_put(w, data, bytes)) != INVAR_OK) {
 		inv_writer_abort(w);
 		return st;
@@ -534,17 +478,14 @@ invar_status inv_file_write(invar_context *ctx, const char *path, const void *da
 	return inv_file_save(path, data, bytes);
 }
 
-static int64_t nanoseconds(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static inv_file_id file_id(const struct stat *info)
 {
+	const struct timespec m = info->st_mtim, c = info->st_ctim;
+
 	return (inv_file_id){.inode = info->st_ino,
 	                     .bytes = (uint64_t)info->st_size,
-	                     .written = nanoseconds(info->st_mtim),
-	                     .changed = nanoseconds(info->st_ctim)};
+	                     .written = (int64_t)m.tv_sec * 1000000000 + m.tv_nsec,
+	                     .changed = (int64_t)c.tv_sec * 1000000000 + c.tv_nsec};
 }
 
 bool inv_file_id_of(const char *path, inv_file_id *out)
@@ -561,6 +502,7 @@ static invar_status open_regular(const char *path, int *fd, inv_file_id *id)
 {
 	struct stat info = {0};
 
+	*id = (inv_file_id){0};
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (*fd < 0)
 		return inv_fail_errno(path, "cannot open");
@@ -575,25 +517,22 @@ static invar_status open_regular(const char *path, int *fd, inv_file_id *id)
 
 invar_status inv_map_open(const char *path, inv_map *out)
 {
-	invar_status st;
-	inv_file_id id = {0};
-	uint64_t size;
-	void *data;
+	invar_status st = INVAR_OK;
+	inv_file_id id;
+	void *data = NULL;
 	int fd;
 
 	*out = (inv_map){0};
-	if ((st = open_regular(path, &fd, &id)) != INVAR_OK || id.bytes == 0) {
-		if (st == INVAR_OK)
-			close(fd);
-		return st;
-	}
-	size = id.bytes;
-	data =
-		(size_t)size != size ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	st = data == MAP_FAILED ? inv_fail_errno(path, "cannot map") : INVAR_OK;
+	INV_TRY(open_regular(path, &fd, &id));
+	if (id.bytes)
+		data = (size_t)id.bytes != id.bytes
+		           ? MAP_FAILED
+		           : mmap(NULL, id.bytes, PROT_READ, MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED)
+		st = inv_fail_errno(path, "cannot map");
+	else if (data)
+		*out = (inv_map){.data = data, .size = id.bytes, .id = id};
 	close(fd);
-	if (st == INVAR_OK)
-		*out = (inv_map){.data = data, .size = size, .id = id};
 	return st;
 }
 
@@ -616,49 +555,40 @@ void inv_map_close(inv_map *m)
 	*m = (inv_map){0};
 }
 
-static invar_status read_all(int fd, const char *path, char *text, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = read(fd, text + done, size - done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return inv_fail_errno(path, "cannot read");
-		if (got == 0)
-			return inv_fail(INVAR_E_IO, "%s: became shorter while it was being read", path);
-		done += (size_t)got;
-	}
-	text[size] = '\0';
-	return INVAR_OK;
-}
-
 invar_status inv_file_load(const char *path, size_t max, char **text, size_t *bytes)
 {
 	invar_status st;
-	inv_file_id id = {0};
-	uint64_t size;
+	inv_file_id id;
 	int fd;
 
 	*text = NULL;
-	if ((st = open_regular(path, &fd, &id)) != INVAR_OK)
-		return st;
-	size = id.bytes;
-	if (size > max)
+	INV_TRY(open_regular(path, &fd, &id));
+	if (id.bytes > max) {
 		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, expected at most %zu", path,
-		              (unsigned long long)size, max);
-	else if (!(*text = inv_alloc(size + 1)))
-		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it", path);
-	else
-		st = read_all(fd, path, *text, size);
-	close(fd);
-	if (st != INVAR_OK) {
-		inv_free(*text);
-		*text = NULL;
-		return st;
+		              (unsigned long long)id.bytes, max);
+		goto fail;
 	}
-	*bytes = size;
+	INV_TRY_OR(fail, inv_new_array(text, id.bytes + 1));
+	for (size_t done = 0; done < id.bytes;) {
+		ssize_t got = read(fd, *text + done, id.bytes - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			st = got < 0 ? inv_fail_errno(path, "cannot read")
+			             : inv_fail(INVAR_E_IO,
+			                        "%s: became shorter while it was being read", path);
+			goto fail;
+		}
+		done += (size_t)got;
+	}
+	(*text)[id.bytes] = '\0';
+	*bytes = id.bytes;
+	close(fd);
 	return INVAR_OK;
+fail:
+	close(fd);
+	inv_free(*text);
+	*text = NULL;
+	return st;
 }

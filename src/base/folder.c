@@ -68,19 +68,13 @@ typedef struct walker {
 	char *foreign;    /* the first that was found */
 } walker;
 
-static invar_status no_memory(const char *path)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look into the folder", path);
-}
-
 /* A file or folder of the owner must be one; links and devices are foreign. */
 static invar_status classify(const walker *w, const char *entry, inv_ownership *out)
 {
-	char *path = inv_join(w->root, entry);
 	struct stat info;
+	char *path;
 
-	if (!path)
-		return no_memory(w->root);
+	INV_TRY(inv_new_path(&path, w->root, entry));
 	*out = w->owner.claim(w->owner.user, entry);
 	if (lstat(path, &info) != 0 || (*out == INV_OWN_FILE && !S_ISREG(info.st_mode)) ||
 	    (*out == INV_OWN_FOLDER && !S_ISDIR(info.st_mode)))
@@ -89,18 +83,20 @@ static invar_status classify(const walker *w, const char *entry, inv_ownership *
 	return INVAR_OK;
 }
 
-static invar_status walk(walker *w, const char *folder);
+static invar_status walk_folder(walker *w, const char *folder);
 
 static invar_status visit_entry(walker *w, const char *folder, const char *name)
 {
-	char *entry = folder ? inv_join(folder, name) : inv_strdup(name);
 	inv_ownership kind;
-	invar_status st = entry ? classify(w, entry, &kind) : no_memory(w->root);
+	invar_status st;
+	char *entry;
 
-	if (st == INVAR_OK && kind == INV_OWN_FOLDER)
-		st = walk(w, entry);
-	if (st == INVAR_OK)
-		st = w->visit(w, entry, kind);
+	INV_TRY(folder ? inv_new_path(&entry, folder, name) : inv_new_text(&entry, name));
+	INV_TRY_OR(done, classify(w, entry, &kind));
+	if (kind == INV_OWN_FOLDER)
+		INV_TRY_OR(done, walk_folder(w, entry));
+	st = w->visit(w, entry, kind);
+done:
 	inv_free(entry);
 	return st;
 }
@@ -116,13 +112,15 @@ static int is_entry(const struct dirent *entry)
 }
 
 /* Entries in byte order, the contents of a folder before the folder itself. */
-static invar_status walk(walker *w, const char *folder)
+static invar_status walk_folder(walker *w, const char *folder)
 {
-	char *path = folder ? inv_join(w->root, folder) : inv_strdup(w->root);
 	struct dirent **entries = NULL;
-	int count = path ? scandir(path, &entries, is_entry, by_bytes) : 0;
-	invar_status st = path ? INVAR_OK : no_memory(w->root);
+	invar_status st = INVAR_OK;
+	char *path;
+	int count;
 
+	INV_TRY(folder ? inv_new_path(&path, w->root, folder) : inv_new_text(&path, w->root));
+	count = scandir(path, &entries, is_entry, by_bytes);
 	if (count < 0)
 		st = inv_fail_errno(path, "cannot read the folder");
 	for (int i = 0; i < count; i++) {
@@ -141,14 +139,13 @@ static invar_status note_foreign(walker *w, const char *entry, inv_ownership kin
 {
 	if (kind != INV_FOREIGN || w->foreign)
 		return INVAR_OK;
-	w->foreign = inv_strdup(entry);
-	return w->foreign ? INVAR_OK : no_memory(w->root);
+	return inv_new_text(&w->foreign, entry);
 }
 
 invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **out)
 {
 	walker w = {.root = path, .owner = owner, .visit = note_foreign};
-	invar_status st = walk(&w, NULL);
+	invar_status st = walk_folder(&w, NULL);
 
 	*out = w.foreign;
 	if (st != INVAR_OK) {
@@ -160,11 +157,10 @@ invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **o
 
 static invar_status remove_entry(const char *root, const char *entry, inv_ownership kind)
 {
-	char *path = inv_join(root, entry);
 	invar_status st = INVAR_OK;
+	char *path;
 
-	if (!path)
-		return no_memory(root);
+	INV_TRY(inv_new_path(&path, root, entry));
 	inv_test_stop("folder:remove %s", path);
 	if (kind == INV_OWN_FILE && unlink(path) != 0 && errno != ENOENT)
 		st = inv_fail_errno(path, "cannot remove");
@@ -183,30 +179,11 @@ static invar_status remove_own(walker *w, const char *entry, inv_ownership kind)
 invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char *last)
 {
 	walker w = {.root = path, .owner = owner, .visit = remove_own, .last = last};
-	invar_status st = walk(&w, NULL);
 	inv_ownership kind;
 
-	if (st == INVAR_OK)
-		st = classify(&w, last, &kind);
-	return st == INVAR_OK ? remove_entry(path, last, kind) : st;
-}
-
-/* The folders above "a/b/c" below another root. */
-static invar_status make_folders_above(const char *root, const char *entry)
-{
-	invar_status st = INVAR_OK;
-
-	for (const char *slash = strchr(entry, '/'); slash && st == INVAR_OK;
-	     slash = strchr(slash + 1, '/')) {
-		char *path = inv_join(root, entry);
-
-		if (!path)
-			return no_memory(root);
-		path[strlen(path) - strlen(slash)] = '\0';
-		st = inv_make_folder(path);
-		inv_free(path);
-	}
-	return st;
+	INV_TRY(walk_folder(&w, NULL));
+	INV_TRY(classify(&w, last, &kind));
+	return remove_entry(path, last, kind);
 }
 
 /* Not all file systems can refuse to replace a file, so this is checked before as well. */
@@ -222,16 +199,21 @@ static bool rename_if_free(const char *from, const char *to)
 
 static invar_status move_foreign(walker *w, const char *entry, inv_ownership kind)
 {
-	char *from, *to;
+	char *from = NULL, *to = NULL;
 	invar_status st;
 
 	if (kind != INV_FOREIGN)
 		return INVAR_OK;
-	from = inv_join(w->root, entry);
-	to = inv_join(w->to, entry);
-	st = from && to ? make_folders_above(w->to, entry) : no_memory(w->root);
-	if (st == INVAR_OK && !rename_if_free(from, to))
+	INV_TRY_OR(done, inv_new_path(&from, w->root, entry));
+	INV_TRY_OR(done, inv_new_path(&to, w->to, entry));
+	for (char *slash = to + strlen(w->to); (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0'; /* the folders above it, one by one */
+		INV_TRY_OR(done, inv_make_folder(to));
+		*slash = '/';
+	}
+	if (!rename_if_free(from, to))
 		st = inv_fail(INVAR_E_IO, "%s: cannot be moved to %s; move it by hand", from, to);
+done:
 	inv_free(from);
 	inv_free(to);
 	return st;
@@ -241,7 +223,7 @@ invar_status inv_folder_move_foreign(const char *from, const char *to, inv_owner
 {
 	walker w = {.root = from, .owner = owner, .visit = move_foreign, .to = to};
 
-	return walk(&w, NULL);
+	return walk_folder(&w, NULL);
 }
 
 /* ---- Locks and names -------------------------------------------------------------- */
@@ -287,55 +269,42 @@ char *inv_folder_name_aside(const char *place)
 	return append(place, ".old.part");
 }
 
-/* Whether another folder is meant than one of this name: a link, or "..". */
-static bool is_elsewhere(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	struct stat info;
-
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
-}
-
 char *inv_folder_place(const char *path)
 {
 	char real[PATH_MAX], *place = inv_strdup(path);
+	const char *slash, *name;
+	struct stat info;
 
 	for (size_t end = place ? strlen(place) : 0; end > 1 && place[end - 1] == '/'; end--)
 		place[end - 1] = '\0';
-	if (!place || !is_elsewhere(place) || !realpath(place, real))
+	if (!place)
+		return NULL;
+	slash = strrchr(place, '/');
+	name = slash ? slash + 1 : place;
+	if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+	    (lstat(place, &info) != 0 || !S_ISLNK(info.st_mode)))
+		return place;
+	if (!realpath(place, real))
 		return place;
 	inv_free(place);
 	return inv_strdup(real);
 }
 
-static invar_status cannot_exchange(const char *b)
-{
-	return inv_fail_errno(b, "cannot replace the old folder");
-}
-
-static invar_status exchange_by_three(const char *a, const char *b, const char *aside)
+invar_status inv_folder_exchange(const char *a, const char *b, const char *aside)
 {
 	invar_status st;
 
-	if (!rename_if_free(a, aside))
-		return cannot_exchange(b);
-	if (rename(b, a) != 0) {
-		st = cannot_exchange(b);
-		(void)rename_if_free(aside, a);
-		return st;
-	}
-	return rename(aside, b) == 0 ? INVAR_OK : inv_fail_errno(aside, "cannot rename");
-}
-
-invar_status inv_folder_exchange(const char *a, const char *b, const char *aside)
-{
 	inv_test_stop("folder:exchange %s", b);
 	if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
 		inv_test_stop("folder:exchanged %s", b);
 		return INVAR_OK;
 	}
-	if (errno == EINVAL || errno == ENOSYS)
-		return exchange_by_three(a, b, aside);
-	return cannot_exchange(b);
+	if ((errno != EINVAL && errno != ENOSYS) || !rename_if_free(a, aside))
+		return inv_fail_errno(b, "cannot replace the old folder");
+	if (rename(b, a) != 0) {
+		st = inv_fail_errno(b, "cannot replace the old folder");
+		(void)rename_if_free(aside, a);
+		return st;
+	}
+	return rename(aside, b) == 0 ? INVAR_OK : inv_fail_errno(aside, "cannot rename");
 }

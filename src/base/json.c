@@ -14,11 +14,9 @@ invar_status inv_json_load(const char *path, json_t **out)
 	json_error_t error;
 	char *text;
 	size_t bytes;
-	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_file_load(path, INV_JSON_MAX, &text, &bytes)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_load(path, INV_JSON_MAX, &text, &bytes));
 	*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	inv_free(text);
 	if (!*out)
@@ -50,7 +48,7 @@ char *inv_json_text(const json_t *value, int indent)
 	return text;
 }
 
-/* Has b all that a has, but for nulls? */
+/* Has b all members of a that are not null? */
 static bool covers(const json_t *a, const json_t *b)
 {
 	const char *key;
@@ -90,7 +88,7 @@ invar_status inv_json_save(const char *path, const json_t *value)
 	invar_status st;
 
 	if (!text)
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its text", path);
+		return inv_no_memory();
 	st = inv_file_save(path, text, strlen(text));
 	inv_free(text);
 	return st;
@@ -103,6 +101,18 @@ invar_status inv_json_sha256(const json_t *value, char hex[INV_SHA256_HEX])
 
 	inv_free(text);
 	return st;
+}
+
+invar_status inv_json_put(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new(object, key, value) == 0 ? INVAR_OK : inv_no_memory();
+}
+
+bool inv_json_is(const json_t *object, const char *key, const char *text)
+{
+	const char *found = json_string_value(json_object_get(object, key));
+
+	return found && strcmp(found, text) == 0;
 }
 
 json_t *inv_json_number(double value)

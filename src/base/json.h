@@ -34,6 +34,11 @@ json_t *inv_json_path(const char *path);
 /* The SHA-256 of its text in one line; NULL stands for a document that has no memory. */
 invar_status inv_json_sha256(const json_t *value, char hex[INV_SHA256_HEX]);
 
+/* Puts a member into an object; takes the value, NULL stands for one that has no memory. */
+invar_status inv_json_put(json_t *object, const char *key, json_t *value);
+/* Is this member the text? */
+bool inv_json_is(const json_t *object, const char *key, const char *text);
+
 /* A real for finite numbers, null for the others: JSON knows no NaN. */
 json_t *inv_json_number(double value);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * option_entry.h - what a list of options is made of, for the files that are options.h:
- * options.c (lists, setting, reading, copies), option_values.c, option_parts.c and
- * option_json.c.
+ * options.c (lists, parts, setting, reading, copies), option_values.c and option_json.c.
  */
 #ifndef INV_OPTION_ENTRY_H
 #define INV_OPTION_ENTRY_H
@@ -17,14 +16,15 @@ typedef struct inv_part {
 
 typedef struct inv_entry {
 	invar_option row; /* a copy; row.choices is ours where `choices` is set */
-	const char
-		*base; /* the default where no rule applies; row.initial: where none is set */
-	inv_part
-		part[INV_MAX_PARTS]; /* that the option belongs to; none: to the command itself */
+	/* The default where no rule applies; row.initial: where none is set. */
+	const char *base;
+	/* The parts that the option belongs to; none: to the command itself. */
+	inv_part part[INV_MAX_PARTS];
 	size_t parts;
 	inv_part idle; /* where it changes nothing; without a selector: nowhere */
 	char *choices;
-	char *help;  /* row.help with what the choices mean; NULL: as it is */
+	const char *phrase; /* the help as it was declared */
+	char *help;         /* row.help with what the choices mean; NULL: as it is */
 	char *texts; /* of a row that a caller has added; NULL: of the command's own */
 	bool set;
 	bool flag;
@@ -46,7 +46,6 @@ struct invar_options {
 
 /* NULL: there is none. */
 inv_entry *inv_entry_find(const invar_options *o, const char *name);
-invar_status inv_options_refuse_name(const invar_options *o, const char *name);
 /* The default under the rules as they apply now; NULL: none. */
 const char *inv_entry_default(const invar_options *o, const inv_entry *e);
 /* Gives every option that was not set the default of its rules. */
@@ -62,9 +61,7 @@ invar_status inv_entry_reset(inv_entry *e, const char *initial);
 const char *inv_spell_bound(double bound, char out[INV_BOUND]);
 
 /* Parts. */
-bool inv_entry_is_of_part(const inv_entry *e, const char *selector, const char *value);
 bool inv_entry_has_chosen_part(const invar_options *o, const inv_entry *e);
 bool inv_entry_takes_part(const invar_options *o, const inv_entry *e);
-bool inv_options_chosen(const invar_options *o, const char *selector, const char *value);
 
 #endif

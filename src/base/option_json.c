@@ -66,22 +66,14 @@ invar_status invar_options_json(const invar_options *o, char **json)
 
 	*json = object ? inv_json_text(object, 1) : NULL;
 	json_decref(object);
-	return *json ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-}
-
-static bool is_list_of_texts(const json_t *value)
-{
-	const json_t *text;
-	size_t i;
-
-	json_array_foreach (value, i, text)
-		if (!json_is_string(text))
-			return false;
-	return json_is_array(value);
+	return *json ? INVAR_OK : inv_no_memory();
 }
 
 static bool matches_type(const invar_option *row, const json_t *value)
 {
+	const json_t *text;
+	size_t i;
+
 	switch (row->type) {
 	case INVAR_OPTION_FLAG:
 		return json_is_boolean(value);
@@ -92,23 +84,16 @@ static bool matches_type(const invar_option *row, const json_t *value)
 	case INVAR_OPTION_TEXT:
 		return json_is_string(value) || (json_is_null(value) && !row->initial);
 	case INVAR_OPTION_LIST:
-		return is_list_of_texts(value);
+		json_array_foreach (value, i, text)
+			if (!json_is_string(text))
+				return false;
+		return json_is_array(value);
 	}
 	return false;
 }
 
-static invar_status take_list(inv_entry *e, const json_t *value)
-{
-	invar_status st = INVAR_OK;
-
-	inv_entry_clear_list(e);
-	for (size_t i = 0; i < json_array_size(value) && st == INVAR_OK; i++)
-		st = inv_entry_append(e, json_string_value(json_array_get(value, i)));
-	return st;
-}
-
 /* A value from a document meets the same checks as one that is typed. */
-static invar_status take(inv_entry *e, const json_t *value, const char *where)
+static invar_status take_json(inv_entry *e, const json_t *value, const char *where)
 {
 	char text[INV_BOUND];
 	invar_status st;
@@ -121,8 +106,12 @@ static invar_status take(inv_entry *e, const json_t *value, const char *where)
 		e->text = NULL;
 		return INVAR_OK;
 	}
-	if (e->row.type == INVAR_OPTION_LIST)
-		return take_list(e, value);
+	if (e->row.type == INVAR_OPTION_LIST) {
+		inv_entry_clear_list(e);
+		for (size_t i = 0; i < json_array_size(value); i++)
+			INV_TRY(inv_entry_append(e, json_string_value(json_array_get(value, i))));
+		return INVAR_OK;
+	}
 	if (json_is_integer(value))
 		snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
 	else if (json_is_real(value))
@@ -133,7 +122,8 @@ static invar_status take(inv_entry *e, const json_t *value, const char *where)
 	return st == INVAR_E_USE ? inv_context(INVAR_E_FORMAT, "%s", where) : st;
 }
 
-static invar_status compare(const inv_entry *e, const json_t *saved, const char *where)
+static invar_status compare_saved(const inv_entry *e, const json_t *saved,
+                                  const char *where)
 {
 	json_t *mine = entry_json(e);
 	char a[INV_SPELLED], b[INV_SPELLED];
@@ -181,81 +171,31 @@ static bool has_silent_default(const inv_entry *e)
 	return is_own_selector || (e->row.type == INVAR_OPTION_TEXT && !e->base);
 }
 
-static invar_status compare_default(const invar_options *o, const inv_entry *e,
-                                    const char *where)
-{
-	json_t *value = default_json(e, inv_entry_default(o, e));
-	invar_status st =
-		value ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-
-	if (st == INVAR_OK && has_silent_default(e) && inv_entry_has_chosen_part(o, e))
-		st = compare(e, value, where);
-	json_decref(value);
-	return st;
-}
-
-static invar_status compare_set(const invar_options *o, const json_t *saved,
-                                const char *where)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < o->count && st == INVAR_OK; i++) {
-		const inv_entry *e = &o->entry[i];
-		const json_t *value = json_object_get(saved, e->row.name);
-
-		if (e->set && e->row.flags & INVAR_OPTION_RESULT)
-			st = value ? compare(e, value, where) : compare_default(o, e, where);
-	}
-	return st;
-}
-
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient)
 {
-	invar_status st = INVAR_OK;
+	for (size_t i = 0; i < o->count; i++) {
+		const json_t *value = json_object_get(saved, o->entry[i].row.name);
 
-	for (size_t i = 0; i < o->count && st == INVAR_OK; i++) {
-		inv_entry *e = &o->entry[i];
+		if (value && !o->entry[i].set)
+			INV_TRY(take_json(&o->entry[i], value, where));
+	}
+	for (size_t i = 0; i < o->count && !lenient; i++) {
+		const inv_entry *e = &o->entry[i];
 		const json_t *value = json_object_get(saved, e->row.name);
+		json_t *initial;
+		invar_status st;
 
-		if (value && !e->set)
-			st = take(e, value, where);
+		if (!e->set || !(e->row.flags & INVAR_OPTION_RESULT))
+			continue;
+		if (value) {
+			INV_TRY(compare_saved(e, value, where));
+		} else if (has_silent_default(e) && inv_entry_has_chosen_part(o, e)) {
+			initial = default_json(e, inv_entry_default(o, e));
+			st = initial ? compare_saved(e, initial, where) : inv_no_memory();
+			json_decref(initial);
+			INV_TRY(st);
+		}
 	}
-	return st == INVAR_OK && !lenient ? compare_set(o, saved, where) : st;
-}
-
-static invar_status refuse_unknown(const invar_options *o, const json_t *document)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach ((json_t *)(uintptr_t)document, name, value)
-		if (!inv_entry_find(o, name))
-			return inv_options_refuse_name(o, name);
 	return INVAR_OK;
-}
-
-invar_status inv_options_set_json(invar_options *o, const char *json)
-{
-	json_error_t error;
-	json_t *document = json_loads(json, JSON_REJECT_DUPLICATES, &error), *value;
-	invar_status st;
-	const char *name;
-
-	if (!json_is_object(document)) {
-		json_decref(document);
-		return inv_fail(INVAR_E_FORMAT, "options: expected a JSON object%s%s",
-		                document ? "" : ": ", document ? "" : error.text);
-	}
-	st = refuse_unknown(o, document);
-	json_object_foreach (document, name, value) {
-		inv_entry *e = inv_entry_find(o, name);
-
-		if (st != INVAR_OK)
-			break;
-		if ((st = take(e, value, "options")) == INVAR_OK)
-			e->set = !json_is_null(value);
-	}
-	json_decref(document);
-	return st == INVAR_OK ? inv_options_apply_defaults(o) : st;
 }

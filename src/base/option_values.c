@@ -91,14 +91,6 @@ static invar_status read_number(const invar_option *row, const char *text, doubl
 	return INVAR_OK;
 }
 
-static invar_status read_flag(const invar_option *row, const char *text, bool *out)
-{
-	*out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
-	if (*out || strcmp(text, "0") == 0 || strcmp(text, "false") == 0)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "@%s must be true or false, not '%s'", row->name, text);
-}
-
 static invar_status check_word(const invar_option *row, const char *text)
 {
 	char what[INV_WORD + 2];
@@ -111,53 +103,46 @@ static invar_status check_word(const invar_option *row, const char *text)
 	return inv_require_word(what, row->choices, text);
 }
 
-static invar_status read_text(inv_entry *e, const char *text)
-{
-	invar_status st = check_word(&e->row, text);
-	char *copy;
-
-	if (st != INVAR_OK)
-		return st;
-	if (!(copy = inv_strdup(text)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the value of %s",
-		                e->row.name);
-	inv_free(e->text);
-	e->text = copy;
-	return INVAR_OK;
-}
-
 invar_status inv_entry_append(inv_entry *e, const char *text)
 {
-	invar_status st = check_word(&e->row, text);
-	char **longer;
+	char **longer, *copy;
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	longer = inv_calloc(e->listed + 2, sizeof *longer);
-	if (!longer || !(longer[e->listed] = inv_strdup(text))) {
-		inv_free(longer);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the values of %s",
-		                e->row.name);
-	}
+	INV_TRY(check_word(&e->row, text));
+	INV_TRY(inv_new_text(&copy, text));
+	INV_TRY_OR(fail, inv_new_zeros(&longer, e->listed + 2));
 	if (e->listed)
 		memcpy(longer, e->list, e->listed * sizeof *longer);
 	inv_free(e->list);
 	e->list = longer;
-	e->listed++;
+	e->list[e->listed++] = copy;
 	return INVAR_OK;
+fail:
+	inv_free(copy);
+	return st;
 }
 
 invar_status inv_entry_store(inv_entry *e, const char *text)
 {
+	char *copy;
+
 	switch (e->row.type) {
 	case INVAR_OPTION_FLAG:
-		return read_flag(&e->row, text, &e->flag);
+		e->flag = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
+		if (e->flag || strcmp(text, "0") == 0 || strcmp(text, "false") == 0)
+			return INVAR_OK;
+		return inv_fail(INVAR_E_USE, "@%s must be true or false, not '%s'", e->row.name,
+		                text);
 	case INVAR_OPTION_COUNT:
 		return read_count(&e->row, text, &e->count);
 	case INVAR_OPTION_NUMBER:
 		return read_number(&e->row, text, &e->number);
 	case INVAR_OPTION_TEXT:
-		return read_text(e, text);
+		INV_TRY(check_word(&e->row, text));
+		INV_TRY(inv_new_text(&copy, text));
+		inv_free(e->text);
+		e->text = copy;
+		return INVAR_OK;
 	case INVAR_OPTION_LIST:
 		return inv_entry_append(e, text);
 	}

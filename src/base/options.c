@@ -18,9 +18,7 @@ enum { NAMES = 2048 };
 
 invar_status inv_options_begin(const char *command, invar_options **out)
 {
-	*out = inv_calloc(1, sizeof **out);
-	if (!*out)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	INV_TRY(inv_new(out));
 	(*out)->command = command;
 	return INVAR_OK;
 }
@@ -60,7 +58,7 @@ invar_status inv_options_set_record(invar_options *o, const char *key, json_t *v
 
 	if (!record || json_object_set_new(record, key, value) != 0) {
 		json_decref(record);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the record of options");
+		return inv_no_memory();
 	}
 	json_decref(o->record); /* a copy may have it too */
 	o->record = record;
@@ -91,64 +89,163 @@ static const inv_entry *known(const invar_options *o, const char *name,
 	return e;
 }
 
-static invar_status make_space(invar_options *o)
-{
-	size_t more = o->allocated ? 2 * o->allocated : 32;
-	inv_entry *larger;
+/* ---- Parts: options that belong to a loss, an encoder … ------------------------------ */
 
-	if (o->count < o->allocated)
-		return INVAR_OK;
-	if (!(larger = inv_calloc(more, sizeof *larger)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	if (o->count)
-		memcpy(larger, o->entry, o->count * sizeof *larger);
-	inv_free(o->entry);
-	o->entry = larger;
-	o->allocated = more;
+static bool is_of_part(const inv_entry *e, const char *selector, const char *value)
+{
+	for (size_t i = 0; i < e->parts; i++)
+		if (strcmp(e->part[i].selector, selector) == 0 &&
+		    (value && e->part[i].value ? strcmp(e->part[i].value, value) == 0
+		                               : value == e->part[i].value))
+			return true;
+	return false;
+}
+
+bool inv_options_uses(const invar_options *o, const char *selector, const char *value,
+                      const char *name)
+{
+	const inv_entry *e = inv_entry_find(o, name);
+
+	return e && is_of_part(e, selector, value);
+}
+
+/* The value of an option that selects a part, as text; "" if it has none. */
+static const char *selected(const invar_options *o, const char *selector)
+{
+	const inv_entry *e = inv_entry_find(o, selector);
+
+	if (e && e->row.type == INVAR_OPTION_FLAG)
+		return e->flag ? "true" : "false";
+	return e && e->text ? e->text : "";
+}
+
+/* NULL means any value. */
+static bool is_chosen(const invar_options *o, const char *selector, const char *value)
+{
+	const char *now = selected(o, selector);
+	const inv_entry *e = inv_entry_find(o, selector);
+
+	if (value && e && e->row.type == INVAR_OPTION_NUMBER)
+		return e->number == strtod(value, NULL);
+	return value ? strcmp(now, value) == 0 : *now != '\0';
+}
+
+bool inv_option_has_value(const invar_options *o, const char *name, const char *value)
+{
+	return is_chosen(o, name, value);
+}
+
+bool inv_entry_has_chosen_part(const invar_options *o, const inv_entry *e)
+{
+	for (size_t i = 0; i < e->parts; i++)
+		if (is_chosen(o, e->part[i].selector, e->part[i].value))
+			return true;
+	return e->parts == 0;
+}
+
+bool inv_entry_takes_part(const invar_options *o, const inv_entry *e)
+{
+	bool is_absent = e->row.type == INVAR_OPTION_TEXT && !e->text;
+	bool is_idle = e->idle.selector && is_chosen(o, e->idle.selector, e->idle.value);
+
+	return inv_entry_has_chosen_part(o, e) && !is_idle && !is_absent;
+}
+
+/* The values of e's parts with one selector, " a, b or c"; "" if it is a flag.
+ */
+static const char *list_values(const inv_entry *e, const char *selector,
+                               char out[INV_MAX_PARTS * INV_WORD])
+{
+	char names[INV_MAX_PARTS * INV_WORD] = "";
+	size_t fill = 0;
+
+	for (size_t i = 0; i < e->parts && fill < sizeof names; i++) {
+		const char *value = e->part[i].value;
+
+		if (strcmp(e->part[i].selector, selector) == 0 && value &&
+		    strcmp(value, "true") != 0)
+			fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s",
+			                         fill ? "|" : "", value);
+	}
+	out[0] = ' ';
+	if (fill)
+		inv_list_words(names, out + 1, INV_MAX_PARTS * INV_WORD - 1);
+	return fill ? out : "";
+}
+
+/* Names the first selector of its parts and, if there are several, the last. */
+static invar_status refuse_part(const invar_options *o, const inv_entry *e)
+{
+	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;
+	char list[INV_MAX_PARTS * INV_WORD], other[INV_MAX_PARTS * INV_WORD];
+	const char *values = list_values(e, first, list);
+
+	if (strcmp(first, last) != 0)
+		return inv_fail(INVAR_E_USE, "@%s needs @%s%s or @%s%s, and neither is set",
+		                e->row.name, first, values, last, list_values(e, last, other));
+	if (!*values)
+		return inv_fail(INVAR_E_USE, "@%s needs @%s, which is not set", e->row.name, first);
+	return inv_fail(INVAR_E_USE, "@%s needs @%s%s, but @%s is %s", e->row.name, first,
+	                values, first, selected(o, first));
+}
+
+invar_status inv_options_check_parts(const invar_options *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->entry[i].set && !inv_entry_has_chosen_part(o, &o->entry[i]))
+			return refuse_part(o, &o->entry[i]);
 	return INVAR_OK;
 }
 
-/* "a|b|c" of the words that the row's function lists. */
+const char *inv_options_needs(const invar_options *o, const char *name)
+{
+	const inv_entry *e = inv_entry_find(o, name);
+
+	return inv_entry_has_chosen_part(o, e) ? NULL : e->part[0].selector;
+}
+
+const char *inv_options_phrase(const invar_options *o, const char *name)
+{
+	const inv_entry *e = inv_entry_find(o, name);
+
+	return e->phrase ? e->phrase : e->row.help;
+}
+
+/* ---- Declaring ------------------------------------------------------------------------
+ */
+
+/*
+ * Of the words that the row's function lists: the choices "a|b|c", and the help "what it
+ * is: a, one thing; b, another".
+ */
 static invar_status spell_choices(inv_entry *e)
 {
-	char names[NAMES] = "";
-	size_t fill = 0;
+	char names[NAMES] = "", help[NAMES];
+	size_t fill = 0, helped = (size_t)snprintf(help, sizeof help, "%s", e->row.help);
 	const char *word;
 
+	e->phrase = e->row.help;
 	if (!e->row.choice)
 		return INVAR_OK;
-	for (size_t i = 0; (word = e->row.choice(i)) && fill < sizeof names; i++)
-		fill +=
-			(size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "", word);
-	assert(fill < sizeof names);
-	if (!(e->choices = inv_strdup(names)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	for (size_t i = 0; (word = e->row.choice(i)) && fill < NAMES && helped < NAMES; i++) {
+		fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", i ? "|" : "", word);
+		if (e->row.choice_help)
+			helped += (size_t)snprintf(help + helped, NAMES - helped, "%s %s, %s",
+			                           i ? ";" : ":", word, e->row.choice_help(i));
+	}
+	assert(fill < NAMES && helped < NAMES);
+	INV_TRY(inv_new_text(&e->choices, names));
 	e->row.choices = e->choices;
-	return INVAR_OK;
-}
-
-/* "what it is: a, one thing; b, another" */
-static invar_status spell_help(inv_entry *e)
-{
-	char text[NAMES];
-	size_t fill = (size_t)snprintf(text, sizeof text, "%s", e->row.help);
-	const char *word;
-
-	if (!e->row.choice || !e->row.choice_help)
-		return INVAR_OK;
-	for (size_t i = 0; (word = e->row.choice(i)) && fill < sizeof text; i++)
-		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %s",
-		                         i ? ";" : ":", word, e->row.choice_help(i));
-	assert(fill < sizeof text);
-	if (!(e->help = inv_strdup(text)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	e->row.help = e->help;
+	if (e->row.choice_help) {
+		INV_TRY(inv_new_text(&e->help, help));
+		e->row.help = e->help;
+	}
 	return INVAR_OK;
 }
 
 static void add_part(inv_entry *e, const char *selector, const char *value)
 {
-	if (!selector || inv_entry_is_of_part(e, selector, value))
+	if (!selector || is_of_part(e, selector, value))
 		return;
 	assert(e->parts < INV_MAX_PARTS);
 	e->part[e->parts++] = (inv_part){selector, value};
@@ -164,8 +261,8 @@ static invar_status keep_texts(inv_entry *e)
 
 	for (size_t i = 0; i < count; i++)
 		bytes += *text[i] ? strlen(*text[i]) + 1 : 0;
-	if (!(at = e->texts = inv_alloc(bytes)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	INV_TRY(inv_new_array(&e->texts, bytes));
+	at = e->texts;
 	for (size_t i = 0; i < count; i++)
 		if (*text[i]) {
 			size_t length = strlen(*text[i]) + 1;
@@ -178,18 +275,24 @@ static invar_status keep_texts(inv_entry *e)
 
 static invar_status add_row(invar_options *o, const invar_option *row, bool keep)
 {
+	size_t more = o->allocated ? 2 * o->allocated : 32;
 	inv_entry *e;
-	invar_status st;
 
 	if (inv_entry_find(o, row->name))
 		return INVAR_OK;
-	if ((st = make_space(o)) != INVAR_OK)
-		return st;
+	if (o->count == o->allocated) {
+		INV_TRY(inv_new_zeros(&e, more));
+		if (o->count)
+			memcpy(e, o->entry, o->count * sizeof *e);
+		inv_free(o->entry);
+		o->entry = e;
+		o->allocated = more;
+	}
 	e = &o->entry[o->count++];
 	*e = (inv_entry){.row = *row};
-	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
-	    (st = spell_help(e)) != INVAR_OK)
-		return st;
+	if (keep)
+		INV_TRY(keep_texts(e));
+	INV_TRY(spell_choices(e));
 	e->base = e->row.initial;
 	return row->initial ? inv_entry_store(e, row->initial) : INVAR_OK;
 }
@@ -202,12 +305,11 @@ invar_status inv_options_add_rows(invar_options *o, const invar_option *rows)
 invar_status inv_options_add_part(invar_options *o, const char *selector, const char *value,
                                   const invar_option *rows)
 {
-	invar_status st = INVAR_OK;
-
-	for (; rows && rows->name && st == INVAR_OK; rows++)
-		if ((st = add_row(o, rows, false)) == INVAR_OK)
-			add_part(inv_entry_find(o, rows->name), selector, value);
-	return st;
+	for (; rows && rows->name; rows++) {
+		INV_TRY(add_row(o, rows, false));
+		add_part(inv_entry_find(o, rows->name), selector, value);
+	}
+	return INVAR_OK;
 }
 
 /* A caller's row may be shorter or longer than ours: it was compiled elsewhere. */
@@ -251,10 +353,13 @@ invar_status inv_options_share(invar_options *o, const char *selector, const cha
 
 /* ---- Setting by name ---------------------------------------------------------------- */
 
-invar_status inv_options_refuse_name(const invar_options *o, const char *name)
+static invar_status find_option(invar_options *o, const char *name, inv_entry **out)
 {
 	inv_closest n;
 
+	if ((*out = name ? inv_entry_find(o, name) : NULL))
+		return INVAR_OK;
+	name = name ? name : "";
 	inv_closest_start(&n, name);
 	for (size_t i = 0; i < o->count; i++)
 		inv_closest_try(&n, o->entry[i].row.name);
@@ -262,12 +367,6 @@ invar_status inv_options_refuse_name(const invar_options *o, const char *name)
 		return inv_fail(INVAR_E_USE, "there is no option @%.64s; did you mean @%s?", name,
 		                n.best);
 	return inv_fail(INVAR_E_USE, "there is no option @%.64s of %s", name, o->command);
-}
-
-static invar_status find_option(invar_options *o, const char *name, inv_entry **out)
-{
-	*out = name ? inv_entry_find(o, name) : NULL;
-	return *out ? INVAR_OK : inv_options_refuse_name(o, name ? name : "");
 }
 
 const char *inv_entry_default(const invar_options *o, const inv_entry *e)
@@ -281,7 +380,7 @@ const char *inv_entry_default(const invar_options *o, const inv_entry *e)
 			continue;
 		if (rule->choose)
 			initial = rule->choose(o);
-		else if (inv_options_chosen(o, rule->selector, rule->value))
+		else if (is_chosen(o, rule->selector, rule->value))
 			initial = rule->initial;
 	}
 	return initial;
@@ -290,15 +389,30 @@ const char *inv_entry_default(const invar_options *o, const inv_entry *e)
 /* A rule may change the selector of a later one, so they apply in their order. */
 invar_status inv_options_apply_defaults(invar_options *o)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < o->rules && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < o->rules; i++) {
 		inv_entry *e = inv_entry_find(o, o->rule[i].name);
 
 		if (!e->set)
-			st = inv_entry_reset(e, inv_entry_default(o, e));
+			INV_TRY(inv_entry_reset(e, inv_entry_default(o, e)));
 	}
-	return st;
+	return INVAR_OK;
+}
+
+const char *inv_options_selectors(const invar_options *o, const char *name,
+                                  char out[INV_SELECTORS])
+{
+	size_t fill = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < o->rules && fill < INV_SELECTORS; i++) {
+		const char *selector = o->rule[i].selector;
+
+		if (strcmp(o->rule[i].name, name) == 0 && selector &&
+		    !inv_has_word(out, '|', selector))
+			fill += (size_t)snprintf(out + fill, INV_SELECTORS - fill, "%s%s",
+			                         fill ? "|" : "", selector);
+	}
+	return out;
 }
 
 invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule)
@@ -314,16 +428,13 @@ invar_status inv_options_add_default(invar_options *o, const inv_option_default 
 invar_status invar_options_set(invar_options *o, const char *name, const char *text)
 {
 	inv_entry *e;
-	invar_status st = find_option(o, name, &e);
 
-	if (st == INVAR_OK && !text)
+	INV_TRY(find_option(o, name, &e));
+	if (!text)
 		return inv_fail(INVAR_E_USE, "@%s needs a value", name);
-	if (st == INVAR_OK && e->row.type == INVAR_OPTION_LIST && !e->set)
+	if (e->row.type == INVAR_OPTION_LIST && !e->set)
 		inv_entry_clear_list(e); /* a set value replaces the default */
-	if (st == INVAR_OK)
-		st = inv_entry_store(e, text);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_entry_store(e, text));
 	e->set = true;
 	return inv_options_apply_defaults(o);
 }
@@ -332,11 +443,9 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 invar_status invar_options_set_number(invar_options *o, const char *name, double value)
 {
 	inv_entry *e;
-	invar_status st = find_option(o, name, &e);
 	char text[INV_BOUND];
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(find_option(o, name, &e));
 	if (!isfinite(value))
 		return inv_fail(INVAR_E_USE, "@%s needs a finite number", name);
 	inv_spell_bound(value, text);
@@ -346,13 +455,11 @@ invar_status invar_options_set_number(invar_options *o, const char *name, double
 invar_status inv_options_unset(invar_options *o, const char *name)
 {
 	inv_entry *e;
-	invar_status st = find_option(o, name, &e);
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(find_option(o, name, &e));
 	e->set = false;
-	st = inv_entry_reset(e, inv_entry_default(o, e));
-	return st == INVAR_OK ? inv_options_apply_defaults(o) : st;
+	INV_TRY(inv_entry_reset(e, inv_entry_default(o, e)));
+	return inv_options_apply_defaults(o);
 }
 
 /* ---- Reading ------------------------------------------------------------------------ */
@@ -443,11 +550,6 @@ const char *inv_option_text(const invar_options *o, const char *name)
 	return known(o, name, INVAR_OPTION_TEXT)->text;
 }
 
-const char *const *inv_option_list(const invar_options *o, const char *name)
-{
-	return (const char *const *)known(o, name, INVAR_OPTION_LIST)->list;
-}
-
 bool inv_option_is(const invar_options *o, const char *name, const char *word)
 {
 	const char *text = inv_option_text(o, name);
@@ -463,48 +565,47 @@ static invar_status copy_entry(const inv_entry *from, inv_entry *to)
 	to->text = to->choices = to->help = NULL;
 	to->list = NULL;
 	to->listed = 0;
-	if ((from->text && !(to->text = inv_strdup(from->text))) ||
-	    (from->choices && !(to->choices = inv_strdup(from->choices))) ||
-	    (from->help && !(to->help = inv_strdup(from->help))))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	if (to->choices)
+	if (from->text)
+		INV_TRY(inv_new_text(&to->text, from->text));
+	if (from->choices) {
+		INV_TRY(inv_new_text(&to->choices, from->choices));
 		to->row.choices = to->choices;
-	if (to->help)
+	}
+	if (from->help) {
+		INV_TRY(inv_new_text(&to->help, from->help));
 		to->row.help = to->help;
+	}
 	for (size_t i = 0; i < from->listed; i++)
-		if (inv_entry_append(to, from->list[i]) != INVAR_OK)
-			return INVAR_E_NOMEM;
+		INV_TRY(inv_entry_append(to, from->list[i]));
 	return INVAR_OK;
 }
 
 invar_status inv_options_copy(const invar_options *o, invar_options **out)
 {
 	invar_options *copy;
-	invar_status st = inv_options_begin(o->command, &copy);
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK && !(copy->entry = inv_calloc(o->count + 1, sizeof *copy->entry)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	for (size_t i = 0; i < o->count && st == INVAR_OK; i++)
+	INV_TRY(inv_options_begin(o->command, &copy));
+	INV_TRY_OR(fail, inv_new_zeros(&copy->entry, o->count + 1));
+	for (size_t i = 0; i < o->count; i++)
 		if (!o->entry[i].texts)
-			st = copy_entry(&o->entry[i], &copy->entry[copy->count++]);
-	if (st != INVAR_OK) {
-		invar_options_free(copy);
-		return st;
-	}
+			INV_TRY_OR(fail, copy_entry(&o->entry[i], &copy->entry[copy->count++]));
 	copy->allocated = o->count + 1;
 	memcpy(copy->rule, o->rule, sizeof copy->rule);
 	copy->rules = o->rules;
 	copy->record = json_incref(o->record);
 	*out = copy;
 	return INVAR_OK;
+fail:
+	invar_options_free(copy);
+	return st;
 }
 
 /* As if it had been typed, so that it meets the bounds and choices of its new row. */
 static invar_status take_value(const inv_entry *from, inv_entry *to)
 {
 	char text[INV_BOUND];
-	invar_status st = INVAR_OK;
 
 	to->set = from->set;
 	switch (from->row.type) {
@@ -521,9 +622,9 @@ static invar_status take_value(const inv_entry *from, inv_entry *to)
 		return from->text ? inv_entry_store(to, from->text) : INVAR_OK;
 	case INVAR_OPTION_LIST:
 		inv_entry_clear_list(to);
-		for (size_t i = 0; i < from->listed && st == INVAR_OK; i++)
-			st = inv_entry_append(to, from->list[i]);
-		return st;
+		for (size_t i = 0; i < from->listed; i++)
+			INV_TRY(inv_entry_append(to, from->list[i]));
+		return INVAR_OK;
 	}
 	return INVAR_OK;
 }
@@ -533,22 +634,21 @@ invar_status inv_options_pick(const invar_options *o,
                               invar_options **out)
 {
 	invar_options *mine;
-	invar_status st = inv_options_begin(o ? o->command : "this list", &mine);
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = declare(mine);
-	for (size_t i = 0; o && st == INVAR_OK && i < mine->count; i++) {
+	INV_TRY(inv_options_begin(o ? o->command : "this list", &mine));
+	INV_TRY_OR(fail, declare(mine));
+	for (size_t i = 0; o && i < mine->count; i++) {
 		const inv_entry *from = inv_entry_find(o, mine->entry[i].row.name);
 
 		if (from && from->row.type == mine->entry[i].row.type)
-			st = take_value(from, &mine->entry[i]);
-	}
-	if (st != INVAR_OK) {
-		invar_options_free(mine);
-		return st;
+			INV_TRY_OR(fail, take_value(from, &mine->entry[i]));
 	}
 	mine->record = o ? json_incref(o->record) : NULL;
 	*out = mine;
 	return INVAR_OK;
+fail:
+	invar_options_free(mine);
+	return st;
 }

@@ -85,8 +85,6 @@ bool inv_option_flag(const invar_options *o, const char *name);
 uint64_t inv_option_count(const invar_options *o, const char *name);
 double inv_option_number(const invar_options *o, const char *name);
 const char *inv_option_text(const invar_options *o, const char *name); /* NULL: none */
-/* Terminated by NULL; NULL if nothing is set. */
-const char *const *inv_option_list(const invar_options *o, const char *name);
 bool inv_option_is(const invar_options *o, const char *name, const char *word);
 /* The same for texts and for flags, whose values are "true" and "false". */
 bool inv_option_has_value(const invar_options *o, const char *name, const char *value);
@@ -147,11 +145,19 @@ invar_status inv_options_pick(const invar_options *o,
 invar_status inv_options_unset(invar_options *o, const char *name);
 int inv_options_is_set(const invar_options *o, const char *name);
 const invar_option *inv_options_find(const invar_options *o, const char *name);
+/* Its help without what the choices mean. */
+const char *inv_options_phrase(const invar_options *o, const char *name);
+/* The option that must be set, or set to something else, for this one to be used; NULL:
+ * none. */
+const char *inv_options_needs(const invar_options *o, const char *name);
+/* The options that its default depends on, "a|b"; "" if none. Returns out. */
+enum { INV_SELECTORS = 256 };
+const char *inv_options_selectors(const invar_options *o, const char *name,
+                                  char out[INV_SELECTORS]);
 /* The losses, closed forms … that an option belongs to, one by one; NULL past the last. */
 const char *inv_options_part(const invar_options *o, const char *name, size_t i);
 /* Adds an option of the caller; the row and its strings are copied. */
 invar_status inv_options_add(invar_options *o, const invar_option *row, size_t size_of_row);
-invar_status inv_options_set_json(invar_options *o, const char *json);
 
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 double inv_options_number(const invar_options *o, const char *name);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,26 +149,16 @@ static invar_status fail_exchange(inv_processes *p, const char *why)
 
 /* ---- Waiting ------------------------------------------------------------------------- */
 
-static void sleep_after(double waited)
-{
-	double seconds = waited / 20;
-
-	if (waited < 50e-6) {
-		sched_yield();
-		return;
-	}
-	seconds = seconds < 20e-6 ? 20e-6 : seconds > 2e-3 ? 2e-3 : seconds;
-	nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * seconds)}, NULL);
-}
-
 /* Until everything that was started has ended; `why`: starting it has failed. */
 static invar_status wait_for_exchange(inv_processes *p, const char *why, double limit)
 {
-	double began = inv_wall_seconds(), waited = 0;
+	double began = inv_wall_seconds();
 	int done = 0;
 	char text[120];
 
 	while (!why && !done && !p->failed) {
+		double waited, pause;
+
 		if ((why = p->t->test(&done)) || done)
 			break;
 		hear_notes(p);
@@ -181,7 +170,11 @@ static invar_status wait_for_exchange(inv_processes *p, const char *why, double 
 			         limit);
 			why = text;
 		}
-		sleep_after(waited);
+		pause = waited / 20 < 20e-6 ? 20e-6 : waited / 20 > 2e-3 ? 2e-3 : waited / 20;
+		if (waited < 50e-6)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * pause)}, NULL);
 	}
 	if (why)
 		return fail_exchange(p, why);
@@ -226,9 +219,9 @@ invar_status inv_broadcast_text(const invar_context *ctx, char **text)
 	INV_TRY(inv_broadcast(ctx, &bytes, sizeof bytes));
 	if (inv_process_rank(ctx)) {
 		inv_free(*text);
-		*text = bytes ? inv_alloc(bytes) : NULL;
-		if (bytes && !*text)
-			return inv_fail(INVAR_E_NOMEM, "not enough memory for a text of rank 0");
+		*text = NULL;
+		if (bytes)
+			INV_TRY(inv_new_array(text, bytes));
 	}
 	return inv_broadcast(ctx, *text, bytes);
 }
@@ -241,39 +234,31 @@ invar_status inv_await_rank_0(const invar_context *ctx)
 	return p ? broadcast_from(p, 0, &here, sizeof here, 0) : INVAR_OK;
 }
 
-typedef struct verdict {
-	int32_t status;
-	uint32_t rank;
-} verdict;
-
 /* Rank 0 collects how all are, and tells them; also a barrier. */
-static invar_status find_verdict(inv_processes *p, invar_status st, double limit,
-                                 verdict *out)
+static invar_status agree(inv_processes *p, invar_status st, double limit)
 {
+	struct {
+		int32_t status;
+		uint32_t rank;
+	} v = {INVAR_OK, 0};
+	char text[INV_NOTE_TEXT] = "";
 	const char *why = NULL;
 
-	*out = (verdict){INVAR_OK, 0};
+	if (p->failed)
+		return st == INVAR_OK ? repeat_failure(p) : st;
+	if (st != INVAR_OK)
+		inv_last_error_spelled(INV_MARKED, text, sizeof text);
 	p->status[0] = (int32_t)st;
 	for (unsigned r = 1; r < p->t->size && !why && !p->t->rank; r++)
 		why = p->t->receive(&p->status[r], sizeof *p->status, r);
 	if (p->t->rank)
 		why = p->t->send(p->status, sizeof *p->status, 0);
 	INV_TRY(wait_for_exchange(p, why, limit));
-	for (unsigned r = 0; r < p->t->size && !p->t->rank && out->status == INVAR_OK; r++)
-		*out = (verdict){p->status[r], r};
-	return broadcast_from(p, 0, out, sizeof *out, limit);
-}
-
-static invar_status agree(inv_processes *p, invar_status st, double limit)
-{
-	char text[INV_NOTE_TEXT] = "";
-	verdict v;
-
-	if (p->failed)
-		return st == INVAR_OK ? repeat_failure(p) : st;
-	if (st != INVAR_OK)
-		inv_last_error_spelled(INV_MARKED, text, sizeof text);
-	INV_TRY(find_verdict(p, st, limit, &v));
+	for (unsigned r = 0; r < p->t->size && !p->t->rank && v.status == INVAR_OK; r++) {
+		v.status = p->status[r];
+		v.rank = r;
+	}
+	INV_TRY(broadcast_from(p, 0, &v, sizeof v, limit));
 	if (v.status == INVAR_OK)
 		return INVAR_OK;
 	INV_TRY(broadcast_from(p, v.rank, text, sizeof text, limit));
@@ -361,17 +346,11 @@ invar_status inv_context_usage(const invar_context *ctx, double *peak_mb,
                                double *cpu_seconds)
 {
 	inv_shares ranks = inv_shares_of(ctx, inv_process_count(ctx), 1);
-	usage *all = inv_calloc(ranks.items, sizeof *all), *own;
-	struct rusage use;
+	usage *all;
 	invar_status st;
 
-	if (!all)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of ranks");
-	getrusage(RUSAGE_SELF, &use);
-	own = &all[ranks.rank];
-	own->peak_mb = (double)use.ru_maxrss / 1024;
-	own->cpu_seconds = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-	                   1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+	INV_TRY(inv_new_zeros(&all, ranks.items));
+	all[ranks.rank] = (usage){inv_peak_megabytes(), inv_cpu_seconds()};
 	*peak_mb = *cpu_seconds = 0;
 	st = inv_gather(ctx, &ranks, all, sizeof *all);
 	for (size_t r = 0; r < ranks.items; r++) {
@@ -380,6 +359,149 @@ invar_status inv_context_usage(const invar_context *ctx, double *peak_mb,
 	}
 	inv_free(all);
 	return st;
+}
+
+/* ---- Shares -------------------------------------------------------------------------- */
+
+inv_shares inv_shares_of(const invar_context *ctx, size_t items, size_t unit)
+{
+	return (inv_shares){items, unit, inv_process_rank(ctx), inv_process_count(ctx)};
+}
+
+size_t inv_share_first(const inv_shares *s, unsigned rank)
+{
+	size_t first = (s->items + s->unit - 1) / s->unit * rank / s->ranks * s->unit;
+
+	return first < s->items ? first : s->items;
+}
+
+size_t inv_share_count(const inv_shares *s, unsigned rank)
+{
+	return inv_share_first(s, rank + 1) - inv_share_first(s, rank);
+}
+
+size_t inv_own_first(const inv_shares *s)
+{
+	return inv_share_first(s, s->rank);
+}
+
+size_t inv_own_count(const inv_shares *s)
+{
+	return inv_share_count(s, s->rank);
+}
+
+/* ---- Sums over blocks of work -------------------------------------------------------- */
+
+/*
+ * With one rank, blocks are added to the total itself. With several, a round is a block of
+ * each rank: it cuts its vector among all ranks, and each adds up its share of the totals.
+ */
+struct inv_block_sums {
+	const invar_context *ctx;
+	inv_shares shares;         /* of the vector */
+	uint64_t blocks;           /* ended so far in the round that is under way */
+	bool known;                /* no block has ended since all ranks got the totals */
+	double *all;               /* [count] totals, as far as they are known here */
+	double *block;             /* [count] of this rank's block; NULL: a single rank */
+	double *total;             /* [own share] */
+	double *parts;             /* [ranks, own share] of a round */
+	uint64_t *sent, *received; /* [ranks] bytes */
+};
+
+invar_status inv_block_sums_new(const invar_context *ctx, uint64_t count,
+                                inv_block_sums **out)
+{
+	inv_block_sums *s;
+	size_t own, ranks;
+	invar_status st;
+
+	*out = NULL;
+	INV_TRY(inv_new(&s));
+	s->ctx = ctx;
+	s->shares = inv_shares_of(ctx, count, 1);
+	own = inv_own_count(&s->shares);
+	ranks = s->shares.ranks;
+	INV_TRY_OR(fail, inv_new_zeros(&s->all, count));
+	if (ranks > 1) {
+		INV_TRY_OR(fail, inv_new_zeros(&s->block, count));
+		INV_TRY_OR(fail, inv_new_zeros(&s->total, own + 1));
+		INV_TRY_OR(fail, inv_new_zeros(&s->parts, ranks * own + 1));
+		INV_TRY_OR(fail, inv_new_zeros(&s->sent, ranks));
+		INV_TRY_OR(fail, inv_new_zeros(&s->received, ranks));
+	}
+	*out = s;
+	return INVAR_OK;
+fail:
+	inv_block_sums_free(s);
+	return st;
+}
+
+void inv_block_sums_free(inv_block_sums *s)
+{
+	if (!s)
+		return;
+	inv_free(s->all);
+	inv_free(s->block);
+	inv_free(s->total);
+	inv_free(s->parts);
+	inv_free(s->sent);
+	inv_free(s->received);
+	inv_free(s);
+}
+
+bool inv_block_sums_own(const inv_block_sums *s)
+{
+	return s->blocks == s->shares.rank || !s->block;
+}
+
+double *inv_block_sums_next(inv_block_sums *s)
+{
+	if (!inv_block_sums_own(s))
+		return NULL;
+	if (!s->block)
+		return s->all;
+	memset(s->block, 0, s->shares.items * sizeof *s->block);
+	return s->block;
+}
+
+static invar_status end_round(inv_block_sums *s)
+{
+	size_t own = inv_own_count(&s->shares);
+
+	for (unsigned r = 0; r < s->shares.ranks; r++) {
+		s->sent[r] = s->shares.rank < s->blocks
+		                 ? inv_share_count(&s->shares, r) * sizeof(double)
+		                 : 0;
+		s->received[r] = r < s->blocks ? own * sizeof(double) : 0;
+	}
+	INV_TRY(inv_exchange(s->ctx, (const char *)s->block, s->sent, (char *)s->parts,
+	                     s->received));
+	for (unsigned r = 0; r < s->blocks; r++)
+		for (size_t i = 0; i < own; i++)
+			s->total[i] += s->parts[r * own + i];
+	s->blocks = 0;
+	return INVAR_OK;
+}
+
+invar_status inv_block_sums_end(inv_block_sums *s)
+{
+	s->known = false;
+	if (!s->block || ++s->blocks < s->shares.ranks)
+		return INVAR_OK;
+	return end_round(s);
+}
+
+invar_status inv_block_sums_total(inv_block_sums *s, double **total)
+{
+	*total = s->all;
+	if (!s->block || s->known)
+		return INVAR_OK;
+	if (s->blocks)
+		INV_TRY(end_round(s));
+	memcpy(s->all + inv_own_first(&s->shares), s->total,
+	       inv_own_count(&s->shares) * sizeof *s->all);
+	s->known = true;
+	return inv_gather(s->ctx, &s->shares, s->all, sizeof *s->all);
 }
 
 /* ---- Joining and leaving ----------------------------------------------------------- */
@@ -408,14 +530,13 @@ static bool is_launched(void)
  * Where the environment says; else beside the library or in its folder invar; else where
  * the program, which contains the library, finds it: in the tree of a build, or installed.
  */
-static void *open_plugin(char *why, size_t size)
+static void *open_plugin(void)
 {
 	static const char *const places[] = {"invar_mpi.so", "invar/invar_mpi.so",
 	                                     "../invar_mpi.so",
 	                                     "../" INV_LIBDIR "/invar/invar_mpi.so"};
 	const char *given = getenv("INVAR_MPI_PLUGIN"), *slash;
 	char own[2048], path[4096];
-	void *library;
 	Dl_info self;
 
 	/* Of a program that was found on PATH, dladdr knows the name alone. */
@@ -434,60 +555,50 @@ static void *open_plugin(char *why, size_t size)
 			if (access(path, F_OK) == 0)
 				break;
 		}
-	library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-	if (!library)
-		snprintf(why, size, "%s", dlerror());
-	return library;
-}
-
-static invar_status open_transport(const inv_transport **out)
-{
-	char why[512] = "";
-	void *library = open_plugin(why, sizeof why);
-	inv_transport_open_fn *open_it = NULL;
-	const char *sentence;
-
-	if (!library)
-		return inv_fail(INVAR_E_IO,
-		                "a launcher has started several processes, but invar's plugin for "
-		                "MPI cannot be loaded: %.300s; install Open MPI, or set "
-		                "INVAR_RANKS=1 for programs that know nothing of each other",
-		                why);
-	*(void **)&open_it = dlsym(library, INV_TRANSPORT_OPEN);
-	sentence = open_it ? open_it(out) : "it is not a plugin of invar";
-	if (sentence || (*out)->version != INV_TRANSPORT_VERSION)
-		return inv_fail(INVAR_E_IO, "invar's plugin for MPI cannot be used: %.300s",
-		                sentence ? sentence : "it belongs to another version");
-	return INVAR_OK;
+	return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
 invar_status inv_processes_join(inv_processes **out)
 {
+	inv_transport_open_fn *open_it = NULL;
 	const inv_transport *t;
-	invar_status st;
+	const char *sentence;
+	void *library;
 
 	*out = NULL;
 	if (!is_launched())
 		return INVAR_OK;
-	if ((st = open_transport(&t)) != INVAR_OK)
-		return st;
+	if (!(library = open_plugin()))
+		return inv_fail(INVAR_E_IO,
+		                "a launcher has started several processes, but invar's plugin for "
+		                "MPI cannot be loaded: %.300s; install Open MPI, or set "
+		                "INVAR_RANKS=1 for programs that know nothing of each other",
+		                dlerror());
+	*(void **)&open_it = dlsym(library, INV_TRANSPORT_OPEN);
+	sentence = open_it ? open_it(&t) : "it is not a plugin of invar";
+	if (sentence || t->version != INV_TRANSPORT_VERSION)
+		return inv_fail(INVAR_E_IO, "invar's plugin for MPI cannot be used: %.300s",
+		                sentence ? sentence : "it belongs to another version");
 	return inv_processes_over(t, out);
 }
 
 invar_status inv_processes_over(const inv_transport *t, inv_processes **out)
 {
 	const char *limit = getenv("INVAR_RANKS_TIMEOUT");
-	inv_processes *p = *out = inv_calloc(1, sizeof *p);
+	inv_processes *p;
+	invar_status st;
 
-	if (!p || !(p->status = inv_calloc(t->size, sizeof *p->status))) {
-		inv_free(p);
-		*out = NULL;
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of processes");
-	}
+	*out = NULL;
+	INV_TRY(inv_new(&p));
+	INV_TRY_OR(fail, inv_new_zeros(&p->status, t->size));
 	p->t = t;
 	p->owner = pthread_self();
 	p->limit = limit ? atof(limit) : LIMIT;
+	*out = p;
 	return INVAR_OK;
+fail:
+	inv_free(p);
+	return st;
 }
 
 invar_status inv_processes_leave(inv_processes *p, invar_status st)

@@ -148,21 +148,17 @@ void inv_queue_release(inv_queue *q, uint64_t number)
 
 invar_status inv_queue_new(const inv_queue_spec *spec, inv_queue **out)
 {
-	inv_queue *q = inv_calloc(1, sizeof *q);
+	inv_queue *q;
+	invar_status st;
 
 	*out = NULL;
-	if (!q)
-		return inv_no_memory();
+	INV_TRY(inv_new(&q));
 	*q = (inv_queue){.s = *spec, .drawn = spec->first, .taken = spec->first};
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->emptied, NULL);
 	pthread_cond_init(&q->filled, NULL);
-	q->slots = inv_calloc(spec->slots, sizeof *q->slots);
-	q->workers = inv_calloc(spec->threads, sizeof *q->workers);
-	if (!q->slots || !q->workers) {
-		inv_queue_free(q);
-		return inv_no_memory();
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&q->slots, spec->slots));
+	INV_TRY_OR(fail, inv_new_zeros(&q->workers, spec->threads));
 	for (; q->running < spec->threads; q->running++) {
 		worker *w = &q->workers[q->running];
 
@@ -170,12 +166,14 @@ invar_status inv_queue_new(const inv_queue_spec *spec, inv_queue **out)
 		if (pthread_create(&w->thread, NULL, make_items, w) != 0)
 			break;
 	}
-	if (!q->running) {
-		inv_queue_free(q);
-		return inv_fail(INVAR_E_NOMEM, "cannot start a thread that reads ahead");
+	if (q->running) {
+		*out = q;
+		return INVAR_OK;
 	}
-	*out = q;
-	return INVAR_OK;
+	st = inv_fail(INVAR_E_NOMEM, "cannot start a thread that reads ahead");
+fail:
+	inv_queue_free(q);
+	return st;
 }
 
 void inv_queue_stop(inv_queue *q)

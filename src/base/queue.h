@@ -8,8 +8,8 @@
  * and neither the order nor a value depends on the number of threads. The slots themselves
  * are the caller's memory.
  *
- *     const inv_queue_spec spec = {.end = 100, .slots = 8, .threads = 2, .fill =
- * read_item};
+ *     const inv_queue_spec spec = {
+ *         .end = 100, .slots = 8, .threads = 2, .fill = read_item};
  *
  *     inv_queue_new(&spec, &q);
  *     while ((st = inv_queue_next(q, &number)) == INVAR_OK && number < 100) {

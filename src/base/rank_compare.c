@@ -76,51 +76,43 @@ static invar_status find_difference(const invar_context *ctx, const void *own, v
 	return INVAR_OK;
 }
 
-static invar_status compare_items(const invar_context *ctx, comparison *k, void *of_0)
+invar_status inv_ranks_compare(const invar_context *ctx, const inv_compared *c)
 {
 	const inv_file_id unknown = {0};
 	inv_shares ranks = inv_shares_of(ctx, inv_process_count(ctx), 1);
-	bool *doubt = inv_calloc(ranks.items, sizeof *doubt), any = false;
-	size_t count = k->c->count, item;
+	comparison k = {.c = c};
+	uint64_t count = c->count;
+	inv_file_id *of_0 = NULL;
+	bool *doubt = NULL, any = false;
+	size_t item;
 	invar_status st;
 
-	if (!doubt)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of ranks");
-	INV_TRY_OR(done, visit_items(ctx, k, identify_item));
-	INV_TRY_OR(done, find_difference(ctx, k->id, of_0, sizeof *k->id, count, &item));
+	if (ranks.ranks == 1)
+		return INVAR_OK;
+	INV_TRY(inv_broadcast(ctx, &count, sizeof count));
+	INV_TRY(inv_agree(ctx, count == c->count ? INVAR_OK : c->differs(c->user, 0)));
+	INV_TRY_OR(done, inv_new_zeros(&k.id, count + 1));
+	INV_TRY_OR(done, inv_new_zeros(&k.print, count + 1));
+	INV_TRY_OR(done, inv_new_zeros(&of_0, count + 1));
+	INV_TRY_OR(done, inv_new_zeros(&doubt, ranks.items));
+
+	/* By file, if each rank knows all of them and has the same. */
+	INV_TRY_OR(done, visit_items(ctx, &k, identify_item));
+	INV_TRY_OR(done, find_difference(ctx, k.id, of_0, sizeof *k.id, count, &item));
 	doubt[ranks.rank] = item < count;
 	for (size_t i = 0; i < count; i++)
-		doubt[ranks.rank] |= memcmp(&k->id[i], &unknown, sizeof unknown) == 0;
+		doubt[ranks.rank] |= memcmp(&k.id[i], &unknown, sizeof unknown) == 0;
 	INV_TRY_OR(done, inv_gather(ctx, &ranks, doubt, sizeof *doubt));
 	for (size_t r = 0; r < ranks.items; r++)
 		any = any || doubt[r];
 	if (!any)
 		goto done;
-	INV_TRY_OR(done, visit_items(ctx, k, print_item));
-	INV_TRY_OR(done, find_difference(ctx, k->print, of_0, sizeof *k->print, count, &item));
-	st = inv_agree(ctx, item < count ? k->c->differs(k->c->user, item) : INVAR_OK);
+
+	INV_TRY_OR(done, visit_items(ctx, &k, print_item));
+	INV_TRY_OR(done, find_difference(ctx, k.print, of_0, sizeof *k.print, count, &item));
+	st = inv_agree(ctx, item < count ? c->differs(c->user, item) : INVAR_OK);
 done:
 	inv_free(doubt);
-	return st;
-}
-
-invar_status inv_ranks_compare(const invar_context *ctx, const inv_compared *c)
-{
-	comparison k = {.c = c};
-	uint64_t count = c->count;
-	void *of_0;
-	invar_status st;
-
-	if (inv_process_count(ctx) == 1)
-		return INVAR_OK;
-	INV_TRY(inv_broadcast(ctx, &count, sizeof count));
-	INV_TRY(inv_agree(ctx, count == c->count ? INVAR_OK : c->differs(c->user, 0)));
-	k.id = inv_calloc(count + 1, sizeof *k.id);
-	k.print = inv_calloc(count + 1, sizeof *k.print);
-	of_0 = inv_calloc(count + 1, sizeof *k.id);
-	st = k.id && k.print && of_0
-	         ? compare_items(ctx, &k, of_0)
-	         : inv_fail(INVAR_E_NOMEM, "not enough memory to compare what ranks read");
 	inv_free(k.id);
 	inv_free(k.print);
 	inv_free(of_0);

@@ -4,7 +4,7 @@
  *
  * Only calls that do not block are used, and the caller polls (processes.c): a rank that
  * waits sleeps instead of spinning, so that ranks may share a core. MPI counts in int,
- * so long messages are cut into parts; both sides cut them alike. After a failure some
+ * so long messages are cut up; both sides cut them alike. After a failure some
  * exchanges are left unfinished; MPI_Finalize does not wait for them.
  */
 #include "base/rank_transport.h"
@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PART ((uint64_t)1 << 30) /* bytes of one message */
+#define MAX_BYTES ((uint64_t)1 << 30) /* bytes of one message */
 
 static MPI_Request *pending;
-static int count, room;
+static int count, capacity;
 static MPI_Comm world; /* a duplicate: our messages are nobody else's */
 enum { DATA, NOTE };   /* tags */
 static char sentence[MPI_MAX_ERROR_STRING + 80];
@@ -37,13 +37,13 @@ static MPI_Request *next_request(void)
 {
 	MPI_Request *longer;
 
-	if (count < room)
+	if (count < capacity)
 		return &pending[count];
-	longer = realloc(pending, (size_t)(2 * room + 16) * sizeof *longer);
+	longer = realloc(pending, (size_t)(2 * capacity + 16) * sizeof *longer);
 	if (!longer)
 		return NULL;
 	pending = longer;
-	room = 2 * room + 16;
+	capacity = 2 * capacity + 16;
 	return &pending[count];
 }
 
@@ -70,17 +70,17 @@ static const char *start(const char *call, start_fn *fn, void *data, uint64_t by
 	char *at = data;
 
 	while (bytes) {
-		uint64_t part = bytes < PART ? bytes : PART;
+		uint64_t now = bytes < MAX_BYTES ? bytes : MAX_BYTES;
 		MPI_Request *request = next_request();
 		int error;
 
 		if (!request)
 			return "not enough memory for a message";
-		if ((error = fn(at, (int)part, (int)other, request)) != MPI_SUCCESS)
+		if ((error = fn(at, (int)now, (int)other, request)) != MPI_SUCCESS)
 			return explain(call, error);
 		count++;
-		at += part;
-		bytes -= part;
+		at += now;
+		bytes -= now;
 	}
 	return NULL;
 }
@@ -146,7 +146,7 @@ static void close_transport(void)
 {
 	free(pending);
 	pending = NULL;
-	count = room = 0;
+	count = capacity = 0;
 	MPI_Finalize();
 }
 

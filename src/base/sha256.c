@@ -21,20 +21,9 @@ invar_status inv_sha256_digest(const void *data, size_t bytes,
 	return INVAR_OK;
 }
 
-static void spell_digest(const unsigned char digest[INV_SHA256_BYTES],
-                         char hex[INV_SHA256_HEX])
-{
-	for (unsigned i = 0; i < INV_SHA256_BYTES; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-}
-
 invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX])
 {
-	unsigned char digest[INV_SHA256_BYTES];
-
-	INV_TRY(inv_sha256_digest(data, bytes, digest));
-	spell_digest(digest, hex);
-	return INVAR_OK;
+	return inv_sha256_pair(data, bytes, NULL, 0, hex);
 }
 
 invar_status inv_sha256_pair(const void *a, size_t a_bytes, const void *b, size_t b_bytes,
@@ -50,17 +39,17 @@ invar_status inv_sha256_pair(const void *a, size_t a_bytes, const void *b, size_
 	EVP_MD_CTX_free(hash);
 	if (!done)
 		return inv_fail(INVAR_E_NOMEM, "libcrypto failed to compute a SHA-256");
-	spell_digest(digest, hex);
+	for (unsigned i = 0; i < INV_SHA256_BYTES; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 	return INVAR_OK;
 }
 
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])
 {
 	inv_map map;
-	invar_status st = inv_map_open(path, &map);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_map_open(path, &map));
 	st = inv_sha256(map.data ? map.data : (const void *)"", map.size, hex);
 	inv_map_close(&map);
 	return st;

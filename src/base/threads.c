@@ -72,19 +72,9 @@ static unsigned try_threads(unsigned wanted)
 	return started + 1;
 }
 
-/* Has libgomp start its threads while the memory that was just tried is still there. */
-static void start_team(unsigned threads)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
-#pragma omp parallel num_threads((int)threads)
-	{
-	}
-}
-
 static unsigned team_size(const invar_context *ctx)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	unsigned wanted = ctx->threads < max ? ctx->threads : max;
 
 	if (without_team)
@@ -92,8 +82,12 @@ static unsigned team_size(const invar_context *ctx)
 	if (wanted > asked && !omp_in_parallel()) {
 		available = try_threads(wanted);
 		asked = wanted;
-		if (available > 1)
-			start_team(available);
+		if (available > 1) { /* libgomp starts its own while the memory is still there */
+			pthread_once(&once, watch_forks);
+#pragma omp parallel num_threads((int)available)
+			{
+			}
+		}
 		if (available < wanted)
 			inv_log(ctx, INVAR_LOG_WARNING, "only %u of %u threads could be started",
 			        available, wanted);
@@ -119,52 +113,39 @@ void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, voi
 }
 
 /* Messages are kept per thread, so the first error is copied. */
-typedef struct trial {
+typedef struct attempt {
 	inv_try_fn *fn;
 	void *user;
 	omp_lock_t lock; /* of the rest */
 	size_t first;    /* block that failed; SIZE_MAX: none */
 	invar_status status;
 	char sentence[1024];
-} trial;
+} attempt;
 
-static size_t first_fault(trial *t)
+static void try_block(void *user, size_t block, unsigned thread)
 {
+	attempt *t = user;
+	invar_status st;
 	size_t first;
 
 	omp_set_lock(&t->lock);
 	first = t->first;
 	omp_unset_lock(&t->lock);
-	return first;
-}
-
-static void note_fault(trial *t, size_t block, invar_status st)
-{
+	if (first < block || (st = t->fn(t->user, block, thread)) == INVAR_OK)
+		return;
 	omp_set_lock(&t->lock);
 	if (block < t->first) {
 		t->first = block;
 		t->status = st;
-		snprintf(t->sentence, sizeof t->sentence, "%s", invar_last_error());
+		inv_last_error_spelled(INV_MARKED, t->sentence, sizeof t->sentence);
 	}
 	omp_unset_lock(&t->lock);
-}
-
-static void try_block(void *user, size_t block, unsigned thread)
-{
-	trial *t = user;
-	invar_status st;
-
-	if (first_fault(t) < block)
-		return;
-	st = t->fn(t->user, block, thread);
-	if (st != INVAR_OK)
-		note_fault(t, block, st);
 }
 
 invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_fn *fn,
                               void *user)
 {
-	trial t = {.fn = fn, .user = user, .first = SIZE_MAX, .status = INVAR_OK};
+	attempt t = {.fn = fn, .user = user, .first = SIZE_MAX, .status = INVAR_OK};
 
 	omp_init_lock(&t.lock);
 	inv_parallel(ctx, blocks, try_block, &t);

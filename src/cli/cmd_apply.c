@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
@@ -21,8 +20,9 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "a safetensors file or a run folder", 1, 1},
-	{"IN.npy", "features [n, d] or [n, c, d] as a NumPy file; - is standard input", 1, 1},
+	{"ADAPTER", "a safetensors file or a run folder", 1, 1, INV_READS_FILE},
+	{"IN.npy", "features [n, d] or [n, c, d] as a NumPy file; - is standard input", 1, 1,
+     INV_READS_FILE},
 	{0},
 };
 
@@ -38,6 +38,7 @@ static const invar_option own[] = {
      .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
 	{.name = "encoder-name",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "NAME",
      .group = "Features",
      .help = "what made the features; a warning if the adapter was trained on features of "
@@ -46,77 +47,40 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* A bank's own files are compared by the library; here the user says what they are. */
-static void compare_name(inv_session *s, const invar_adapter *e)
-{
-	const char *name = inv_text(s, "encoder-name");
-	const char *mine = invar_adapter_metadata(e, "invar.encoder");
-	char line[1024];
-
-	if (!name || !mine || !*mine || strcmp(name, mine) == 0)
-		return;
-	snprintf(line, sizeof line,
-	         "%.400s: was trained on features of %.60s but %.400s has features of %.60s",
-	         s->argument[0], mine, s->argument[1], name);
-	inv_term_hooks(s->term).log(s->term, INVAR_LOG_WARNING, line);
-}
-
-static invar_status check_output(inv_session *s)
-{
-	inv_reads(s, s->argument[0], "the adapter");
-	inv_reads(s, s->argument[1], "the features");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = inv_text(s, "output"),
-	                                         .kind = &inv_kind_npy,
-	                                         .force = inv_flag(s, "force"),
-	                                         .stream = true});
-}
-
-/* *adapter is replaced by one of the strength asked for. */
-static invar_status take_strength(const inv_session *s, invar_adapter **adapter)
-{
-	const invar_adapter *whole = *adapter;
-	double strength = inv_number(s, "strength");
-	invar_adapter *weaker;
-	invar_status st;
-
-	if (strength == 1)
-		return INVAR_OK;
-	if ((st = invar_adapter_merge(&whole, NULL, 1, strength, &weaker)) != INVAR_OK)
-		return st;
-	invar_adapter_close(*adapter);
-	*adapter = weaker;
-	return INVAR_OK;
-}
-
 static invar_status run_apply(inv_session *s)
 {
+	const char *output = inv_text(s, "output"), *name = inv_text(s, "encoder-name"), *trained;
 	invar_dtype dtype =
 		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
-	invar_adapter *adapter = NULL;
+	double strength = inv_number(s, "strength");
+	invar_adapter *e = NULL, *whole = NULL;
+	char line[1024];
 	invar_status st;
 
-	if ((st = inv_need(inv_text(s, "output"), "the output file is missing: -o OUT.npy")) !=
-	    INVAR_OK)
-		return st;
-	if (s->common->json && strcmp(inv_text(s, "output"), "-") == 0)
-		return inv_fail(INVAR_E_USE,
-		                "--json and '-o -' both write to standard output; use only one");
-	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
-	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
-		return st;
-	compare_name(s, adapter);
-	st = take_strength(s, &adapter);
-	if (st == INVAR_OK)
-		st = inv_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
-	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(json_pack(
-			"{s:o, s:s, s:i, s:i}", "output", inv_name_json(inv_text(s, "output")), "dtype",
-			inv_text(s, "dtype"), "input_dim", invar_adapter_input(adapter), "output_dim",
-			invar_adapter_output(adapter)));
-	invar_adapter_close(adapter);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
+	INV_TRY(invar_adapter_open(s->ctx, s->argument[0], &e));
+	/* A bank's own files are compared by the library; here the user says what they are. */
+	trained = invar_adapter_metadata(e, "invar.encoder");
+	if (name && trained && *trained && strcmp(name, trained) != 0) {
+		snprintf(line, sizeof line,
+		         "%.400s: was trained on features of %.60s but %.400s has features of %.60s",
+		         s->argument[0], trained, s->argument[1], name);
+		inv_term_hooks(s->term).log(s->term, INVAR_LOG_WARNING, line);
+	}
+	if (strength != 1) {
+		whole = e;
+		INV_TRY_OR(end, invar_adapter_merge((const invar_adapter *const *)&whole, NULL, 1,
+		                                    strength, &e));
+	}
+	INV_TRY_OR(end, inv_adapter_apply_file(e, s->argument[1], output, dtype));
+	if (s->json)
+		st = inv_print_json(json_pack("{s:o, s:s, s:i, s:i}", "output", inv_json_path(output),
+		                              "dtype", inv_text(s, "dtype"), "input_dim",
+		                              invar_adapter_input(e), "output_dim",
+		                              invar_adapter_output(e)));
+end:
+	if (e != whole)
+		invar_adapter_close(e);
+	invar_adapter_close(whole);
 	return st;
 }
 
@@ -130,5 +94,10 @@ const inv_command inv_cmd_apply = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
+	.output = INV_OUTPUT_STREAM,
+	.endings = ".npy",
+	.needs_output = true,
+	.is_basic = true,
+	.is_timed = true,
 	.run = run_apply,
 };

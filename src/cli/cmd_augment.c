@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/options.h"
 #include "base/words.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
-#include "cli/term.h"
+#include "cli/command_results.h"
 #include "images/augment/augment.h"
 #include "images/image.h"
 #include "images/spec.h"
@@ -40,10 +39,10 @@ static const inv_argument arguments[] = {
 	{"SPEC",
      "an operation such as rotation:degrees=30 (`invar docs augmentations` lists them with "
      "their keys); a+b applies both in turn, a|b one of them",
-     1, 1},
+     1, 1, INV_READS_NOTHING},
 	{"IMAGE",
      "image files (JPEG, PNG, TIFF, WebP), or one NumPy file of tensors [n, c, h, w]", 1,
-     INV_MANY},
+     INV_MANY, INV_READS_FILE},
 	{0},
 };
 
@@ -73,50 +72,9 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- Tensors ---------------------------------------------------------------------- */
-
-static invar_status run_tensors(inv_session *s, invar_augment *a)
-{
-	invar_status st = INVAR_OK;
-
-	if (s->arguments > 2)
-		return inv_fail(INVAR_E_USE,
-		                "unexpected argument '%s': only one NumPy file can be given",
-		                s->argument[2]);
-	if (inv_options_is_set(s->options, "normalize"))
-		st = invar_augment_pixels(a, inv_text(s, "normalize"));
-	return st == INVAR_OK
-	           ? inv_augment_apply_file(a, s->options, s->argument[1],
-	                                    inv_text(s, "params"), inv_text(s, "output"),
-	                                    inv_text(s, "params-out"))
-	           : st;
-}
-
-/* ---- Sheets ----------------------------------------------------------------------- */
-
 enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is too wide */
 
-typedef struct sheet {
-	inv_sheet_cell *cells;
-	char (*text)[LINES][LINE];
-	size_t count, capacity;
-} sheet;
-
-static invar_status sheet_make(sheet *h, size_t capacity)
-{
-	h->capacity = capacity;
-	h->cells = calloc(capacity, sizeof *h->cells);
-	h->text = calloc(capacity, sizeof *h->text);
-	return h->cells && h->text ? INVAR_OK : inv_no_memory();
-}
-
-static void sheet_free(sheet *h)
-{
-	for (size_t i = 0; i < h->count; i++)
-		invar_free((void *)(uintptr_t)h->cells[i].rgb);
-	free(h->cells);
-	free(h->text);
-}
+/* ---- What is written below a picture ------------------------------------------------ */
 
 /* The operations of a chain without their keys: "rotation+crop". */
 static void chain_words(const char *spec, size_t chain, char *out, size_t size)
@@ -137,7 +95,7 @@ static void chain_words(const char *spec, size_t chain, char *out, size_t size)
 }
 
 /* "3.rotation" -> its number; columns of operations in other chains say nothing. */
-static bool belongs(const char *spec, const char *column, size_t chain)
+static bool is_of_chain(const char *spec, const char *column, size_t chain)
 {
 	size_t number = strchr(column, '.') ? strtoul(column, NULL, 10) : 0, at = 0;
 
@@ -167,7 +125,7 @@ static const struct {
 	{"factor", "×%.2f", false},
 };
 
-static void spell(const char *column, double value, char *out, size_t size)
+static void spell_column(const char *column, double value, char *out, size_t size)
 {
 	const char *dot = strchr(column, '.'), *name = dot ? dot + 1 : column;
 	size_t fill = strlen(out);
@@ -186,260 +144,192 @@ static void spell(const char *column, double value, char *out, size_t size)
 }
 
 /* The chain that was drawn from a set, two numbers beside it and the others below. */
-static void describe(const invar_augment *a, const float *row, char text[LINES][LINE])
+static void describe_copy(const invar_augment *a, const float *row, char text[LINES][LINE])
 {
 	const char *spec = inv_augment_spec(a);
 	bool set = invar_augment_columns(a) && strcmp(inv_augment_column(a, 0), "chain") == 0;
-	size_t chain = set ? (size_t)row[0] : 0, said = 0;
+	size_t chain = set ? (size_t)row[0] : 0, spelled = 0;
 
 	if (set)
 		chain_words(spec, chain, text[0], LINE);
 	for (size_t i = set; i < invar_augment_columns(a); i++)
-		if (!set || belongs(spec, inv_augment_column(a, i), chain))
-			spell(inv_augment_column(a, i), (double)row[i], text[said++ >= 2], LINE);
+		if (!set || is_of_chain(spec, inv_augment_column(a, i), chain))
+			spell_column(inv_augment_column(a, i), (double)row[i], text[spelled++ >= 2], LINE);
 }
 
-static invar_status add_cell(inv_session *s, sheet *h, const float *tensor,
-                             const uint64_t shape[4])
-{
-	inv_sheet_cell *cell = &h->cells[h->count];
-	uint8_t *rgb;
-	invar_status st =
-		inv_tensor_to_image(s->ctx, tensor, shape, inv_text(s, "normalize"), &rgb);
+/* ---- Sheets ----------------------------------------------------------------------- */
 
-	if (st != INVAR_OK)
-		return st;
-	*cell = (inv_sheet_cell){.rgb = rgb,
-	                         .width = (uint32_t)shape[3],
-	                         .height = (uint32_t)shape[2],
-	                         .caption = h->text[h->count][0],
-	                         .detail = h->text[h->count][1]};
+typedef struct augment_sheet {
+	inv_sheet_cell *cells;
+	char (*text)[LINES][LINE];
+	size_t count;
+} augment_sheet;
+
+/* The text of the cell has been written. */
+static invar_status add_sheet_tensor(inv_session *s, augment_sheet *h, const float *tensor,
+                                     const uint64_t shape[4])
+{
+	uint8_t *rgb;
+
+	INV_TRY(inv_tensor_to_image(s->ctx, tensor, shape, inv_text(s, "normalize"), &rgb));
+	h->cells[h->count] = (inv_sheet_cell){.rgb = rgb,
+	                                      .width = (uint32_t)shape[3],
+	                                      .height = (uint32_t)shape[2],
+	                                      .caption = h->text[h->count][0],
+	                                      .detail = h->text[h->count][1]};
 	h->count++;
 	return INVAR_OK;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-typedef struct tensors {
-	uint64_t shape[4], result[4];
-	float *x, *out, *params;
-} tensors;
-
-static invar_status make_room(const invar_augment *a, tensors *t)
-{
-	invar_status st = invar_augment_result(a, t->shape, t->result);
-
-	if (st != INVAR_OK)
-		return st;
-	t->out = malloc(
-		t->result[0] * t->result[1] * t->result[2] * t->result[3] * sizeof *t->out + 1);
-	t->params = malloc(t->shape[0] * invar_augment_columns(a) * sizeof *t->params + 1);
-	return t->out && t->params ? INVAR_OK : inv_no_memory();
-}
-
-/* Copy k of the image, so that a bank's copies look the same. */
-static invar_status add_copy(inv_session *s, const invar_augment *a, sheet *h,
-                             const tensors *t, uint64_t k)
-{
-	invar_status st = invar_options_set_number(s->options, "copy", (double)k);
-
-	if (st == INVAR_OK)
-		st = invar_augment_draw(a, s->options, t->shape, t->params);
-	if (st == INVAR_OK)
-		st = invar_augment_apply(a, s->options, t->x, t->shape, t->params, t->out);
-	if (st != INVAR_OK)
-		return st;
-	describe(a, t->params, h->text[h->count]);
-	return add_cell(s, h, t->out, t->result);
-}
-
 /* The size that is asked for is what is seen; inside=1 prepares more than that. */
-static invar_status prepare(inv_session *s, const invar_augment *a, const uint8_t *rgb,
-                            uint32_t width, uint32_t height, tensors *t)
+static invar_status prepare_sheet_image(inv_session *s, const invar_augment *a,
+                                        const char *path, float **x, uint64_t shape[4])
 {
-	char *asked = strdup(inv_text(s, "size")), *end = asked, number[32];
-	uint64_t side = asked ? strtoull(asked, &end, 10) : 0;
-	uint64_t seen[4] = {1, 3, side, side}, needed[4];
-	invar_status st = asked ? INVAR_OK : inv_no_memory();
-
-	if (st == INVAR_OK && side && !*end) {
-		if ((st = inv_augment_prepared(a, seen, needed)) == INVAR_OK) {
-			snprintf(number, sizeof number, "%" PRIu64, needed[2]);
-			st = invar_options_set(s->options, "size", number);
-		}
-	}
-	if (st == INVAR_OK)
-		st = invar_image_to_tensor(s->ctx, rgb, width, height, s->options, &t->x, t->shape);
-	if (asked)
-		invar_options_set(s->options, "size", asked);
-	free(asked);
-	return st;
-}
-
-static invar_status add_original(inv_session *s, const invar_augment *a, sheet *h,
-                                 const tensors *t, const char *path)
-{
-	uint64_t clean[4];
-	float *seen = malloc(t->shape[1] * t->shape[2] * t->shape[3] * sizeof *seen);
-	invar_status st =
-		seen ? inv_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory();
-
-	snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
-	snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1, name_of(path));
-	if (st == INVAR_OK)
-		st = add_cell(s, h, seen, clean);
-	free(seen);
-	return st;
-}
-
-static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
-                               size_t image)
-{
-	tensors t = {0};
 	uint32_t width, height;
-	double copy = inv_number(s, "copy"), first = inv_number(s, "first");
-	const char *path = s->argument[1 + image];
-	uint8_t *rgb;
-	invar_status st = invar_image_read(s->ctx, path, &rgb, &width, &height);
+	uint64_t needed[4], side;
+	char *asked, *rest, number[32];
+	uint8_t *rgb = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = prepare(s, a, rgb, width, height, &t);
+	INV_TRY(inv_new_text(&asked, inv_text(s, "size")));
+	INV_TRY_OR(end, invar_image_read(s->ctx, path, &rgb, &width, &height));
+	side = strtoull(asked, &rest, 10);
+	if (side && !*rest) {
+		INV_TRY_OR(end, inv_augment_prepared(a, (uint64_t[]){1, 3, side, side}, needed));
+		snprintf(number, sizeof number, "%" PRIu64, needed[2]);
+		INV_TRY_OR(end, invar_options_set(s->options, "size", number));
+	}
+	st = invar_image_to_tensor(s->ctx, rgb, width, height, s->options, x, shape);
+end:
 	invar_free(rgb);
-	if (st == INVAR_OK)
-		st = make_room(a, &t);
-	if (st == INVAR_OK)
-		st = add_original(s, a, h, &t, path);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(s->options, "first", first + (double)image);
-	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)
-		st = add_copy(s, a, h, &t, (uint64_t)copy + k);
+	invar_options_set(s->options, "size", asked);
+	inv_free(asked);
+	return st;
+}
+
+/* Copies are numbered as in a bank, so that they look the same. */
+static invar_status add_augmented_image(inv_session *s, const invar_augment *a,
+                                        augment_sheet *h, size_t image)
+{
+	const char *path = s->argument[1 + image], *slash = strrchr(path, '/');
+	const double copy = inv_number(s, "copy"), first = inv_number(s, "first");
+	uint64_t shape[4], seen[4];
+	float *x = NULL, *out = NULL, *params = NULL, *clean = NULL;
+	invar_status st;
+
+	INV_TRY_OR(end, prepare_sheet_image(s, a, path, &x, shape));
+	INV_TRY_OR(end, inv_new_array(&clean, shape[1] * shape[2] * shape[3]));
+	INV_TRY_OR(end, inv_augment_clean(a, x, shape, seen, clean));
+	snprintf(h->text[h->count][0], LINE, "original");
+	snprintf(h->text[h->count][1], LINE, "%.*s", LINE - 1, slash ? slash + 1 : path);
+	INV_TRY_OR(end, add_sheet_tensor(s, h, clean, seen));
+
+	INV_TRY_OR(end, invar_augment_result(a, shape, seen));
+	INV_TRY_OR(end, inv_new_array(&out, seen[0] * seen[1] * seen[2] * seen[3] + 1));
+	INV_TRY_OR(end, inv_new_array(&params, shape[0] * invar_augment_columns(a) + 1));
+	INV_TRY_OR(end, invar_options_set_number(s->options, "first", first + (double)image));
+	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies"); k++) {
+		INV_TRY_OR(end, invar_options_set_number(s->options, "copy", copy + (double)k));
+		INV_TRY_OR(end, invar_augment_draw(a, s->options, shape, params));
+		INV_TRY_OR(end, invar_augment_apply(a, s->options, x, shape, params, out));
+		describe_copy(a, params, h->text[h->count]);
+		INV_TRY_OR(end, add_sheet_tensor(s, h, out, seen));
+	}
+end:
 	/* The next image starts with the same copy. */
 	invar_options_set_number(s->options, "copy", copy);
 	invar_options_set_number(s->options, "first", first);
-	invar_free(t.x);
-	free(t.out);
-	free(t.params);
+	invar_free(x);
+	inv_free(out);
+	inv_free(params);
+	inv_free(clean);
 	return st;
 }
 
-/* One row per image; a single image has as many rows as make its title readable. */
-static size_t columns_of(const inv_session *s, const char *title)
+static invar_status make_sheet(inv_session *s, invar_augment *a)
 {
-	size_t wanted = strlen(title) / 12 + 1,
-		   max_columns = (size_t)inv_number(s, "copies") + 1;
-
-	if (s->arguments > 2)
-		return max_columns;
-	return wanted > 4 && max_columns > 4 ? (wanted < max_columns ? wanted : max_columns)
-	                                     : 0;
-}
-
-static invar_status write_sheet(inv_session *s, const invar_augment *a, const sheet *h)
-{
+	const size_t images = s->arguments - 1, per_image = (size_t)inv_number(s, "copies") + 1;
+	const size_t wanted = strlen(inv_augment_spec(a)) / 12 + 1;
+	augment_sheet h = {0};
+	size_t columns = 0;
 	char below[200];
-	inv_sheet page = {.title = inv_augment_spec(a),
-	                  .subtitle = below,
-	                  .cells = h->cells,
-	                  .count = h->count,
-	                  .columns = columns_of(s, inv_augment_spec(a))};
-
-	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu",
-	         inv_text(s, "size"), inv_text(s, "normalize"),
-	         (unsigned long long)inv_number(s, "seed"));
-	return inv_sheet_write(s->ctx, inv_text(s, "output"), &page);
-}
-
-static invar_status run_sheet(inv_session *s, invar_augment *a)
-{
-	size_t images = s->arguments - 1;
-	sheet h = {0};
-	invar_status st = invar_augment_pixels(a, inv_text(s, "normalize"));
+	invar_status st;
 
 	if (inv_text(s, "params") || inv_text(s, "params-out"))
 		return inv_fail(INVAR_E_USE, "--params and --params-out are for NumPy files");
-	if (st == INVAR_OK)
-		st = sheet_make(&h, images * ((size_t)inv_number(s, "copies") + 1));
-	for (size_t i = 0; i < images && st == INVAR_OK; i++)
-		st = add_copies(s, a, &h, i);
-	if (st == INVAR_OK)
-		st = write_sheet(s, a, &h);
-	sheet_free(&h);
+	/* One row per image; a single image has as many rows as make its title readable. */
+	if (images > 1)
+		columns = per_image;
+	else if (wanted > 4 && per_image > 4)
+		columns = wanted < per_image ? wanted : per_image;
+
+	INV_TRY(invar_augment_pixels(a, inv_text(s, "normalize")));
+	INV_TRY_OR(end, inv_new_zeros(&h.cells, images * per_image));
+	INV_TRY_OR(end, inv_new_zeros(&h.text, images * per_image));
+	for (size_t i = 0; i < images; i++)
+		INV_TRY_OR(end, add_augmented_image(s, a, &h, i));
+	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu",
+	         inv_text(s, "size"), inv_text(s, "normalize"),
+	         (unsigned long long)inv_number(s, "seed"));
+	st = inv_sheet_write(s->ctx, inv_text(s, "output"),
+	                     &(inv_sheet){.title = inv_augment_spec(a),
+	                                  .subtitle = below,
+	                                  .cells = h.cells,
+	                                  .count = h.count,
+	                                  .columns = columns});
+end:
+	for (size_t i = 0; i < h.count; i++)
+		invar_free((void *)(uintptr_t)h.cells[i].rgb);
+	inv_free(h.cells);
+	inv_free(h.text);
 	return st;
 }
 
 /* ---- The command -------------------------------------------------------------------- */
 
-static bool is_numpy(const char *path)
-{
-	size_t length = strlen(path);
-
-	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
-}
-
-static invar_status check_outputs(inv_session *s, bool numpy)
+static invar_status run_augment(inv_session *s)
 {
 	const char *output = inv_text(s, "output"), *params_out = inv_text(s, "params-out");
-	const inv_output result = {.option = "-o",
-	                           .path = output,
-	                           .kind = numpy ? &inv_kind_npy : inv_sheet_kind(output),
-	                           .force = inv_flag(s, "force")};
-	const inv_output params = {.option = "--params-out",
-	                           .path = params_out,
-	                           .kind = &inv_kind_params,
-	                           .force = inv_flag(s, "force")};
+	const bool numpy = inv_ends_in(s->argument[1], ".npy");
+	invar_augment *a = NULL;
+	json_t *columns;
 	invar_status st;
 
-	if (!numpy && is_numpy(output))
+	if (!numpy && inv_ends_in(output, ".npy"))
 		return inv_fail(INVAR_E_USE,
 		                "%s: a contact sheet is SVG or PNG; the output is a NumPy file "
 		                "only if the input is one",
 		                output);
+	if (numpy && s->arguments > 2)
+		return inv_fail(INVAR_E_USE,
+		                "unexpected argument '%s': only one NumPy file can be given",
+		                s->argument[2]);
 	if (params_out && strcmp(params_out, output) == 0)
 		return inv_fail(INVAR_E_USE, "-o and --params-out are both %s; use two files",
 		                output);
-	for (size_t i = 1; i < s->arguments; i++)
-		inv_reads(s, s->argument[i], "the images");
-	inv_reads(s, inv_text(s, "params"), "the parameters");
-	if ((st = inv_check_output(s, &result)) == INVAR_OK)
-		st = inv_check_output(s, &params);
-	return st;
-}
+	INV_TRY(inv_check_output(s, &(inv_output){.option = "--params-out",
+	                                          .path = params_out,
+	                                          .endings = ".json",
+	                                          .force = inv_flag(s, "force")}));
 
-static invar_status print_json(inv_session *s, const invar_augment *a)
-{
-	json_t *columns = json_array();
-
-	for (size_t i = 0; i < invar_augment_columns(a); i++)
-		json_array_append_new(columns, json_string(inv_augment_column(a, i)));
-	return inv_print_json(json_pack("{s:s, s:o, s:o}", "augment", inv_augment_spec(a),
-	                                "columns", columns, "output",
-	                                inv_name_json(inv_text(s, "output"))));
-}
-
-static invar_status run_augment(inv_session *s)
-{
-	bool numpy = is_numpy(s->argument[1]);
-	invar_augment *a = NULL;
-	invar_status st;
-
-	if ((st = inv_need(inv_text(s, "output"),
-	                   numpy ? "the output file is missing: -o OUT.npy"
-	                         : "the output file is missing: -o SHEET")) != INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK ||
-	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
-		return st;
-	if ((st = check_outputs(s, numpy)) == INVAR_OK)
-		st = numpy ? run_tensors(s, a) : run_sheet(s, a);
-	if (st == INVAR_OK && s->common->json)
-		st = print_json(s, a);
+	INV_TRY(invar_augment_parse(s->ctx, s->argument[0], &a));
+	if (!numpy) {
+		INV_TRY_OR(end, make_sheet(s, a));
+	} else {
+		if (inv_options_is_set(s->options, "normalize"))
+			INV_TRY_OR(end, invar_augment_pixels(a, inv_text(s, "normalize")));
+		INV_TRY_OR(end, inv_augment_apply_file(a, s->options, s->argument[1],
+		                                       inv_text(s, "params"), output, params_out));
+	}
+	if (s->json) {
+		columns = json_array();
+		for (size_t i = 0; i < invar_augment_columns(a); i++)
+			json_array_append_new(columns, json_string(inv_augment_column(a, i)));
+		st = inv_print_json(json_pack("{s:s, s:o, s:o}", "augment", inv_augment_spec(a),
+		                              "columns", columns, "output", inv_json_path(output)));
+	}
+end:
 	invar_augment_close(a);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
 	return st;
 }
 
@@ -484,5 +374,10 @@ const inv_command inv_cmd_augment = {
 	.starts = operation_name,
 	.options = "augment",
 	.own = own,
+	.reads = "params",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".npy|.png|.svg",
+	.needs_output = true,
+	.is_timed = true,
 	.run = run_augment,
 };

@@ -6,10 +6,10 @@
 
 #include "adapter/adapter.h"
 #include "bank/bank.h"
+#include "base/file.h"
 #include "cli/arrays.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
+#include "cli/command_results.h"
 #include "cli/term.h"
 #include "measure/check.h"
 #include "report/line_text.h"
@@ -26,8 +26,9 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"ADAPTER", "a safetensors file or a run folder, certified by 'invar eval --certify'",
-     1, 1},
-	{"NEW", "a bank, or features [n, d] as a NumPy file; labels are not needed", 1, 1},
+     1, 1, INV_READS_FILE},
+	{"NEW", "a bank, or features [n, d] as a NumPy file; labels are not needed", 1, 1,
+     INV_READS_DATA},
 	{0},
 };
 
@@ -37,89 +38,52 @@ static const invar_option own[] = {
 	{0},
 };
 
-static invar_status check_bank(inv_session *s, const invar_adapter *e, invar_results **out)
+/* A NumPy file becomes a bank in memory, whose only split is test. */
+static invar_status open_new_array(inv_session *s, const invar_adapter *e,
+                                   inv_given_array *a, invar_bank **out)
 {
-	invar_bank *bank = NULL;
-	invar_status st = inv_bank_open(s->ctx, s->argument[1], &bank);
-
-	if (st == INVAR_OK)
-		st = invar_check(e, bank, s->options, out);
-	invar_bank_close(bank);
-	return st;
-}
-
-static invar_status check_array(inv_session *s, const invar_adapter *e, invar_results **out)
-{
-	inv_given_array a = {0};
-	invar_bank *bank = NULL;
 	const uint64_t *shape;
-	invar_status st = inv_array_look(s, s->argument[1], &a);
 
-	if (st == INVAR_OK) {
-		shape = a.array->h.shape;
-		if (a.array->h.rank != 2 || shape[1] != invar_adapter_input(e))
-			st = inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]",
-			              a.path, a.shape, invar_adapter_path(e), invar_adapter_input(e));
-	}
-	if (st == INVAR_OK)
-		st = inv_array_take(&a);
-	if (st == INVAR_OK)
-		st = invar_bank_from_arrays(s->ctx, a.data, NULL, NULL, shape[0], 0,
-		                            (uint32_t)shape[1], &bank);
-	if (st == INVAR_OK)
-		st = invar_check(e, bank, s->options, out);
-	invar_bank_close(bank);
-	inv_array_drop(&a);
-	return st;
-}
-
-static invar_status show_results(inv_session *s, const invar_results *r)
-{
-	const char *verdict = invar_results_about(r, "verdict");
-	inv_table *t;
-	bool written;
-
-	s->result = strcmp(verdict, "drift") == 0 ? DRIFT : 0;
-	if (s->common->json)
-		return inv_print_results(r);
-	t = inv_results_table(r);
-	written = t && inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	if (!written)
-		return inv_no_memory();
-	putchar('\n');
-	inv_print_line(stdout, "%s: %s", verdict, invar_results_about(r, "why"));
-	return INVAR_OK;
-}
-
-static invar_status check_output(inv_session *s)
-{
-	inv_reads(s, s->argument[0], "the adapter");
-	inv_reads_all(s, s->argument[1], "the features");
-	return inv_check_output_option(s, &inv_kind_results);
+	INV_TRY(inv_array_look(s, s->argument[1], a));
+	shape = a->array->h.shape;
+	if (a->array->h.ndim != 2 || shape[1] != invar_adapter_input(e))
+		return inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]", a->path,
+		                a->shape, invar_adapter_path(e), invar_adapter_input(e));
+	INV_TRY(inv_array_take(a));
+	return invar_bank_from_arrays(s->ctx, a->data, NULL, NULL, shape[0], 0,
+	                              (uint32_t)shape[1], out);
 }
 
 static invar_status run_check(inv_session *s)
 {
-	const char *output = inv_text(s, "output");
+	const char *output = inv_text(s, "output"), *verdict;
+	inv_given_array a = {0};
+	invar_bank *bank = NULL;
 	invar_adapter *e = NULL;
 	invar_results *r = NULL;
-	invar_status st = inv_session_start(s);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = check_output(s);
-	if (st == INVAR_OK)
-		st = invar_adapter_open(s->ctx, s->argument[0], &e);
-	if (st == INVAR_OK)
-		st = inv_path_is_folder(s->argument[1]) ? check_bank(s, e, &r)
-		                                        : check_array(s, e, &r);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
-	if (st == INVAR_OK)
-		st = show_results(s, r);
-	if (st == INVAR_OK && output)
+	INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[0], &e));
+	INV_TRY_OR(end, inv_is_folder(s->argument[1])
+	                    ? inv_bank_open(s->ctx, s->argument[1], &bank)
+	                    : open_new_array(s, e, &a, &bank));
+	INV_TRY_OR(end, invar_check(e, bank, s->options, &r));
+	inv_term_clear(s->term);
+	verdict = invar_results_about(r, "verdict");
+	s->result = strcmp(verdict, "drift") == 0 ? DRIFT : 0;
+	if (s->json) {
+		INV_TRY_OR(end, inv_print_results(r));
+	} else {
+		INV_TRY_OR(end, inv_put_table(inv_results_table(r, true), "text", stdout));
+		putchar('\n');
+		inv_print_line(stdout, "%s: %s", verdict, invar_results_about(r, "why"));
+	}
+	if (output)
 		st = inv_save_results(s, output, r);
+end:
 	invar_results_free(r);
+	invar_bank_close(bank);
+	inv_array_drop(&a);
 	invar_adapter_close(e);
 	return st;
 }
@@ -142,5 +106,9 @@ const inv_command inv_cmd_check = {
 	.options = "check",
 	.own = own,
 	.without = "seed",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".json",
+	.is_basic = true,
+	.is_timed = true,
 	.run = run_check,
 };

@@ -10,15 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
+#include "cli/command_results.h"
 #include "cli/display_text.h"
 #include "cli/help.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 #include "images/dataset.h"
 #include "report/sheet.h"
-#include "report/table.h"
 
 enum { SHEET_PICTURES = 120, MAX_EACH = 8, WIDE = 10, UNLABELLED = 60 };
 
@@ -33,7 +32,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"DATASET", "a folder of images", 1, 1},
+	{"DATASET", "a folder of images", 1, 1, INV_READS_DATA},
 	{0},
 };
 
@@ -54,11 +53,7 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
      .help = "decode every image instead of reading its header"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "let the sheet replace a file of another kind or be created among the images; "
-             "never an input file"},
+	{INV_FORCE_ROW},
 	{0},
 };
 
@@ -83,48 +78,35 @@ typedef struct contents {
 static void free_contents(contents *c)
 {
 	for (size_t i = 0; c->split && i < c->splits; i++) {
-		free(c->split[i].labels);
-		free(c->split[i].class_counts);
+		inv_free(c->split[i].labels);
+		inv_free(c->split[i].class_counts);
 		invar_figures_free(c->split[i].survey);
 	}
-	free(c->split);
+	inv_free(c->split);
 	invar_dataset_close(c->dataset);
 }
 
-static invar_status look_into(inv_session *s, const contents *c, split *p)
+static invar_status read_dataset(inv_session *s, contents *c)
 {
-	invar_status st;
-
-	p->count = inv_dataset_count(c->dataset, p->name);
-	p->has_labels = inv_dataset_has_labels(c->dataset, p->name);
-	p->labels = malloc(p->count * sizeof *p->labels + 1);
-	p->class_counts = calloc(c->classes + 1, sizeof *p->class_counts);
-	if (!p->labels || !p->class_counts)
-		return inv_no_memory();
-	if ((st = inv_dataset_labels(c->dataset, p->name, p->labels)) != INVAR_OK)
-		return st;
-	for (uint64_t i = 0; i < p->count; i++)
-		if (p->labels[i] >= 0)
-			p->class_counts[p->labels[i]]++;
-	return inv_dataset_survey(c->dataset, p->name, inv_flag(s, "check"), &p->survey);
-}
-
-static invar_status look(inv_session *s, contents *c)
-{
-	invar_status st = invar_dataset_open(s->ctx, c->text, s->options, &c->dataset);
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(invar_dataset_open(s->ctx, c->text, s->options, &c->dataset));
 	c->classes = inv_dataset_classes(c->dataset);
 	c->splits = inv_dataset_splits(c->dataset);
-	c->split = calloc(c->splits, sizeof *c->split);
-	if (!c->split)
-		return inv_no_memory();
-	for (size_t i = 0; i < c->splits && st == INVAR_OK; i++) {
-		c->split[i].name = inv_dataset_split_name(c->dataset, i);
-		st = look_into(s, c, &c->split[i]);
+	INV_TRY(inv_new_zeros(&c->split, c->splits));
+	for (size_t i = 0; i < c->splits; i++) {
+		split *p = &c->split[i];
+
+		p->name = inv_dataset_split_name(c->dataset, i);
+		p->count = inv_dataset_count(c->dataset, p->name);
+		p->has_labels = inv_dataset_has_labels(c->dataset, p->name);
+		INV_TRY(inv_new_array(&p->labels, p->count + 1));
+		INV_TRY(inv_new_zeros(&p->class_counts, c->classes + 1));
+		INV_TRY(inv_dataset_labels(c->dataset, p->name, p->labels));
+		for (uint64_t row = 0; row < p->count; row++)
+			if (p->labels[row] >= 0)
+				p->class_counts[p->labels[row]]++;
+		INV_TRY(inv_dataset_survey(c->dataset, p->name, inv_flag(s, "check"), &p->survey));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- For people ------------------------------------------------------------------- */
@@ -158,23 +140,16 @@ static const char *size_text(const split *p, char text[SIZE_TEXT])
 	return text;
 }
 
-static uint64_t count_broken(const contents *c)
+static invar_status print_splits(const contents *c)
 {
 	uint64_t broken = 0;
+	char size[SIZE_TEXT];
+	inv_table *t;
 
 	for (size_t i = 0; i < c->splits; i++)
 		broken += surveyed(&c->split[i], "broken");
-	return broken;
-}
-
-static bool print_splits(const contents *c)
-{
-	bool broken = count_broken(c) > 0, written;
-	inv_table *t = inv_table_new(broken ? 5 : 4);
-	char size[SIZE_TEXT];
-
-	if (!t)
-		return false;
+	if (!(t = inv_table_new(broken ? 5 : 4)))
+		return inv_no_memory();
 	inv_table_cell(t, "split");
 	inv_table_cell(t, "images");
 	if (broken)
@@ -191,148 +166,97 @@ static bool print_splits(const contents *c)
 		inv_table_cell(t, "%s", p->has_labels ? "yes" : "no");
 		inv_table_cell(t, "%s", size_text(p, size));
 	}
-	written = inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written;
+	return inv_put_table(t, "text", stdout);
 }
 
-static void class_cell(inv_table *t, const invar_dataset *d, size_t k)
-{
-	const char *name = inv_dataset_class(d, k), *title = inv_dataset_class_title(d, k);
-
-	if (strcmp(name, title) == 0)
-		inv_table_cell(t, "%s", name);
-	else
-		inv_table_cell(t, "%s %s", name, title);
-}
-
-static bool print_classes(const contents *c)
+static invar_status print_classes(const contents *c)
 {
 	inv_table *t;
 	size_t labelled = 0;
-	bool written;
 
 	for (size_t i = 0; i < c->splits; i++)
 		labelled += c->split[i].has_labels != 0;
 	if (!labelled || !c->classes)
-		return true;
+		return INVAR_OK;
 	if (!(t = inv_table_new(1 + labelled)))
-		return false;
+		return inv_no_memory();
 	inv_table_cell(t, "class");
 	for (size_t i = 0; i < c->splits; i++)
 		if (c->split[i].has_labels)
 			inv_table_cell(t, "%s", c->split[i].name);
 	for (size_t k = 0; k < c->classes; k++) {
-		class_cell(t, c->dataset, k);
+		const char *name = inv_dataset_class(c->dataset, k);
+		const char *title = inv_dataset_class_title(c->dataset, k);
+		bool differ = strcmp(name, title) != 0;
+
+		inv_table_cell(t, "%s%s%s", name, differ ? " " : "", differ ? title : "");
 		for (size_t i = 0; i < c->splits; i++)
 			if (c->split[i].has_labels)
 				inv_table_count(t, c->split[i].class_counts[k]);
 	}
 	putchar('\n');
-	written = inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written;
+	return inv_put_table(t, "text", stdout);
 }
 
-static bool is_open(const contents *c, const char *name)
-{
-	for (size_t i = 0; i < c->splits; i++)
-		if (strcmp(c->split[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-/* Splits that were not selected, such as folds, which must be named. */
-static void print_others(const contents *c)
+static invar_status print_dataset(const contents *c)
 {
 	const char *name;
 	bool any = false;
 
-	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
-		if (!is_open(c, name)) {
+	/* Splits that were not selected, such as folds, which must be named. */
+	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++) {
+		bool open = false;
+
+		for (size_t k = 0; k < c->splits; k++)
+			open = open || strcmp(c->split[k].name, name) == 0;
+		if (!open)
 			printf("%s %s", any ? "," : "also there, by --split:", name);
-			any = true;
-		}
+		any = any || !open;
+	}
 	if (any)
 		printf("\n\n");
-}
-
-static invar_status print_contents(const contents *c)
-{
-	print_others(c);
-	return print_splits(c) && print_classes(c) ? INVAR_OK : inv_no_memory();
+	INV_TRY(print_splits(c));
+	return print_classes(c);
 }
 
 /* ---- For programs ----------------------------------------------------------------- */
 
-static json_t *classes_json(const contents *c)
+static json_t *dataset_json(const contents *c)
 {
-	json_t *all = json_array();
-
-	for (size_t k = 0; k < c->classes; k++)
-		json_array_append_new(
-			all,
-			json_pack("{s:o, s:o}", "name", inv_name_json(inv_dataset_class(c->dataset, k)),
-		              "title", inv_name_json(inv_dataset_class_title(c->dataset, k))));
-	return all;
-}
-
-static json_t *split_json(const contents *c, const split *p)
-{
-	json_t *counts = p->has_labels ? json_array() : json_null();
-
-	for (size_t k = 0; p->has_labels && k < c->classes; k++)
-		json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
-	return json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
-	                 inv_name_json(p->name), "images", (json_int_t)p->count, "broken",
-	                 (json_int_t)surveyed(p, "broken"), "labels", p->has_labels, "width",
-	                 (json_int_t)surveyed(p, "min-width"),
-	                 (json_int_t)surveyed(p, "max-width"), "height",
-	                 (json_int_t)surveyed(p, "min-height"),
-	                 (json_int_t)surveyed(p, "max-height"), "class_counts", counts);
-}
-
-static json_t *contents_json(const contents *c)
-{
-	json_t *splits = json_array(), *there = json_array();
+	json_t *splits = json_array(), *there = json_array(), *classes = json_array();
 	const char *name;
 
-	for (size_t i = 0; i < c->splits; i++)
-		json_array_append_new(splits, split_json(c, &c->split[i]));
+	for (size_t i = 0; i < c->splits; i++) {
+		const split *p = &c->split[i];
+		json_t *counts = p->has_labels ? json_array() : json_null();
+
+		for (size_t k = 0; p->has_labels && k < c->classes; k++)
+			json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
+		json_array_append_new(
+			splits, json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
+		                      inv_json_path(p->name), "images", (json_int_t)p->count, "broken",
+		                      (json_int_t)surveyed(p, "broken"), "labels", p->has_labels,
+		                      "width", (json_int_t)surveyed(p, "min-width"),
+		                      (json_int_t)surveyed(p, "max-width"), "height",
+		                      (json_int_t)surveyed(p, "min-height"),
+		                      (json_int_t)surveyed(p, "max-height"), "class_counts", counts));
+	}
 	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
-		json_array_append_new(there, inv_name_json(name));
-	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", inv_name_json(c->text), "splits",
-	                 splits, "splits_there", there, "classes", classes_json(c));
+		json_array_append_new(there, inv_json_path(name));
+	for (size_t k = 0; k < c->classes; k++)
+		json_array_append_new(
+			classes,
+			json_pack("{s:o, s:o}", "name", inv_json_path(inv_dataset_class(c->dataset, k)),
+		              "title", inv_json_path(inv_dataset_class_title(c->dataset, k))));
+	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", inv_json_path(c->text), "splits",
+	                 splits, "splits_there", there, "classes", classes);
 }
 
 /* ---- The contact sheet ------------------------------------------------------------ */
 
-typedef struct gallery {
-	inv_sheet_cell *cell;
-	size_t count;
-} gallery;
-
-static void free_gallery(gallery *g)
-{
-	for (size_t i = 0; g->cell && i < g->count; i++) {
-		free((void *)(uintptr_t)g->cell[i].rgb);
-		free((void *)(uintptr_t)g->cell[i].detail);
-	}
-	free(g->cell);
-}
-
-/* The first split with labels, else the first one. */
-static const split *shown_split(const contents *c)
-{
-	for (size_t i = 0; i < c->splits; i++)
-		if (c->split[i].has_labels)
-			return &c->split[i];
-	return &c->split[0];
-}
-
 /* A broken image leaves an empty cell; the survey has already named it. */
-static invar_status add_cell(inv_session *s, const contents *c, const split *p,
-                             uint64_t row, inv_sheet_cell *cell)
+static invar_status add_dataset_image(inv_session *s, const contents *c, const split *p,
+                                      uint64_t row, inv_sheet_cell *cell)
 {
 	uint8_t *rgb = NULL;
 	char *detail = NULL;
@@ -341,8 +265,7 @@ static invar_status add_cell(inv_session *s, const contents *c, const split *p,
 
 	if (st == INVAR_E_FORMAT && inv_flag(s, "skip-broken"))
 		return INVAR_OK;
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(st);
 	cell->rgb = inv_sheet_thumbnail(rgb, &cell->width, &cell->height);
 	invar_free(rgb);
 	if (!cell->rgb || asprintf(&detail, "%s %" PRIu64, p->name, row) < 0)
@@ -353,65 +276,53 @@ static invar_status add_cell(inv_session *s, const contents *c, const split *p,
 	return INVAR_OK;
 }
 
-/* `each` places for every class, filled with its first images. */
-static invar_status fill_by_class(inv_session *s, const contents *c, const split *p,
-                                  size_t classes, size_t each, gallery *g)
+/* `each` places for every class, filled with its first images; without classes in order. */
+static invar_status fill_cells(inv_session *s, const contents *c, const split *p,
+                               size_t classes, size_t each, inv_sheet_cell *cell,
+                               size_t count)
 {
-	size_t *added = calloc(classes, sizeof *added);
-	invar_status st = added ? INVAR_OK : inv_no_memory();
+	size_t *added = NULL;
+	invar_status st;
 
-	for (uint64_t row = 0; row < p->count && st == INVAR_OK; row++) {
+	INV_TRY(inv_new_zeros(&added, classes + 1));
+	for (uint64_t row = 0; row < p->count; row++) {
 		int64_t k = p->labels[row];
 
-		if (k < 0 || (uint64_t)k >= classes || added[k] == each)
+		if (!p->has_labels && row == count)
+			break;
+		if (p->has_labels && (k < 0 || (uint64_t)k >= classes || added[k] == each))
 			continue;
-		st = add_cell(s, c, p, row, &g->cell[(size_t)k * each + added[k]++]);
+		INV_TRY_OR(end, add_dataset_image(s, c, p, row,
+		                          &cell[p->has_labels ? (size_t)k * each + added[k]++ : row]));
 	}
-	free(added);
+	st = INVAR_OK;
+end:
+	inv_free(added);
 	return st;
 }
 
-static invar_status fill_in_order(inv_session *s, const contents *c, const split *p,
-                                  gallery *g)
+/* Of the first split with labels, else of the first one. */
+static invar_status draw_class_sheet(inv_session *s, const contents *c)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < g->count && st == INVAR_OK; i++)
-		st = add_cell(s, c, p, i, &g->cell[i]);
-	return st;
-}
-
-static size_t choose_each(const inv_session *s, size_t classes)
-{
-	size_t asked = (size_t)inv_number(s, "each");
-	size_t each = asked ? asked : SHEET_PICTURES / (classes ? classes : 1);
-
-	return each < 1 ? 1 : !asked && each > MAX_EACH ? MAX_EACH : each;
-}
-
-static invar_status write_sheet(inv_session *s, const contents *c, const gallery *g,
-                                const char *subtitle, size_t columns)
-{
-	const inv_sheet sheet = {.title = c->text,
-	                         .subtitle = subtitle,
-	                         .cells = g->cell,
-	                         .count = g->count,
-	                         .columns = columns};
-
-	return inv_sheet_write(s->ctx, inv_text(s, "sheet"), &sheet);
-}
-
-static invar_status draw_sheet(inv_session *s, const contents *c)
-{
-	const split *p = shown_split(c);
-	size_t each = p->has_labels ? choose_each(s, c->classes) : 1;
+	const split *p = &c->split[0];
 	size_t classes = c->classes < SHEET_PICTURES ? c->classes : SHEET_PICTURES;
-	size_t in_order = p->count < UNLABELLED ? p->count : UNLABELLED;
-	gallery g = {.count = p->has_labels ? classes * each : in_order};
-	size_t columns = each * (WIDE / each > 1 ? WIDE / each : 1);
+	size_t asked = (size_t)inv_number(s, "each"), each = 1, count, columns;
+	inv_sheet_cell *cell;
 	char subtitle[160];
-	invar_status st;
 	int used;
+	invar_status st;
+
+	for (size_t i = c->splits; i-- > 0;)
+		if (c->split[i].has_labels)
+			p = &c->split[i];
+	if (p->has_labels && asked)
+		each = asked;
+	else if (p->has_labels && classes && SHEET_PICTURES / classes > 1)
+		each = SHEET_PICTURES / classes < MAX_EACH ? SHEET_PICTURES / classes : MAX_EACH;
+	count = p->has_labels         ? classes * each
+	        : p->count < UNLABELLED ? p->count
+	                              : UNLABELLED;
+	columns = each * (WIDE / each > 1 ? WIDE / each : 1);
 
 	used = snprintf(subtitle, sizeof subtitle, "%s: %" PRIu64 " %s", p->name, p->count,
 	                inv_noun(p->count, "image", "images"));
@@ -419,47 +330,41 @@ static invar_status draw_sheet(inv_session *s, const contents *c)
 		snprintf(subtitle + used, sizeof subtitle - (size_t)used, " of %zu %s%s",
 		         c->classes, inv_noun(c->classes, "class", "classes"),
 		         classes < c->classes ? ", first ones shown" : "");
-	g.cell = calloc(g.count + 1, sizeof *g.cell);
-	if (!g.cell)
-		return inv_no_memory();
-	st = p->has_labels ? fill_by_class(s, c, p, classes, each, &g)
-	                   : fill_in_order(s, c, p, &g);
-	if (st == INVAR_OK)
-		st = write_sheet(s, c, &g, subtitle, columns < g.count ? columns : g.count);
-	free_gallery(&g);
+	INV_TRY(inv_new_zeros(&cell, count + 1));
+	INV_TRY_OR(end, fill_cells(s, c, p, classes, each, cell, count));
+	st = inv_sheet_write(s->ctx, inv_text(s, "sheet"),
+	                     &(inv_sheet){.title = c->text,
+	                                  .subtitle = subtitle,
+	                                  .cells = cell,
+	                                  .count = count,
+	                                  .columns = columns < count ? columns : count});
+end:
+	for (size_t i = 0; i < count; i++) {
+		free((void *)(uintptr_t)cell[i].rgb);
+		free((void *)(uintptr_t)cell[i].detail);
+	}
+	inv_free(cell);
 	return st;
 }
 
 /* ---- The command ------------------------------------------------------------------ */
 
-static invar_status check_sheet(inv_session *s, const char *sheet)
-{
-	inv_reads_dataset(s, s->argument[0]);
-	inv_reads(s, inv_text(s, "classes"), "the list of classes");
-	return inv_check_output(s, &(inv_output){.option = "--sheet",
-	                                         .path = sheet,
-	                                         .kind = inv_sheet_kind(sheet),
-	                                         .force = inv_flag(s, "force")});
-}
-
 static invar_status run_data(inv_session *s)
 {
-	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
-	invar_status st = inv_session_start(s);
+	invar_status st;
 
-	if (st == INVAR_OK && sheet)
-		st = check_sheet(s, sheet);
-	if (st == INVAR_OK)
-		st = look(s, &c);
-	if (st == INVAR_OK && sheet)
-		st = draw_sheet(s, &c);
+	INV_TRY(inv_check_output(s, &(inv_output){.option = "--sheet",
+	                                          .path = inv_text(s, "sheet"),
+	                                          .endings = ".png|.svg",
+	                                          .force = inv_flag(s, "force")}));
+	INV_TRY_OR(end, read_dataset(s, &c));
+	if (inv_text(s, "sheet"))
+		INV_TRY_OR(end, draw_class_sheet(s, &c));
 	inv_term_clear(s->term);
-	if (st == INVAR_OK)
-		st = s->common->json ? inv_print_json(contents_json(&c)) : print_contents(&c);
+	st = s->json ? inv_print_json(dataset_json(&c)) : print_dataset(&c);
+end:
 	free_contents(&c);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
 	return st;
 }
 
@@ -508,5 +413,7 @@ const inv_command inv_cmd_data = {
 	.options = "data",
 	.own = own,
 	.without = "seed",
+	.reads = "classes",
+	.is_timed = true,
 	.run = run_data,
 };

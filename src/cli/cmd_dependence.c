@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "cli/arrays.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
-#include "cli/term.h"
 
 static const inv_example examples[] = {
 	{"invar dependence features.npy codes.npy",
@@ -19,29 +19,24 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"X.npy", "samples [n, dx] as a NumPy file", 1, 1},
-	{"Z.npy", "samples [n, dz]; row i belongs to row i of X", 1, 1},
+	{"X.npy", "samples [n, dx] as a NumPy file", 1, 1, INV_READS_FILE},
+	{"Z.npy", "samples [n, dz]; row i belongs to row i of X", 1, 1, INV_READS_FILE},
 	{0},
 };
 
-static double number(const invar_results *r, const char *metric)
+static double metric_value(const invar_results *r, const char *metric)
 {
 	return invar_results_value(r, metric, invar_results_column(r, 0)->id)->value;
 }
 
-static json_t *number_json(double x)
-{
-	return isfinite(x) ? json_real(x) : json_null();
-}
-
-static invar_status print_json(inv_session *s, const invar_results *r, uint64_t rows)
+static invar_status print_dependence_json(inv_session *s, const invar_results *r, uint64_t rows)
 {
 	json_t *document = json_object();
 
 	for (size_t i = 0; i < invar_results_metrics(r); i++) {
 		const char *id = invar_results_metric(r, i)->id;
 
-		json_object_set_new(document, id, number_json(number(r, id)));
+		json_object_set_new(document, id, inv_json_number(metric_value(r, id)));
 	}
 	json_object_set_new(document, "rows", json_integer((json_int_t)rows));
 	json_object_set_new(document, "projections",
@@ -50,22 +45,7 @@ static invar_status print_json(inv_session *s, const invar_results *r, uint64_t 
 	return inv_print_json(document);
 }
 
-static void print_floor(const invar_results *r, uint64_t pairings)
-{
-	printf("\nfor %llu shuffled %s, where X and Z are independent:\n",
-	       (unsigned long long)pairings, inv_noun(pairings, "pairing", "pairings"));
-	printf("dependence   %.5g\n", number(r, "dependence_floor"));
-	if (pairings > 1)
-		printf("correlation  %.4f, deviating by %.4f\n", number(r, "floor"),
-		       number(r, "floor_deviation"));
-	else
-		printf("correlation  %.4f\n", number(r, "floor"));
-	printf("p            %.3g  (share of all pairings, including the true one, that reach "
-	       "it)\n",
-	       number(r, "p_value"));
-}
-
-static void print_table(const inv_session *s, const invar_results *r, uint64_t rows)
+static void print_dependence(const inv_session *s, const invar_results *r, uint64_t rows)
 {
 	uint64_t directions = (uint64_t)inv_number(s, "projections");
 	uint64_t pairings = (uint64_t)inv_number(s, "permutations");
@@ -74,70 +54,65 @@ static void print_table(const inv_session *s, const invar_results *r, uint64_t r
 	       inv_noun(rows, "pair", "pairs"), inv_number(s, "p"),
 	       (unsigned long long)directions, inv_text(s, "slices"),
 	       inv_noun(directions, "direction", "directions"));
-	if (isnan(number(r, "dependence_error"))) { /* of up to 16 directions there is none */
-		printf("dependence   %.5g\n", number(r, "dependence"));
-		printf("correlation  %.4f\n", number(r, "correlation"));
+	if (isnan(metric_value(r, "dependence_error"))) { /* of up to 16 directions there is none */
+		printf("dependence   %.5g\n", metric_value(r, "dependence"));
+		printf("correlation  %.4f\n", metric_value(r, "correlation"));
 	} else {
-		printf("dependence   %.5g ± %.2g\n", number(r, "dependence"),
-		       number(r, "dependence_error"));
-		printf("correlation  %.4f ± %.4f\n", number(r, "correlation"),
-		       number(r, "correlation_error"));
+		printf("dependence   %.5g ± %.2g\n", metric_value(r, "dependence"),
+		       metric_value(r, "dependence_error"));
+		printf("correlation  %.4f ± %.4f\n", metric_value(r, "correlation"),
+		       metric_value(r, "correlation_error"));
 	}
-	if (pairings)
-		print_floor(r, pairings);
-}
-
-static invar_status check_pair(const inv_given_array *x, const inv_given_array *z)
-{
-	const inv_given_array *both[2] = {x, z};
-
-	for (int i = 0; i < 2; i++) {
-		const uint64_t *shape = both[i]->array->h.shape;
-
-		if (both[i]->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
-			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-			                both[i]->path, both[i]->shape);
-	}
-	if (x->array->h.shape[0] != z->array->h.shape[0])
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"%s has shape %s and %s has shape %s, but both need the same number of rows",
-			x->path, x->shape, z->path, z->shape);
-	return INVAR_OK;
-}
-
-static invar_status measure_dependence(inv_session *s, const inv_given_array *x,
-                                       const inv_given_array *z)
-{
-	const uint64_t *sx = x->array->h.shape, *sz = z->array->h.shape;
-	invar_results *r;
-	invar_status st = invar_dependence(s->ctx, x->data, (uint32_t)sx[1], z->data,
-	                                   (uint32_t)sz[1], sx[0], s->options, &r);
-
-	if (st != INVAR_OK)
-		return st;
-	if (s->common->json)
-		st = print_json(s, r, sx[0]);
-	else
-		print_table(s, r, sx[0]);
-	invar_results_free(r);
-	return st;
+	if (!pairings)
+		return;
+	printf("\nfor %llu shuffled %s, where X and Z are independent:\n",
+	       (unsigned long long)pairings, inv_noun(pairings, "pairing", "pairings"));
+	printf("dependence   %.5g\n", metric_value(r, "dependence_floor"));
+	printf("correlation  %.4f", metric_value(r, "floor"));
+	if (pairings > 1)
+		printf(", deviating by %.4f", metric_value(r, "floor_deviation"));
+	printf("\np            %.3g  (share of all pairings, including the true one, that reach "
+	       "it)\n",
+	       metric_value(r, "p_value"));
 }
 
 static invar_status run_dependence(inv_session *s)
 {
-	inv_given_array x = {0}, z = {0};
-	invar_status st = inv_session_start(s);
+	inv_given_array given[2] = {{0}, {0}};
+	const uint64_t *shape[2];
+	invar_results *r = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK && (st = inv_array_look(s, s->argument[0], &x)) == INVAR_OK &&
-	    (st = inv_array_look(s, s->argument[1], &z)) == INVAR_OK &&
-	    (st = check_pair(&x, &z)) == INVAR_OK && (st = inv_array_take(&x)) == INVAR_OK &&
-	    (st = inv_array_take(&z)) == INVAR_OK)
-		st = measure_dependence(s, &x, &z);
-	inv_array_drop(&x);
-	inv_array_drop(&z);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
+	for (size_t i = 0; i < 2; i++) {
+		INV_TRY_OR(end, inv_array_look(s, s->argument[i], &given[i]));
+		shape[i] = given[i].array->h.shape;
+		if (given[i].array->h.ndim != 2 || !shape[i][0] || !shape[i][1] ||
+		    shape[i][1] > UINT32_MAX) {
+			st = inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
+			              given[i].path, given[i].shape);
+			goto end;
+		}
+	}
+	if (shape[0][0] != shape[1][0]) {
+		st = inv_fail(
+			INVAR_E_MISMATCH,
+			"%s has shape %s and %s has shape %s, but both need the same number of rows",
+			given[0].path, given[0].shape, given[1].path, given[1].shape);
+		goto end;
+	}
+	INV_TRY_OR(end, inv_array_take(&given[0]));
+	INV_TRY_OR(end, inv_array_take(&given[1]));
+	INV_TRY_OR(end, invar_dependence(s->ctx, given[0].data, (uint32_t)shape[0][1],
+	                                 given[1].data, (uint32_t)shape[1][1], shape[0][0],
+	                                 s->options, &r));
+	if (s->json)
+		st = print_dependence_json(s, r, shape[0][0]);
+	else
+		print_dependence(s, r, shape[0][0]);
+end:
+	invar_results_free(r);
+	inv_array_drop(&given[0]);
+	inv_array_drop(&given[1]);
 	return st;
 }
 
@@ -155,5 +130,6 @@ const inv_command inv_cmd_dependence = {
 	.examples = examples,
 	.arguments = arguments,
 	.options = "dependence",
+	.is_timed = true,
 	.run = run_dependence,
 };

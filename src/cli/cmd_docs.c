@@ -7,7 +7,7 @@
 #include "cli/recipe_words.h"
 
 static const inv_example examples[] = {
-	{"invar docs markdown > docs/CLI.md", "the reference of all commands"},
+	{"invar docs markdown > docs/reference/CLI.md", "the reference of all commands"},
 	{"invar docs man train > invar-train.1", "the man page of one command"},
 	{"invar docs bash > /etc/bash_completion.d/invar", "completion for bash"},
 	{"invar docs fish > ~/.config/fish/completions/invar.fish", "completion for fish"},
@@ -19,51 +19,43 @@ static const inv_argument arguments[] = {
      "markdown, man, bash, zsh, fish, models (table of known encoders), augmentations "
      "(table of operations), recipe-schema (JSON Schema of recipes) or commands (list of "
      "names)",
-     1, 1},
-	{"COMMAND", "the command of the man page; default: the page of invar itself", 0, 1},
+     1, 1, INV_READS_NOTHING},
+	{"COMMAND", "the command of the man page; default: the page of invar itself", 0, 1,
+     INV_READS_NOTHING},
 	{0},
 };
 
-static invar_status print_man(inv_session *s)
-{
-	const inv_command *c = NULL;
-
-	if (s->arguments > 1 && !(c = inv_command_find(s->argument[1])))
-		return inv_help_unknown(s->argument[1]);
-	inv_docs_man(c, stdout);
-	return INVAR_OK;
-}
-
 static invar_status run_docs(inv_session *s)
 {
-	const inv_command *c;
+	static const struct {
+		const char *kind;
+		void (*print)(FILE *out);
+	} pages[] = {{"markdown", inv_docs_markdown},
+	             {"bash", inv_docs_bash},
+	             {"zsh", inv_docs_zsh},
+	             {"fish", inv_docs_fish},
+	             {"models", inv_models_markdown}};
 	const char *kind = s->argument[0];
-	invar_status st = inv_require_word("KIND", s->command->words, kind);
+	const bool man = strcmp(kind, "man") == 0;
+	const inv_command *c = NULL;
 
-	if (st != INVAR_OK)
-		return st;
-	if (strcmp(kind, "man") == 0)
-		return print_man(s);
-	if (s->arguments > 1)
+	INV_TRY(inv_require_word("KIND", s->command->words, kind));
+	if (s->arguments > 1 && !man)
 		return inv_fail(INVAR_E_USE, "unexpected argument '%s': only man takes a COMMAND",
 		                s->argument[1]);
-	if (strcmp(kind, "markdown") == 0)
-		inv_docs_markdown(stdout);
-	else if (strcmp(kind, "bash") == 0)
-		inv_docs_bash(stdout);
-	else if (strcmp(kind, "zsh") == 0)
-		inv_docs_zsh(stdout);
-	else if (strcmp(kind, "fish") == 0)
-		inv_docs_fish(stdout);
-	else if (strcmp(kind, "models") == 0)
-		inv_models_markdown(stdout);
-	else if (strcmp(kind, "augmentations") == 0)
+	if (s->arguments > 1 && !(c = inv_command_find(s->argument[1])))
+		return inv_help_unknown(s->argument[1]);
+	if (man)
+		inv_docs_man(c, stdout);
+	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+		if (strcmp(kind, pages[i].kind) == 0)
+			pages[i].print(stdout);
+	if (strcmp(kind, "augmentations") == 0)
 		return inv_augmentations_markdown(s, stdout);
-	else if (strcmp(kind, "recipe-schema") == 0)
+	if (strcmp(kind, "recipe-schema") == 0)
 		return inv_print_recipe_schema(stdout);
-	else
-		for (size_t k = 0; (c = inv_command_at(k)); k++)
-			puts(c->name);
+	for (size_t k = 0; strcmp(kind, "commands") == 0 && (c = inv_command_at(k)); k++)
+		puts(c->name);
 	return INVAR_OK;
 }
 

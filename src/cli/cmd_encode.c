@@ -9,11 +9,10 @@
 
 #include "bank/bank.h"
 #include "base/clock.h"
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/help.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
@@ -30,7 +29,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"DATASET", "a folder of images", 1, 1},
+	{"DATASET", "a folder of images", 1, 1, INV_READS_DATA},
 	{0},
 };
 
@@ -85,7 +84,7 @@ static invar_status forecast(inv_session *s, invar_encoder *e, const invar_datas
 	high = invar_figure(f, "seconds-high") + (made ? opening * 2 : 0);
 	invar_figures_free(f);
 	inv_term_clear(s->term);
-	if (s->common->json)
+	if (s->json)
 		return inv_print_json(json_pack(
 			"{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
 			(json_int_t)images, "features", (json_int_t)made, "existing",
@@ -111,56 +110,45 @@ static invar_status forecast(inv_session *s, invar_encoder *e, const invar_datas
 
 /* ---- Encoding --------------------------------------------------------------------- */
 
-static invar_status encode(inv_session *s, char *name, size_t size)
+/* The split that has copies, train if several have; NULL: none. */
+static const char *split_with_copies(const invar_bank *b)
 {
-	invar_dataset *dataset = NULL;
-	invar_encoder *encoder = NULL;
-	double began = inv_wall_seconds();
-	invar_status st = invar_dataset_open(s->ctx, s->argument[0], s->options, &dataset);
-
-	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
-	if (st == INVAR_OK)
-		snprintf(name, size, "%s", invar_encoder_name(encoder));
-	if (st == INVAR_OK && inv_flag(s, "dry-run") && inv_process_rank(s->ctx) == 0)
-		st = forecast(s, encoder, dataset, inv_wall_seconds() - began);
-	else if (st == INVAR_OK && !inv_flag(s, "dry-run"))
-		st = invar_encode(encoder, dataset, s->options, inv_text(s, "output"));
-	invar_encoder_close(encoder);
-	invar_dataset_close(dataset);
-	return st;
-}
-
-static json_t *splits_json(const invar_bank *b)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < invar_bank_splits(b); i++) {
-		const char *name = invar_bank_split(b, i);
-
-		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name",
-		                                     inv_name_json(name), "rows",
-		                                     (json_int_t)invar_bank_rows(b, name), "copies",
-		                                     (json_int_t)invar_bank_copies(b, name),
-		                                     "labels", invar_bank_has_labels(b, name),
-		                                     "names", inv_bank_has_names(b, name), "views",
-		                                     invar_bank_has_views(b, name, INVAR_CLEAN)));
-	}
-	return all;
-}
-
-static void tell_next(inv_session *s, const char *path, const invar_bank *b)
-{
-	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
-	char word[PATH_MAX + 8], split[300];
-
-	inv_shell_word(path, word, sizeof word);
+	const char *with = NULL;
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
 		    (!with || strcmp(with, "train") != 0))
 			with = invar_bank_split(b, i);
+	return with;
+}
+
+/* What the bank has, and the command that comes next. */
+static invar_status print_bank(inv_session *s, const invar_bank *b, const char *path,
+                               const char *encoder)
+{
+	unsigned width = (unsigned)invar_bank_dim(b);
+	const char *with = split_with_copies(b), *numbers = inv_noun(width, "number", "numbers");
+	char word[PATH_MAX + 8], split[300];
+	json_t *splits = json_array();
+
+	for (size_t i = 0; i < invar_bank_splits(b); i++) {
+		const char *name = invar_bank_split(b, i);
+
+		json_array_append_new(
+			splits, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name", inv_json_path(name),
+		                      "rows", (json_int_t)invar_bank_rows(b, name), "copies",
+		                      (json_int_t)invar_bank_copies(b, name), "labels",
+		                      invar_bank_has_labels(b, name), "names",
+		                      inv_bank_has_names(b, name), "views",
+		                      invar_bank_has_views(b, name, INVAR_CLEAN)));
+	}
+	if (s->json)
+		INV_TRY(inv_print_json(json_pack("{s:o, s:s, s:I, s:O}", "bank", inv_json_path(path),
+		                                 "encoder", encoder, "width", (json_int_t)width,
+		                                 "splits", splits)));
+	json_decref(splits);
+
+	inv_shell_word(path, word, sizeof word);
 	if (!with)
 		inv_term_say(s->term,
 		             "%s has features of %u %s, without copies; next: invar apply "
@@ -176,49 +164,40 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 		             "train %s --split %s -o RUN",
 		             path, width, numbers, with, word,
 		             inv_shell_word(with, split, sizeof split));
+	return INVAR_OK;
 }
 
-static invar_status tell_result(inv_session *s, const char *output, const char *name)
-{
-	invar_bank *b;
-	invar_status st = inv_bank_open(s->ctx, output, &b);
-
-	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(json_pack(
-			"{s:o, s:s, s:I, s:o}", "bank", inv_name_json(output), "encoder", name, "width",
-			(json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
-	if (st == INVAR_OK)
-		tell_next(s, output, b);
-	invar_bank_close(b);
-	return st;
-}
-
-static invar_status check_output(inv_session *s, const char *output)
-{
-	inv_reads_dataset(s, s->argument[0]);
-	return inv_check_output_folder(s, "-o", output);
-}
-
-static invar_status run_encode(inv_session *s)
+static invar_status encode_command(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
-	bool dry = inv_flag(s, "dry-run");
-	char name[64];
+	bool dry_run = inv_flag(s, "dry-run");
+	double began = inv_wall_seconds();
+	invar_dataset *dataset = NULL;
+	invar_encoder *encoder = NULL;
+	invar_bank *bank = NULL;
 	invar_status st;
 
-	if ((st = inv_need(output, "the output folder is missing: -o BANK")) != INVAR_OK ||
-	    (st = check_output(s, output)) != INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK)
-		return st;
-	st = encode(s, name, sizeof name);
-	if (st == INVAR_E_CANCELLED && !dry)
-		return inv_fail(
+	INV_TRY_OR(end, invar_dataset_open(s->ctx, s->argument[0], s->options, &dataset));
+	INV_TRY_OR(end, invar_encoder_open(s->ctx, NULL, s->options, &encoder));
+	s->is_timed = !dry_run;
+	if (dry_run) {
+		if (inv_process_rank(s->ctx) == 0)
+			st = forecast(s, encoder, dataset, inv_wall_seconds() - began);
+		goto end;
+	}
+	INV_TRY_OR(end, invar_encode(encoder, dataset, s->options, output));
+	if (inv_process_rank(s->ctx) == 0) {
+		INV_TRY_OR(end, inv_bank_open(s->ctx, output, &bank));
+		st = print_bank(s, bank, output, invar_encoder_name(encoder));
+	}
+end:
+	if (st == INVAR_E_CANCELLED && !dry_run)
+		st = inv_fail(
 			st, "interrupted; finished work is kept in %s, and the same command resumes it",
 			output);
-	if (st == INVAR_OK && !dry && inv_process_rank(s->ctx) == 0)
-		st = tell_result(s, output, name);
-	if (st == INVAR_OK && !dry)
-		inv_term_close(s->term);
+	invar_bank_close(bank);
+	invar_encoder_close(encoder);
+	invar_dataset_close(dataset);
 	return st;
 }
 
@@ -227,21 +206,28 @@ const inv_command inv_cmd_encode = {
 	.purpose = "turns images and augmented copies of them into a bank of features",
 	.usage = "DATASET -o BANK [options]",
 	.about =
-		"Images are decoded, resized if a size is set (byte for byte as Pillow does), "
-		"normalised, augmented and encoded. BANK receives the clean rows, labels, "
+		"Images are decoded, resized, normalised, augmented and encoded. An existing bank is "
+		"extended: splits, copies and views can be added later. After an interruption the "
+		"same command resumes.",
+	.details =
+		"Resizing is that of Pillow, byte for byte. BANK receives the clean rows, labels, "
 		"copies with their drawn parameters, SPLIT/names.txt with the file of each "
 		"row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
 		"SHA-256 of each image, and bank.json, which records how it was made. "
-		"Existing rows are kept: splits, copies and views can be added later and have the "
-		"same bytes as if made at once. A bank made with another encoder, SPEC, size "
+		"Rows that are added later have the same bytes as if made at once. A bank made with another encoder, SPEC, size "
 		"or seed cannot be extended, nor can one whose images have changed since. "
-		"Rows are finished in blocks of 256: after an interruption the same command "
-		"resumes after the last finished block and ends with the same bytes.",
+		"Rows are finished in blocks of 256, and a resumed command starts after the last "
+		"finished one.",
 	.examples = examples,
 	.arguments = arguments,
 	.places = inv_dataset_item,
 	.options = "encode",
 	.own = own,
+	.reads = "weights|classes",
+	.output = INV_OUTPUT_FOLDER,
+	.needs_output = true,
+	.is_basic = true,
+	.is_timed = true,
 	.by_all_ranks = true,
-	.run = run_encode,
+	.run = encode_command,
 };

@@ -12,10 +12,8 @@
 
 #include "adapter/adapter.h"
 #include "base/file.h"
-#include "base/status.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
+#include "cli/command_results.h"
 #include "cli/plots.h"
 #include "cli/term.h"
 #include "measure/measurement.h"
@@ -38,9 +36,9 @@ static const inv_argument arguments[] = {
 	{"BANK",
      "folder of features: test/clean.npy, and test/aug, train and labels if a measurement "
      "needs them",
-     1, 1},
+     1, 1, INV_READS_DATA},
 	{"ADAPTER…", "safetensors files or run folders; without any, only F is measured", 0,
-     INV_MANY},
+     INV_MANY, INV_READS_FILE},
 	{0},
 };
 
@@ -71,8 +69,6 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- Columns ----------------------------------------------------------------- */
-
 /* The adapters with their titles; argument 1 + i is where adapter i came from. */
 typedef struct columns {
 	size_t count;
@@ -81,33 +77,11 @@ typedef struct columns {
 	bool *is_run; /* the argument is a run folder, which keeps its numbers */
 } columns;
 
-static bool allocate_columns(columns *c, size_t count)
-{
-	c->count = count;
-	c->adapter = calloc(count, sizeof *c->adapter);
-	c->title = calloc(count, sizeof *c->title);
-	c->is_run = calloc(count, sizeof *c->is_run);
-	return !count || (c->adapter && c->title && c->is_run);
-}
-
-static void free_columns(columns *c)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		if (c->adapter)
-			invar_adapter_close(c->adapter[i]);
-		if (c->title)
-			free(c->title[i]);
-	}
-	free(c->adapter);
-	free(c->title);
-	free(c->is_run);
-}
-
 /*
- * The last part of a path, without .safetensors, or the one before it for the adapter of a
- * run, as all of these have the same name; NULL if there is no memory.
+ * The last component of a path, without .safetensors, or the one before it for the adapter
+ * of a run, as all of these have the same name.
  */
-static char *title_of(const char *path)
+static invar_status new_title(const char *path, char **out)
 {
 	const char *const ending = ".safetensors";
 	size_t end = strlen(path), start;
@@ -122,79 +96,62 @@ static char *title_of(const char *path)
 	if (strcmp(path + start, INV_RUN_ADAPTER) == 0 && start > 1)
 		for (end = start - 1, start = end; start > 0 && path[start - 1] != '/'; start--)
 			;
-	return strndup(path + start, end - start);
+	INV_TRY(inv_new_text(out, path + start));
+	(*out)[end - start] = '\0';
+	return INVAR_OK;
 }
 
-/* Finds out before the work whether the adapter's file can be replaced. */
-static invar_status check_certify(const invar_adapter *e)
+/* Finds out before the work whether the files of the adapters can be extended. */
+static invar_status open_columns(inv_session *s, columns *c)
 {
-	const char *path = invar_adapter_path(e);
+	c->count = s->arguments - 1;
+	INV_TRY(inv_new_zeros(&c->adapter, c->count));
+	INV_TRY(inv_new_zeros(&c->title, c->count));
+	INV_TRY(inv_new_zeros(&c->is_run, c->count));
+	for (size_t i = 0; i < c->count; i++) {
+		const char *path = s->argument[1 + i], *file;
 
-	if (access(path, W_OK) != 0)
-		return inv_fail(INVAR_E_IO,
-		                "%s: is write-protected, so --certify cannot add "
-		                "to it",
-		                path);
-	return inv_check_writable(path);
+		INV_TRY(invar_adapter_open(s->ctx, path, &c->adapter[i]));
+		INV_TRY(new_title(path, &c->title[i]));
+		file = invar_adapter_path(c->adapter[i]);
+		if (inv_flag(s, "certify") && access(file, W_OK) != 0)
+			return inv_fail(INVAR_E_IO,
+			                "%s: is write-protected, so --certify cannot add to it", file);
+		if (inv_flag(s, "certify"))
+			INV_TRY(inv_check_writable(file));
+		c->is_run[i] = inv_is_folder(path);
+		if (c->is_run[i] && inv_process_rank(s->ctx) == 0)
+			INV_TRY(invar_run_keep_results(s->ctx, path, NULL, NULL));
+	}
+	return INVAR_OK;
 }
 
-static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
+static void close_columns(columns *c)
 {
-	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
-
-	if (st != INVAR_OK)
-		return st;
-	if (!(c->title[i] = title_of(path)))
-		return inv_no_memory();
-	if (inv_flag(s, "certify") && (st = check_certify(c->adapter[i])) != INVAR_OK)
-		return st;
-	c->is_run[i] = inv_path_is_folder(path);
-	/* Fails before the work if the file cannot be extended. */
-	return c->is_run[i] && inv_process_rank(s->ctx) == 0
-	           ? invar_run_keep_results(s->ctx, path, NULL, NULL)
-	           : INVAR_OK;
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->adapter)
+			invar_adapter_close(c->adapter[i]);
+		if (c->title)
+			inv_free(c->title[i]);
+	}
+	inv_free(c->adapter);
+	inv_free(c->title);
+	inv_free(c->is_run);
 }
 
 /* ---- Results ------------------------------------------------------------------ */
-
-/* What the figures below were taken on. */
-static void print_heading(const invar_results *r)
-{
-	char origin[INV_HEADING], measured[INV_HEADING];
-
-	inv_print_line(stdout, "%s%s", inv_results_origin(r, origin),
-	               inv_results_measured(r, measured));
-	putchar('\n');
-}
-
-static bool is_format(const inv_session *s, const char *name)
-{
-	return strcmp(inv_text(s, "format"), name) == 0;
-}
-
-static invar_status write_table(inv_session *s, const invar_results *r, FILE *out)
-{
-	inv_table *t = inv_results_table(r);
-	bool written = t && inv_table_write(t, inv_text(s, "format"), out);
-
-	inv_table_free(t);
-	return written ? INVAR_OK : inv_no_memory();
-}
-
-/* Is the file a table, rather than the document? */
-static bool saves_table(const inv_session *s)
-{
-	return !s->common->json && !is_format(s, "text");
-}
 
 static invar_status save_table(inv_session *s, const invar_results *r, const char *path)
 {
 	char *text = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);
-	invar_status st = f ? write_table(s, r, f) : inv_no_memory();
+	invar_status st;
 
-	if (f && fclose(f) != 0 && st == INVAR_OK)
+	if (!f)
+		return inv_no_memory();
+	st = inv_put_table(inv_results_table(r, true), inv_text(s, "format"), f);
+	if (fclose(f) != 0 && st == INVAR_OK)
 		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(s->ctx, path, text, bytes);
@@ -204,33 +161,41 @@ static invar_status save_table(inv_session *s, const invar_results *r, const cha
 
 static invar_status show_results(inv_session *s, const invar_results *r)
 {
-	const char *output = inv_text(s, "output");
-	invar_status st;
+	const char *output = inv_text(s, "output"), *format = inv_text(s, "format");
+	bool as_text = strcmp(format, "text") == 0;
+	char origin[INV_HEADING], measured[INV_HEADING];
 
-	if (!s->common->json && is_format(s, "text"))
-		print_heading(r);
-	st = s->common->json ? inv_print_results(r) : write_table(s, r, stdout);
-	if (st == INVAR_OK && output)
-		st = saves_table(s) ? save_table(s, r, output) : inv_save_results(s, output, r);
-	return st;
+	if (s->json) {
+		INV_TRY(inv_print_results(r));
+	} else {
+		if (as_text) { /* what the figures below were taken on */
+			inv_print_line(stdout, "%s%s", inv_results_origin(r, origin),
+			               inv_results_measured(r, measured));
+			putchar('\n');
+		}
+		INV_TRY(inv_put_table(inv_results_table(r, true), format, stdout));
+	}
+	if (!output)
+		return INVAR_OK;
+	return s->json || as_text ? inv_save_results(s, output, r) : save_table(s, r, output);
 }
 
-static invar_status draw_results(inv_session *s, const invar_results *r)
+/* Shows and keeps results; those that are not complete are kept by their runs alone. */
+static invar_status keep_results(inv_session *s, const columns *c, const invar_results *r)
 {
 	inv_figures all = {0};
-	invar_status st = inv_figures_add(&all, r);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
-	inv_figures_free(&all);
-	return st;
-}
-
-static invar_status keep_results(inv_session *s, const invar_results *r, const columns *c)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < c->count && st == INVAR_OK; i++) {
+	if (inv_results_is_complete(r))
+		INV_TRY(show_results(s, r));
+	if (inv_text(s, "plots")) {
+		st = inv_figures_add(&all, r);
+		if (st == INVAR_OK)
+			st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
+		inv_figures_free(&all);
+		INV_TRY(st);
+	}
+	for (size_t i = 0; i < c->count; i++) {
 		const char *run = s->argument[1 + i];
 		char id[24];
 
@@ -241,99 +206,52 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 			inv_print_line(stderr, "%s/%s is not saved: the run is not writable", run,
 			               INV_RUN_METRICS);
 		else
-			st = invar_run_keep_results(s->ctx, run, r, id);
+			INV_TRY(invar_run_keep_results(s->ctx, run, r, id));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status certify(inv_session *s, const invar_bank *bank, const columns *c,
                             const invar_results *r)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < c->count && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < c->count; i++) {
 		const char *path = invar_adapter_path(c->adapter[i]);
 		char id[24];
 
 		snprintf(id, sizeof id, "%zu", 1 + i);
-		st = invar_adapter_certify(c->adapter[i], bank, r, id, s->options, path);
-		if (st == INVAR_OK)
-			inv_term_say(s->term, "%s has a certificate", path);
+		INV_TRY(invar_adapter_certify(c->adapter[i], bank, r, id, s->options, path));
+		inv_term_say(s->term, "%s has a certificate", path);
 	}
-	return st;
+	return INVAR_OK;
 }
 
-/* ---- The command ---------------------------------------------------------------- */
-
-/* *out may be set whatever the status is, and is NULL if there are no results. */
-static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
-{
-	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open(s->ctx, s->argument[0], s->options, &bank);
-
-	*out = NULL;
-	if (st == INVAR_OK)
-		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
-		                (const char *const *)c->title, c->count, s->options, out);
-	if (st == INVAR_OK && inv_flag(s, "certify") && inv_process_rank(s->ctx) == 0)
-		st = certify(s, bank, c, *out);
-	invar_bank_close(bank);
-	return st;
-}
-
-/* Shows and keeps results; those that are not complete are kept by their runs alone. */
-static invar_status conclude(inv_session *s, const columns *c, const invar_results *r)
-{
-	invar_status st = inv_results_is_complete(r) ? show_results(s, r) : INVAR_OK;
-
-	if (st == INVAR_OK && inv_text(s, "plots"))
-		st = draw_results(s, r);
-	return st == INVAR_OK ? keep_results(s, r, c) : st;
-}
-
-static invar_status check_output(inv_session *s)
-{
-	inv_reads_all(s, s->argument[0], "the features");
-	inv_reads(s, inv_text(s, "classes"), "the list of classes");
-	for (size_t i = 1; i < s->arguments; i++)
-		inv_reads(s, s->argument[i], "the adapter");
-	return inv_check_output_option(s, saves_table(s) ? &inv_kind_table : &inv_kind_results);
-}
-
-static invar_status evaluate(inv_session *s, columns *c)
-{
-	invar_results *results = NULL;
-	invar_status st = check_output(s);
-	char sentence[1024];
-
-	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
-		st = open_column(s, c, i, s->argument[1 + i]);
-	if (st == INVAR_OK)
-		st = measure_bank(s, c, &results);
-	if (!results)
-		return st;
-	inv_last_error_spelled("--", sentence, sizeof sentence);
-	if (inv_process_rank(s->ctx))
-		; /* rank 0 does */
-	else if (st == INVAR_OK)
-		st = conclude(s, c, results);
-	else if (conclude(s, c, results) == INVAR_OK)
-		inv_fail(st, "%s", sentence); /* as it was before anything else was done */
-	invar_results_free(results);
-	return st;
-}
-
-static invar_status run_eval(inv_session *s)
+static invar_status eval_command(inv_session *s)
 {
 	columns c = {0};
-	invar_status st = inv_session_start(s);
+	invar_bank *bank = NULL;
+	invar_results *r = NULL; /* may be set even if a measurement failed */
+	char sentence[1024];
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	st = allocate_columns(&c, s->arguments - 1) ? evaluate(s, &c) : inv_no_memory();
-	free_columns(&c);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
+	INV_TRY_OR(end, open_columns(s, &c));
+	INV_TRY_OR(end, invar_bank_open(s->ctx, s->argument[0], s->options, &bank));
+	st = invar_eval(bank, (const invar_adapter *const *)c.adapter,
+	                (const char *const *)c.title, c.count, s->options, &r);
+	if (!r || inv_process_rank(s->ctx)) /* rank 0 shows and keeps them */
+		goto end;
+	if (st == INVAR_OK && inv_flag(s, "certify"))
+		st = certify(s, bank, &c, r);
+	if (st == INVAR_OK) {
+		st = keep_results(s, &c, r);
+	} else {
+		inv_last_error_spelled("--", sentence, sizeof sentence);
+		if (keep_results(s, &c, r) == INVAR_OK)
+			inv_fail(st, "%s", sentence); /* as it was before anything else was done */
+	}
+end:
+	invar_results_free(r);
+	invar_bank_close(bank);
+	close_columns(&c);
 	return st;
 }
 
@@ -351,16 +269,22 @@ const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
-	.about = "The first column is always F, the features without an adapter. If a "
-			 "measurement fails, the others are still made and the reason is shown below "
-			 "the table and in the JSON; the exit code is 1 only if --metrics named it. "
-			 "Labels may be any numbers; a negative label means that the row has none. The "
-			 "results of a run are merged into its metrics.json. Measurements:",
+	.about = "The first column is always F, the features without an adapter. The results of "
+			 "a run are merged into its metrics.json.",
+	.details = "If a measurement fails, the others are still made and the reason is shown "
+			   "below the table and in the JSON; the exit code is 1 only if --metrics named "
+			   "it. Labels may be any numbers; a negative label means that the row has none. "
+			   "Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",
 	.own = own,
+	.reads = "classes",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".json|.md|.csv|.tex|.txt",
+	.is_basic = true,
+	.is_timed = true,
 	.by_all_ranks = true,
-	.run = run_eval,
+	.run = eval_command,
 };

@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include "adapter/export/export.h"
+#include "base/json.h"
 #include "base/options.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
@@ -24,7 +23,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "a safetensors file or a run folder", 1, 1},
+	{"ADAPTER", "a safetensors file or a run folder", 1, 1, INV_READS_FILE},
 	{0},
 };
 
@@ -44,87 +43,60 @@ static const invar_option own[] = {
 	{0},
 };
 
-static bool is_card(const inv_session *s)
+/* An option that only an encoder has; NULL: none was typed. */
+static const char *encoder_option(const inv_session *s)
 {
-	return strcmp(inv_text(s, "format"), "card") == 0;
-}
+	const char *found = NULL;
+	invar_options *list;
+	const invar_option *row;
 
-static invar_status check_encoder(inv_session *s)
-{
-	const char *option = inv_second_option(s);
-
-	if (!option || inv_text(s, "with-encoder"))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "--%s is about the encoder of --with-encoder, which is missing",
-	                option);
-}
-
-static invar_status check_output(inv_session *s)
-{
-	const inv_export_format *format = inv_export_format_named(inv_text(s, "format"));
-
-	inv_reads(s, s->argument[0], "the adapter");
-	inv_reads(s, inv_text(s, "onto"), "the model");
-	inv_reads(s, inv_text(s, "with-encoder"), "the encoder");
-	return inv_check_output_option(
-		s, &(inv_file_kind){.name = format->file, .begins = {format->begins}});
-}
-
-/* --card is a shorter name of a format. */
-static invar_status take_card(inv_session *s)
-{
-	if (!inv_flag(s, "card"))
-		return INVAR_OK;
-	if (inv_options_is_set(s->options, "format") && !is_card(s))
-		return inv_fail(INVAR_E_USE, "--card and --format %s differ; use only one",
-		                inv_text(s, "format"));
-	return invar_options_set(s->options, "format", "card");
-}
-
-static invar_status report(inv_session *s, const invar_adapter *e)
-{
-	const char *path = inv_text(s, "output");
-	struct stat file;
-	json_int_t bytes = stat(path, &file) == 0 ? (json_int_t)file.st_size : 0;
-
-	if (s->common->json)
-		return inv_print_json(
-			json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_name_json(path), "format",
-		              inv_text(s, "format"), "bytes", bytes, "input_dim",
-		              invar_adapter_input(e), "output_dim", invar_adapter_output(e)));
-	inv_term_say(s->term, "%s is written: %s, %lld bytes", path, inv_text(s, "format"),
-	             (long long)bytes);
-	return INVAR_OK;
+	if (invar_options_new("features", &list) != INVAR_OK)
+		return NULL;
+	for (size_t i = 0; !found && (row = invar_options_at(list, i)); i++)
+		if (inv_options_is_set(s->options, row->name))
+			found = inv_options_find(s->options, row->name)->name;
+	invar_options_free(list);
+	return found;
 }
 
 static invar_status run_export(inv_session *s)
 {
-	const char *weights = inv_text(s, "with-encoder");
-	invar_options *o = NULL;
+	const char *weights = inv_text(s, "with-encoder"), *output = inv_text(s, "output");
+	const char *option = encoder_option(s), *format;
 	invar_encoder *F = NULL;
 	invar_adapter *e = NULL;
+	struct stat file;
+	json_int_t bytes;
 	invar_status st;
 
-	INV_TRY(inv_need(inv_text(s, "output"), "the output file is missing: -o FILE"));
-	INV_TRY(take_card(s));
-	INV_TRY(check_encoder(s));
-	INV_TRY(check_output(s));
-	INV_TRY(inv_session_start(s));
-
-	INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[0], &e));
-	if (weights) {
-		INV_TRY_OR(end, inv_second_options(s, &o));
-		INV_TRY_OR(end, invar_encoder_open(s->ctx, weights, o, &F));
+	if (inv_flag(s, "card")) { /* a shorter name of a format */
+		format = inv_text(s, "format");
+		if (inv_options_is_set(s->options, "format") && strcmp(format, "card") != 0)
+			return inv_fail(INVAR_E_USE, "--card and --format %s differ; use only one", format);
+		INV_TRY(invar_options_set(s->options, "format", "card"));
 	}
-	INV_TRY_OR(end, invar_adapter_export(e, F, s->options, inv_text(s, "output")));
-	st = report(s, e);
+	if (option && !weights)
+		return inv_fail(INVAR_E_USE,
+		                "--%s is about the encoder of --with-encoder, which is missing",
+		                option);
+
+	INV_TRY(invar_adapter_open(s->ctx, s->argument[0], &e));
+	if (weights)
+		INV_TRY_OR(end, invar_encoder_open(s->ctx, weights, s->options, &F));
+	INV_TRY_OR(end, invar_adapter_export(e, F, s->options, output));
+	format = inv_text(s, "format");
+	bytes = stat(output, &file) == 0 ? (json_int_t)file.st_size : 0;
+	if (s->json)
+		st = inv_print_json(
+			json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_json_path(output), "format",
+		              format, "bytes", bytes, "input_dim", invar_adapter_input(e),
+		              "output_dim", invar_adapter_output(e)));
+	else
+		inv_term_say(s->term, "%s is written: %s, %lld bytes", output, format,
+		             (long long)bytes);
 end:
 	invar_encoder_close(F);
-	invar_options_free(o);
 	invar_adapter_close(e);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
 	return st;
 }
 
@@ -142,8 +114,14 @@ const inv_command inv_cmd_export = {
 	.arguments = arguments,
 	.options = "export",
 	.second = "features",
-	.second_without = "weights",
+	.hidden = "weights",
 	.own = own,
 	.without = "seed",
+	.reads = "onto|with-encoder",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".onnx",
+	.needs_output = true,
+	.is_basic = true,
+	.is_timed = true,
 	.run = run_export,
 };

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 #include "encoders/encoder.h"
 
@@ -27,7 +26,7 @@ static const inv_argument arguments[] = {
 	{"IN.npy",
      "normalised images [n, channels, height, width] as a NumPy file of floats; - is "
      "standard input",
-     1, 1},
+     1, 1, INV_READS_FILE},
 	{0},
 };
 
@@ -39,63 +38,32 @@ static const invar_option own[] = {
 	{0},
 };
 
-static invar_status tell_result(inv_session *s, invar_encoder *e, const uint64_t shape[4])
+static invar_status run_features(inv_session *s)
 {
-	uint64_t width;
-	invar_status st = invar_encoder_width(e, shape, &width);
+	const char *output = inv_text(s, "output"), *dtype = inv_text(s, "dtype");
+	invar_encoder *e = NULL;
+	uint64_t shape[4], width;
+	invar_status st;
 
-	if (st == INVAR_OK && s->common->json)
+	INV_TRY(invar_encoder_open(s->ctx, NULL, s->options, &e));
+	INV_TRY_OR(end, inv_encoder_run_file(
+						e, s->argument[0], output,
+						strcmp(dtype, "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32, shape));
+	INV_TRY_OR(end, invar_encoder_width(e, shape, &width));
+	if (s->json)
 		st = inv_print_json(
 			json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
 		              invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
 		              (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
 		              (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		              inv_name_json(inv_text(s, "output")), "dtype", inv_text(s, "dtype")));
-	if (st != INVAR_OK)
-		return st;
+		              inv_json_path(output), "dtype", dtype));
 	inv_term_say(s->term,
 	             "%" PRIu64 " %s of %" PRIu64 " x %" PRIu64 ", features of %" PRIu64
 	             " %s: %s",
 	             shape[0], inv_noun(shape[0], "image", "images"), shape[3], shape[2], width,
 	             inv_noun(width, "number", "numbers"), invar_encoder_about(e));
-	inv_term_close(s->term);
-	return INVAR_OK;
-}
-
-static invar_status check_output(inv_session *s, const char *output)
-{
-	inv_reads(s, s->argument[0], "the images");
-	inv_reads(s, inv_text(s, "weights"), "the weights");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = output,
-	                                         .kind = &inv_kind_npy,
-	                                         .force = inv_flag(s, "force"),
-	                                         .stream = true});
-}
-
-static invar_status run_features(inv_session *s)
-{
-	const char *output = inv_text(s, "output");
-	bool half = strcmp(inv_text(s, "dtype"), "float16") == 0;
-	invar_encoder *encoder = NULL;
-	uint64_t shape[4];
-	invar_status st;
-
-	if ((st = inv_need(output, "the output file is missing: -o OUT.npy")) != INVAR_OK)
-		return st;
-	if (s->common->json && strcmp(output, "-") == 0)
-		return inv_fail(INVAR_E_USE,
-		                "--json and '-o -' both write to standard output; use only one");
-	if ((st = check_output(s, output)) == INVAR_OK)
-		st = inv_session_start(s);
-	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
-	if (st == INVAR_OK)
-		st = inv_encoder_run_file(encoder, s->argument[0], output,
-		                          half ? INVAR_FLOAT16 : INVAR_FLOAT32, shape);
-	if (st == INVAR_OK)
-		st = tell_result(s, encoder, shape);
-	invar_encoder_close(encoder);
+end:
+	invar_encoder_close(e);
 	return st;
 }
 
@@ -112,5 +80,10 @@ const inv_command inv_cmd_features = {
 	.options = "features",
 	.own = own,
 	.without = "seed",
+	.reads = "weights",
+	.output = INV_OUTPUT_STREAM,
+	.endings = ".npy",
+	.needs_output = true,
+	.is_timed = true,
 	.run = run_features,
 };

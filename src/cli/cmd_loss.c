@@ -14,14 +14,12 @@
 
 #include "adapter/adapter.h"
 #include "adapter/evaluate_loss.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/words.h"
 #include "cli/arrays.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
-#include "cli/outputs.h"
-#include "cli/term.h"
 
 static const inv_example examples[] = {
 	{"invar loss mawa --adapter run --clean clean.npy --aug aug.npy",
@@ -73,7 +71,7 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Arrays",
-     .help = "let gradients replace files that are not arrays; never an input file"},
+     .help = "let gradients replace any existing files; never one that is read"},
 	LIST("directions-xz", "D.npy", "Draws of waco",
          "directions [L, d + w], one array for each --aug"),
 	LIST("directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]"),
@@ -133,7 +131,7 @@ static const char *other_kinds(const inv_session *s, const char *option, const c
 	return fill ? out : NULL;
 }
 
-static invar_status check_options(inv_session *s, const char *kind)
+static invar_status check_loss_options(inv_session *s, const char *kind)
 {
 	const bool is_sw = strcmp(kind, "sw") == 0;
 	char list[KINDS];
@@ -179,8 +177,7 @@ static invar_status read_array(loss_call *c, const char *path, inv_given_array *
 	if (!(longer = realloc(c->given, (c->count + 1) * sizeof *longer)))
 		return inv_no_memory();
 	c->given = longer;
-	if (!(a = calloc(1, sizeof *a)))
-		return inv_no_memory();
+	INV_TRY(inv_new(&a));
 	c->given[c->count++] = a;
 	INV_TRY(inv_array_look(c->s, path, a));
 	*out = a;
@@ -191,26 +188,26 @@ static void close_call(loss_call *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		inv_array_drop(c->given[i]);
-		free(c->given[i]);
+		inv_free(c->given[i]);
 	}
 	free(c->given);
 	free(c->aug);
-	free(c->draws);
+	inv_free(c->draws);
 	invar_adapter_close(c->adapter);
 	invar_adapter_close(c->decoder);
 }
 
 /* A dimension of 0 is any. */
-static bool has_shape(const inv_given_array *a, unsigned rank, uint64_t first,
+static bool has_shape(const inv_given_array *a, unsigned ndim, uint64_t first,
                       uint64_t last)
 {
 	const uint64_t *shape = a->array->h.shape;
 
-	return a->array->h.rank == rank && (!first || shape[0] == first) &&
-	       (!last || shape[rank - 1] == last);
+	return a->array->h.ndim == ndim && (!first || shape[0] == first) &&
+	       (!last || shape[ndim - 1] == last);
 }
 
-static invar_status read_rows(loss_call *c)
+static invar_status read_loss_rows(loss_call *c)
 {
 	const uint32_t d = invar_adapter_input(c->adapter);
 	inv_given_array *clean, *views;
@@ -367,8 +364,7 @@ static invar_status read_draws(loss_call *c)
 			return inv_fail(INVAR_E_USE, "--%s: %zu given, but there are %zu --aug",
 			                options[i], given[i], groups);
 	}
-	if (!(c->draws = calloc(groups, sizeof *c->draws)))
-		return inv_no_memory();
+	INV_TRY(inv_new_zeros(&c->draws, groups));
 	c->in.draws = c->draws;
 	for (size_t k = 0; k < groups * 3; k++) {
 		inv_loss_draws *draws = &c->draws[k / 3];
@@ -399,7 +395,7 @@ static invar_status write_gradients(inv_session *s, const inv_loss_result *r)
 
 	if (!folder)
 		return INVAR_OK;
-	INV_TRY(inv_folder_make(folder));
+	INV_TRY(inv_make_folder(folder));
 	for (size_t i = 0; i < 2 * r->grad_count; i++) {
 		const inv_named_array *g = &r->grads[i % r->grad_count];
 		char *path;
@@ -410,9 +406,9 @@ static invar_status write_gradients(inv_session *s, const inv_loss_result *r)
 		st = i < r->grad_count
 		         ? inv_check_output(s, &(inv_output){.option = "--grad",
 		                                             .path = path,
-		                                             .kind = &inv_kind_npy,
+		                                             .endings = ".npy",
 		                                             .force = inv_flag(s, "force")})
-		         : invar_array_write(s->ctx, path, g->data, g->rank, g->shape,
+		         : invar_array_write(s->ctx, path, g->data, g->ndim, g->shape,
 		                             INVAR_FLOAT32);
 		free(path);
 		INV_TRY(st);
@@ -425,7 +421,7 @@ static invar_status print_result(inv_session *s, const inv_loss_result *r)
 	const double value = r->value + 0.0; /* no minus before a zero */
 	json_t *terms;
 
-	if (!s->common->json) {
+	if (!s->json) {
 		printf("value  %.9g\n", value);
 		for (size_t i = 0; i < r->term_count; i++)
 			printf("%s  %.9g\n", r->terms[i].name, r->terms[i].value);
@@ -437,28 +433,32 @@ static invar_status print_result(inv_session *s, const inv_loss_result *r)
 	return inv_print_json(json_pack("{s:f, s:o}", "value", value, "terms", terms));
 }
 
+static invar_status need_option(const inv_session *s, const char *name,
+                                const char *sentence)
+{
+	return inv_text(s, name) ? INVAR_OK : inv_fail(INVAR_E_USE, "%s", sentence);
+}
+
 /* ---- The two sorts of kinds ------------------------------------------------------ */
 
-static invar_status compute_loss(loss_call *c)
+static invar_status evaluate_given_loss(loss_call *c)
 {
 	const char *views = inv_text(c->s, "views"), *decoder = inv_text(c->s, "decoder");
 	inv_loss_result result = {0};
 	invar_status st;
 
-	INV_TRY(inv_need(inv_text(c->s, "adapter"), "the adapter is missing: --adapter FILE"));
+	INV_TRY(need_option(c->s, "adapter", "the adapter is missing: --adapter FILE"));
 	if (views && inv_options_text(c->s->options, "aug", 0))
 		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
 	if (!views || decoder)
-		INV_TRY(inv_need(inv_text(c->s, "clean"),
-		                 "the clean features are missing: --clean X.npy"));
+		INV_TRY(need_option(c->s, "clean", "the clean features are missing: --clean X.npy"));
 	for (size_t i = 0; i < 2 && !decoder; i++)
 		if (inv_options_is_set(c->s->options, i ? "beta" : "alpha"))
 			return inv_fail(INVAR_E_USE, "--%s needs --decoder", i ? "beta" : "alpha");
-	INV_TRY(inv_session_start(c->s));
 	INV_TRY(invar_adapter_open(c->s->ctx, inv_text(c->s, "adapter"), &c->adapter));
 	if (decoder)
 		INV_TRY(invar_adapter_open(c->s->ctx, decoder, &c->decoder));
-	INV_TRY(read_rows(c));
+	INV_TRY(read_loss_rows(c));
 	if (c->in.clean) {
 		INV_TRY(read_augs(c));
 		INV_TRY(read_keep(c));
@@ -479,14 +479,13 @@ static invar_status compute_sw(loss_call *c)
 {
 	inv_session *s = c->s;
 	inv_given_array *a, *b, *directions;
-	inv_named_array grad = {.name = "a", .rank = 2};
+	inv_named_array grad = {.name = "a", .ndim = 2};
 	inv_loss_result result = {.grads = &grad, .grad_count = 1};
 	invar_options *o = NULL;
 	invar_status st;
 
-	INV_TRY(inv_need(inv_text(s, "a"), "the first set is missing: --a A.npy"));
-	INV_TRY(inv_need(inv_text(s, "b"), "the second set is missing: --b B.npy"));
-	INV_TRY(inv_session_start(s));
+	INV_TRY(need_option(s, "a", "the first set is missing: --a A.npy"));
+	INV_TRY(need_option(s, "b", "the second set is missing: --b B.npy"));
 	INV_TRY(read_array(c, inv_text(s, "a"), &a));
 	INV_TRY(read_array(c, inv_text(s, "b"), &b));
 	INV_TRY(read_array(c, inv_text(s, "directions"), &directions));
@@ -504,8 +503,7 @@ static invar_status compute_sw(loss_call *c)
 		                directions->path, directions->shape,
 		                (unsigned long long)grad.shape[1]);
 
-	if (!(grad.data = calloc(a->array->h.cells, sizeof *grad.data)))
-		return inv_no_memory();
+	INV_TRY(inv_new_zeros(&grad.data, a->array->h.cells));
 	INV_TRY_OR(end, invar_options_new("dependence", &o));
 	INV_TRY_OR(end,
 	           invar_options_set_number(o, "projections",
@@ -513,7 +511,7 @@ static invar_status compute_sw(loss_call *c)
 	                                               : inv_number(s, "projections")));
 	INV_TRY_OR(end, invar_options_set_number(o, "p", inv_number(s, "p")));
 	INV_TRY_OR(end, invar_options_set(o, "slices", inv_text(s, "slices")));
-	INV_TRY_OR(end, invar_options_set_number(o, "seed", (double)s->common->seed));
+	INV_TRY_OR(end, invar_options_set_number(o, "seed", (double)s->seed));
 	INV_TRY_OR(end, invar_sliced_wasserstein(
 						s->ctx, a->data, b->data, grad.shape[0], (uint32_t)grad.shape[1],
 						directions ? directions->data : NULL, o, &result.value,
@@ -522,30 +520,11 @@ static invar_status compute_sw(loss_call *c)
 	st = print_result(s, &result);
 end:
 	invar_options_free(o);
-	free(grad.data);
+	inv_free(grad.data);
 	return st;
 }
 
 /* ---- The command ----------------------------------------------------------------- */
-
-static invar_status check_output(inv_session *s)
-{
-	inv_reads(s, inv_text(s, "adapter"), "the adapter");
-	inv_reads(s, inv_text(s, "decoder"), "the decoder");
-	for (const invar_option *row = own; row->name; row++) {
-		const bool array =
-			row->meta && strcmp(row->meta, "FILE") && strcmp(row->meta, "DIR");
-		const char *text;
-
-		for (size_t i = 0; array && (text = inv_options_text(s->options, row->name, i));
-		     i++) {
-			inv_reads_list(s, text, "an array");
-			if (row->type != INVAR_OPTION_LIST)
-				break;
-		}
-	}
-	return inv_check_output_folder(s, "--grad", inv_text(s, "grad"));
-}
 
 static invar_status run_loss(inv_session *s)
 {
@@ -555,29 +534,29 @@ static invar_status run_loss(inv_session *s)
 	size_t fill = 0;
 	invar_status st;
 
-	for (size_t i = 0; (name = inv_loss_kind(i)) && fill < sizeof kinds; i++)
+	for (size_t i = 0; (name = inv_loss_name_at(i)) && fill < sizeof kinds; i++)
 		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
 	snprintf(kinds + fill, sizeof kinds - fill, "sw");
 	INV_TRY(inv_require_word("KIND", kinds, kind));
-	INV_TRY(check_options(s, kind));
-	INV_TRY(check_output(s));
+	INV_TRY(check_loss_options(s, kind));
+	INV_TRY(inv_check_output(s, &(inv_output){.option = "--grad",
+	                                          .path = inv_text(s, "grad"),
+	                                          .folder = true}));
 	if (strcmp(kind, "sw") == 0) {
 		st = compute_sw(&c);
 	} else {
 		INV_TRY(invar_options_set(s->options, "kind", kind));
-		st = compute_loss(&c);
+		st = evaluate_given_loss(&c);
 	}
 	close_call(&c);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
 	return st;
 }
 
 /* Those of the library, then our own. */
 static const char *kind_name(size_t i, char out[INV_ITEM])
 {
-	const char *kind = inv_loss_kind(i);
-	bool is_last = !kind && (i == 0 || inv_loss_kind(i - 1));
+	const char *kind = inv_loss_name_at(i);
+	bool is_last = !kind && (i == 0 || inv_loss_name_at(i - 1));
 
 	snprintf(out, INV_ITEM, "%s", kind ? kind : is_last ? "sw" : "");
 	return *out ? out : NULL;
@@ -602,5 +581,8 @@ const inv_command inv_cmd_loss = {
 	.options = "loss",
 	.hidden = "kind",
 	.own = own,
+	.reads = "adapter|decoder|clean|aug|views|vicinal|origin|directions-xz|directions-xx|"
+			 "directions-zz|perm-xz|perm-xx|perm-zz|a|b|directions",
+	.is_timed = true,
 	.run = run_loss,
 };

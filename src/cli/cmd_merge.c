@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_merge.c - invar merge: the mean of adapters as one adapter, or a weaker one. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
@@ -21,7 +18,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "safetensors files or run folders", 1, INV_MANY},
+	{"ADAPTER", "safetensors files or run folders", 1, INV_MANY, INV_READS_FILE},
 	{0},
 };
 
@@ -32,8 +29,8 @@ static const invar_option own[] = {
      .meta = "A,B,…",
      .group = "Result",
      .help =
-         "one weight per adapter, above 0; they are divided by their sum (default: equal "
-         "weights)"},
+         "one weight per adapter, above 0; they are divided by their sum; default: equal "
+         "weights"},
 	{.name = "strength",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -41,114 +38,71 @@ static const invar_option own[] = {
      .meta = "W",
      .group = "Result",
      .help = "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind or a write-protected one; never an input file"},
+	{INV_FORCE_ROW},
 	{0},
 };
 
-/* ---- Weights ---------------------------------------------------------------------- */
-
-static invar_status refuse_weights(inv_session *s, const char *why)
-{
-	return inv_fail(INVAR_E_USE,
-	                "--weights %s %s: give a number above 0 for each of the %zu %s, "
-	                "separated by commas",
-	                inv_text(s, "weights"), why, s->arguments,
-	                inv_noun(s->arguments, "adapter", "adapters"));
-}
-
-/* Fills weight [s->arguments]. */
+/* "2,1": fills weight [s->arguments]. */
 static invar_status read_weights(inv_session *s, double *weight)
 {
-	const char *at = inv_text(s, "weights");
+	const char *at = inv_text(s, "weights"), *why = NULL;
 
-	for (size_t i = 0; i < s->arguments; i++) {
+	for (size_t i = 0; i < s->arguments && !why; i++) {
 		char *end;
 
 		if (i && *at++ != ',')
-			return refuse_weights(s, "has too few weights");
-		weight[i] = strtod(at, &end);
-		if (end == at || !isfinite(weight[i]) || !(weight[i] > 0))
-			return refuse_weights(s, "cannot be read");
-		at = end;
+			why = "has too few weights";
+		weight[i] = why ? 0 : strtod(at, &end);
+		if (!why && (end == at || !isfinite(weight[i]) || !(weight[i] > 0)))
+			why = "cannot be read";
+		at = why ? at : end;
 	}
-	return *at ? refuse_weights(s, *at == ',' ? "has too many weights" : "cannot be read")
+	if (!why && *at)
+		why = *at == ',' ? "has too many weights" : "cannot be read";
+	return why ? inv_fail(INVAR_E_USE,
+	                      "--weights %s %s: give a number above 0 for each of the %zu %s, "
+	                      "separated by commas",
+	                      inv_text(s, "weights"), why, s->arguments,
+	                      inv_noun(s->arguments, "adapter", "adapters"))
 	           : INVAR_OK;
-}
-
-/* ---- The command ------------------------------------------------------------------ */
-
-static invar_status check_output(inv_session *s)
-{
-	for (size_t i = 0; i < s->arguments; i++)
-		inv_reads(s, s->argument[i], "an adapter");
-	return inv_check_output_option(s, &inv_kind_safetensors);
-}
-
-static invar_status report(inv_session *s, const invar_adapter *merged)
-{
-	if (s->common->json)
-		return inv_print_json(
-			json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output",
-		              inv_name_json(inv_text(s, "output")), "input_dim",
-		              invar_adapter_input(merged), "hidden", invar_adapter_hidden(merged),
-		              "output_dim", invar_adapter_output(merged), "residual",
-		              invar_adapter_residual(merged), "unit", invar_adapter_unit(merged)));
-	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s%s", inv_text(s, "output"),
-	             invar_adapter_input(merged), invar_adapter_hidden(merged),
-	             invar_adapter_output(merged),
-	             invar_adapter_residual(merged) ? " residual" : "",
-	             invar_adapter_unit(merged) ? " unit" : "");
-	return INVAR_OK;
-}
-
-static invar_status merge_adapters(inv_session *s, invar_adapter **adapters,
-                                   const double *weight)
-{
-	invar_adapter *merged = NULL;
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
-		st = invar_adapter_open(s->ctx, s->argument[i], &adapters[i]);
-	if (st == INVAR_OK)
-		st = invar_adapter_merge((const invar_adapter *const *)adapters, weight,
-		                         s->arguments, inv_number(s, "strength"), &merged);
-	if (st == INVAR_OK)
-		st = invar_adapter_save(merged, inv_text(s, "output"));
-	if (st == INVAR_OK)
-		st = report(s, merged);
-	invar_adapter_close(merged);
-	return st;
 }
 
 static invar_status run_merge(inv_session *s)
 {
-	invar_adapter **adapters = NULL;
+	const char *output = inv_text(s, "output");
+	invar_adapter **adapters = NULL, *merged = NULL;
 	double *weight = NULL;
 	invar_status st;
 
-	if ((st = inv_need(inv_text(s, "output"),
-	                   "the file for the result is missing: -o OUT.safetensors")) !=
-	        INVAR_OK ||
-	    (st = check_output(s)) != INVAR_OK)
-		return st;
-	adapters = calloc(s->arguments, sizeof *adapters);
-	weight = calloc(s->arguments, sizeof *weight);
-	if (!adapters || !weight)
-		st = inv_no_memory();
-	if (st == INVAR_OK && inv_text(s, "weights"))
-		st = read_weights(s, weight);
-	if (st == INVAR_OK && (st = inv_session_start(s)) == INVAR_OK)
-		st = merge_adapters(s, adapters, inv_text(s, "weights") ? weight : NULL);
+	INV_TRY_OR(end, inv_new_zeros(&adapters, s->arguments));
+	INV_TRY_OR(end, inv_new_zeros(&weight, s->arguments));
+	if (inv_text(s, "weights"))
+		INV_TRY_OR(end, read_weights(s, weight));
+	for (size_t i = 0; i < s->arguments; i++)
+		INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[i], &adapters[i]));
+	INV_TRY_OR(end, invar_adapter_merge((const invar_adapter *const *)adapters,
+	                                    inv_text(s, "weights") ? weight : NULL, s->arguments,
+	                                    inv_number(s, "strength"), &merged));
+	INV_TRY_OR(end, invar_adapter_save(merged, output));
+	if (s->json)
+		st = inv_print_json(
+			json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output", inv_json_path(output),
+		              "input_dim", invar_adapter_input(merged), "hidden",
+		              invar_adapter_hidden(merged), "output_dim",
+		              invar_adapter_output(merged), "residual",
+		              invar_adapter_residual(merged), "unit", invar_adapter_unit(merged)));
+	else
+		inv_term_say(s->term, "%s is written: (%u, %u, %u)%s%s", output,
+		             invar_adapter_input(merged), invar_adapter_hidden(merged),
+		             invar_adapter_output(merged),
+		             invar_adapter_residual(merged) ? " residual" : "",
+		             invar_adapter_unit(merged) ? " unit" : "");
+end:
+	invar_adapter_close(merged);
 	for (size_t i = 0; adapters && i < s->arguments; i++)
 		invar_adapter_close(adapters[i]);
-	free(adapters);
-	free(weight);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
+	inv_free(adapters);
+	inv_free(weight);
 	return st;
 }
 
@@ -165,5 +119,9 @@ const inv_command inv_cmd_merge = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".safetensors",
+	.needs_output = true,
+	.is_timed = true,
 	.run = run_merge,
 };

@@ -3,13 +3,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
 #include "base/options.h"
 #include "base/words.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
-#include "cli/outputs.h"
 #include "cli/term.h"
 #include "encoders/encoder.h"
 #include "formats/weights.h"
@@ -31,11 +30,11 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ACTION", "list, inspect, verify, convert or pull", 1, 1},
+	{"ACTION", "list, inspect, verify, convert or pull", 1, 1, INV_READS_NOTHING},
 	{"FILE",
      "a weight file; for convert, then the safetensors file to write; for pull, a name "
      "from the list or the file to write",
-     0, 2},
+     0, 2, INV_READS_NOTHING},
 	{0},
 };
 
@@ -71,8 +70,7 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Convert",
-     .help =
-         "replace a file of another kind or a write-protected one; never an input file"},
+     .help = "replace any existing file; never one that is read"},
 	{0},
 };
 
@@ -119,96 +117,67 @@ bool inv_hash_agrees(const char *hex, const char *known)
 	return strncasecmp(hex, known, strlen(known)) == 0;
 }
 
-/* ---- Convert ---------------------------------------------------------------------- */
+/* ---- The command ------------------------------------------------------------------ */
 
-static invar_status check_target(inv_session *s)
-{
-	inv_reads(s, s->argument[1], "the weights");
-	return inv_check_output(s, &(inv_output){.path = s->argument[2],
-	                                         .kind = &inv_kind_safetensors,
-	                                         .force = inv_flag(s, "force")});
-}
-
-static invar_status convert(inv_session *s)
+static invar_status convert_weights(inv_session *s)
 {
 	const char *from = s->argument[1], *to = s->argument[2];
 	inv_weights *w;
 	invar_status st;
 
-	if ((st = check_target(s)) != INVAR_OK ||
-	    (st = inv_weights_open(s->ctx, from, inv_text(s, "key"), &w)) != INVAR_OK)
-		return st;
-	st = inv_weights_save(w, to);
-	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
-		                              "format", inv_weights_format_name(w), "key",
-		                              inv_name_json(inv_weights_key(w)), "tensors",
-		                              (json_int_t)inv_weights_count(w)));
-	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s has %zu %s from %s", to, inv_weights_count(w),
-		             inv_noun(inv_weights_count(w), "tensor", "tensors"), from);
+	INV_TRY(inv_reads(s, from, INV_READS_FILE));
+	INV_TRY(inv_check_output(s, &(inv_output){
+						.path = to, .endings = ".safetensors", .force = inv_flag(s, "force")}));
+	INV_TRY(inv_weights_open(s->ctx, from, inv_text(s, "key"), &w));
+	INV_TRY_OR(end, inv_weights_save(w, to));
+	if (s->json)
+		INV_TRY_OR(end, inv_print_json(json_pack(
+							"{s:o, s:s, s:o, s:I}", "output", inv_json_path(to), "format",
+							inv_weights_format_name(w), "key", inv_json_path(inv_weights_key(w)),
+							"tensors", (json_int_t)inv_weights_count(w))));
+	inv_term_say(s->term, "%s has %zu %s from %s", to, inv_weights_count(w),
+	             inv_noun(inv_weights_count(w), "tensor", "tensors"), from);
+end:
 	inv_weights_close(w);
 	return st;
 }
-
-/* ---- The command ------------------------------------------------------------------ */
 
 static const struct {
 	const char *name;
 	size_t files; /* that follow */
 	invar_status (*run)(inv_session *s);
-	const char *needs, *takes; /* options, each followed by a bar, */
+	const char *needs, *takes; /* options that it takes, "a|b", */
 	bool opens;                /* and all those of opening an encoder */
 } actions[] = {
 	{"list", 0, inv_models_list, "", "", false},
-	{"inspect", 1, inv_models_inspect, "FILE", "tensors|", true},
+	{"inspect", 1, inv_models_inspect, "FILE", "tensors", true},
 	{"verify", 1, inv_models_verify, "FILE", "", true},
-	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|", false},
-	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size|", false},
+	{"convert", 2, convert_weights, "FILE OUT.safetensors", "key|force", false},
+	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size", false},
 };
 
-/* The others are those that open an encoder. */
-static bool is_own(const char *option)
+static invar_status run_models(inv_session *s)
 {
-	for (const invar_option *row = own; row->name; row++)
-		if (strcmp(row->name, option) == 0)
-			return true;
-	return false;
-}
+	static const char own_names[] = "tensors|url|sha256|output|max-size|force";
+	static const char common[] = "json|quiet|verbose|threads";
+	size_t action = 0;
 
-/* An option that an action would pass over in silence is a mistake. */
-static invar_status check_use(inv_session *s, size_t action)
-{
-	static const char common[] = "json|quiet|verbose|threads|seed|help|version|";
-
+	INV_TRY(inv_require_word("ACTION", s->command->words, s->argument[0]));
+	while (strcmp(actions[action].name, s->argument[0]) != 0)
+		action++;
 	if (s->arguments != actions[action].files + 1)
 		return inv_fail(INVAR_E_USE, "%s takes %s", actions[action].name,
 		                actions[action].files ? actions[action].needs : "no arguments");
+	/* An option that an action would ignore is a mistake. */
 	for (size_t i = 0; i < invar_options_count(s->options); i++) {
 		const char *name = invar_options_at(s->options, i)->name;
 
 		if (inv_options_is_set(s->options, name) && !inv_has_word(common, '|', name) &&
 		    !inv_has_word(actions[action].takes, '|', name) &&
-		    !(actions[action].opens && !is_own(name)))
-			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name,
-			                name);
+		    !(actions[action].opens && !inv_has_word(own_names, '|', name)))
+			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name, name);
 	}
-	return INVAR_OK;
-}
-
-static invar_status run_models(inv_session *s)
-{
-	enum { ACTIONS = sizeof actions / sizeof *actions };
-	size_t i = 0;
-	invar_status st = inv_require_word("ACTION", s->command->words, s->argument[0]);
-
-	if (st != INVAR_OK)
-		return st;
-	while (i < ACTIONS - 1 && strcmp(actions[i].name, s->argument[0]) != 0)
-		i++;
-	if ((st = check_use(s, i)) == INVAR_OK && (st = inv_session_start(s)) == INVAR_OK)
-		st = actions[i].run(s);
-	return st;
+	return actions[action].run(s);
 }
 
 const inv_command inv_cmd_models = {

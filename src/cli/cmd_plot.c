@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/words.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
+#include "cli/command_results.h"
 #include "cli/plots.h"
 
 static const inv_example examples[] = {
@@ -21,7 +22,7 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"RESULTS…", "run folders, and files that eval, diagnose or tsne have written", 1,
-     INV_MANY},
+     INV_MANY, INV_READS_FILE},
 	{0},
 };
 
@@ -43,43 +44,31 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- Documents ----------------------------------------------------------------------- */
-
 typedef struct documents {
 	invar_results **one;
 	size_t count;
 	inv_figures figures;
 } documents;
 
-/* Takes r. */
-static invar_status add_document(documents *d, invar_results *r)
-{
-	invar_results **grown = realloc(d->one, (d->count + 1) * sizeof *grown);
-
-	if (!grown) {
-		invar_results_free(r);
-		return inv_no_memory();
-	}
-	d->one = grown;
-	d->one[d->count++] = r;
-	return inv_figures_add(&d->figures, r);
-}
-
 static invar_status read_documents(inv_session *s, documents *d)
 {
 	for (size_t k = 0; k < s->arguments; k++) {
 		const char *path = s->argument[k];
-		bool run = inv_path_is_folder(path);
+		bool run = inv_is_folder(path);
 
-		inv_reads(s, path, "the results");
 		for (size_t i = 0; i == 0 || run; i++) {
+			invar_results **longer = realloc(d->one, (d->count + 1) * sizeof *longer);
 			invar_results *r = NULL;
 
+			if (!longer)
+				return inv_no_memory();
+			d->one = longer;
 			INV_TRY(run ? invar_run_results(s->ctx, path, i, &r)
 			            : invar_results_open(s->ctx, path, &r));
 			if (!r)
 				break;
-			INV_TRY(add_document(d, r));
+			d->one[d->count++] = r;
+			INV_TRY(inv_figures_add(&d->figures, r));
 		}
 	}
 	return d->figures.count
@@ -89,10 +78,8 @@ static invar_status read_documents(inv_session *s, documents *d)
 	                      s->argument[0]);
 }
 
-/* ---- Choosing ------------------------------------------------------------------------ */
-
 /* Leaves the figure that --figure names. */
-static invar_status choose(inv_session *s, inv_figures *all)
+static invar_status choose_figure(inv_session *s, inv_figures *all)
 {
 	const char *wanted = inv_text(s, "figure");
 	char *names = NULL; /* "a|b|c", for the message about a name that does not exist */
@@ -117,18 +104,11 @@ static invar_status choose(inv_session *s, inv_figures *all)
 	return st;
 }
 
-static bool is_picture_name(const char *path)
-{
-	size_t length = strlen(path);
-
-	return inv_is_svg_name(path) || (length >= 4 && strcmp(path + length - 4, ".png") == 0);
-}
-
-static invar_status draw(inv_session *s, const inv_figures *all, const char *output)
+static invar_status draw_figures(inv_session *s, const inv_figures *all, const char *output)
 {
 	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
 
-	if (!is_picture_name(output))
+	if (!inv_ends_in(output, ".svg") && !inv_ends_in(output, ".png"))
 		return inv_figures_save(s, all, output, force, dark);
 	if (all->count > 1)
 		return inv_fail(
@@ -140,34 +120,28 @@ static invar_status draw(inv_session *s, const inv_figures *all, const char *out
 	return inv_figure_save(s, &all->one[0], output, dark);
 }
 
-static invar_status show(inv_session *s, const inv_figures *all)
-{
-	const char *output = inv_text(s, "output");
-	json_t *list;
-
-	if (output)
-		INV_TRY(draw(s, all, output));
-	for (size_t i = 0; !s->common->json && !output && i < all->count; i++)
-		printf("%-24s %s\n", all->one[i].name, all->one[i].figure.title);
-	if (!s->common->json)
-		return INVAR_OK;
-	list = json_array();
-	for (size_t i = 0; i < all->count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
-		                                      "title", all->one[i].figure.title));
-	return inv_print_json(json_pack(
-		"{s:o*, s:o}", "output", output ? inv_name_json(output) : NULL, "figures", list));
-}
-
 static invar_status run_plot(inv_session *s)
 {
+	const char *output = inv_text(s, "output");
 	documents d = {0};
+	json_t *list;
 	invar_status st;
 
-	INV_TRY(inv_session_start(s));
 	INV_TRY_OR(end, read_documents(s, &d));
-	INV_TRY_OR(end, choose(s, &d.figures));
-	st = show(s, &d.figures);
+	INV_TRY_OR(end, choose_figure(s, &d.figures));
+	if (output)
+		INV_TRY_OR(end, draw_figures(s, &d.figures, output));
+	for (size_t i = 0; !s->json && !output && i < d.figures.count; i++)
+		printf("%-24s %s\n", d.figures.one[i].name, d.figures.one[i].figure.title);
+	if (!s->json)
+		goto end;
+	list = json_array();
+	for (size_t i = 0; i < d.figures.count; i++)
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:s}", "figure", d.figures.one[i].name, "title",
+		                                d.figures.one[i].figure.title));
+	st = inv_print_json(json_pack(
+		"{s:o*, s:o}", "output", output ? inv_json_path(output) : NULL, "figures", list));
 end:
 	inv_figures_free(&d.figures);
 	for (size_t i = 0; i < d.count; i++)

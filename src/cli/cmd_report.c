@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - invar report: runs as one HTML page. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "cli/command_files.h"
+#include "base/file.h"
 #include "cli/command_options.h"
-#include "cli/outputs.h"
 #include "cli/report_page.h"
-#include "cli/term.h"
 #include "run/run.h"
 
 static const inv_example examples[] = {
-	{"invar report run --images photos",
+	{"invar report run --data photos",
      "measures what is missing and writes run/report.html, with pictures"},
 	{"invar report run-a run-b -o comparison.html", "two adapters side by side"},
 	{"invar report run --as-is", "only what 'invar eval' has measured"},
@@ -19,12 +14,12 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"RUN…", "run folders", 1, INV_MANY},
+	{"RUN…", "run folders", 1, INV_MANY, INV_READS_FILE},
 	{0},
 };
 
 static const invar_option own[] = {
-	{.name = "images",
+	{.name = "data",
      .type = INVAR_OPTION_TEXT,
      .meta = "DATASET",
      .group = "Images",
@@ -36,7 +31,7 @@ static const invar_option own[] = {
      .group = "Measurements",
      .help = "the bank to measure on; by default the one that each run was trained on, if "
              "it still has the same rows"},
-	{.name = "from",
+	{.name = "split",
      .type = INVAR_OPTION_TEXT,
      .initial = "test",
      .meta = "NAME",
@@ -66,63 +61,57 @@ static const invar_option own[] = {
 	{0},
 };
 
-static invar_status check_output(inv_session *s, const char *output)
-{
-	for (size_t i = 0; i < s->arguments; i++)
-		inv_reads(s, s->argument[i], "the run");
-	if (inv_text(s, "bank"))
-		inv_reads_all(s, inv_text(s, "bank"), "the features");
-	if (inv_text(s, "images"))
-		inv_reads_dataset(s, inv_text(s, "images"));
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = output,
-	                                         .kind = &inv_kind_page,
-	                                         .force = inv_flag(s, "force")});
-}
-
 static invar_status run_report(inv_session *s)
 {
 	inv_report r = {.run = (const char *const *)s->argument,
 	                .runs = s->arguments,
 	                .bank = inv_text(s, "bank"),
-	                .split = inv_text(s, "from"),
+	                .split = inv_text(s, "split"),
 	                .metrics = inv_text(s, "metrics"),
 	                .points = inv_number(s, "points"),
 	                .as_is = inv_flag(s, "as-is"),
-	                .images = inv_text(s, "images"),
-	                .data = s->options};
-	char *output;
+	                .images = inv_text(s, "data")};
+	invar_options *data = NULL;
+	char *output = NULL;
 	invar_status st;
 
-	INV_TRY(inv_session_start(s));
 	for (size_t i = 0; i < s->arguments; i++)
-		if (!inv_path_is_folder(s->argument[i]))
+		if (!inv_is_folder(s->argument[i]))
 			return inv_fail(INVAR_E_USE,
 			                "%s is not a run; give a folder that 'invar train' has filled",
 			                s->argument[i]);
-	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
-	                               : inv_path(s->argument[0], INV_RUN_REPORT);
-	r.output = output;
-	st = output ? check_output(s, output) : inv_no_memory();
-	if (st == INVAR_OK && (st = inv_report_write(s, &r)) == INVAR_OK)
-		inv_term_close(s->term);
-	free(output);
+	INV_TRY(inv_data_options(s, &data));
+	r.data = data;
+	r.output = inv_text(s, "output");
+	if (!r.output) { /* the page of the run is its own, and made anew */
+		INV_TRY_OR(end, inv_new_path(&output, s->argument[0], INV_RUN_REPORT));
+		r.output = output;
+		INV_TRY_OR(end, inv_check_output(s, &(inv_output){.path = output, .force = true}));
+	}
+	st = inv_report_write(s, &r);
+end:
+	invar_options_free(data);
+	inv_free(output);
 	return st;
 }
 
 const inv_command inv_cmd_report = {
 	.name = "report",
 	.purpose = "writes an HTML page about runs: results, figures, pictures",
-	.usage = "RUN… [--images DATASET] [-o FILE] [options]",
+	.usage = "RUN… [--data DATASET] [-o FILE] [options]",
 	.about = "The page is one HTML file that needs nothing else: it loads nothing, can be "
 			 "read without JavaScript, printed, and sent by mail. What the runs were not "
 			 "yet measured for is measured first and kept in their metrics.json. Sections "
 			 "for which something is missing are left out, and the page says why.",
 	.examples = examples,
 	.arguments = arguments,
-	.options = "data",
-	.hidden = "split",
 	.own = own,
+	.second = "data",
 	.without = "seed|json",
+	.reads = "bank|data|classes",
+	.output = INV_OUTPUT_FILE,
+	.endings = ".html",
+	.is_basic = true,
+	.is_timed = true,
 	.run = run_report,
 };

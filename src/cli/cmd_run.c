@@ -6,8 +6,6 @@
  * and sees: --set, the plan, the tables, the list of failures.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/options.h"
 #include "cli/command_options.h"
@@ -29,7 +27,8 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"RECIPE", "YAML file that describes the study; docs/RECIPES.md has its keys", 0, 1},
+	{"RECIPE", "YAML file that describes the study; docs/RECIPES.md has its keys", 0, 1,
+     INV_READS_FILE},
 	{0},
 };
 
@@ -64,6 +63,7 @@ static const invar_option own[] = {
      .initial = "1",
      .min = 1,
      .max = 65536,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "R",
      .group = "Run",
      .help = "run the stages by so many processes, started by mpirun, or by srun within a "
@@ -71,96 +71,71 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- The recipe ---------------------------------------------------------------------- */
-
 static invar_status read_recipe(inv_session *s, inv_study **out)
 {
 	const char *text;
 	inv_node *tree;
-	invar_status st = inv_yaml_load(s->argument[0], &tree);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return inv_study_spelled(st);
+	INV_TRY(inv_study_spelled(inv_yaml_load(s->argument[0], &tree)));
 	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
 		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
 			inv_node_free(tree);
 			return st;
 		}
-	st = inv_study_new(tree, s->argument[0], inv_text(s, "output"), out);
-	return inv_study_spelled(st);
+	return inv_study_spelled(inv_study_new(tree, s->argument[0], inv_text(s, "output"), out));
 }
-
-/* ---- Running ------------------------------------------------------------------------- */
 
 /* What is done is shown even if something failed. */
-static invar_status conclude(inv_session *s, const inv_study_job *j)
-{
-	invar_status st = INVAR_OK;
-
-	inv_term_clear(s->term);
-	if (inv_process_rank(s->ctx))
-		return inv_study_tell_failures(j);
-	if (j->tables)
-		st = inv_study_print_file(j->study, s->common->json ? "table.json" : "table.txt");
-	if (st != INVAR_OK)
-		return st;
-	if (!j->ran && !j->failures)
-		inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
-		             j->study->folder, j->total);
-	if (j->study->reports && j->runs)
-		inv_term_say(s->term, "%s/%s is the page; open it with a browser", j->study->folder,
-		             INV_RUN_REPORT);
-	else if (j->study->reports && j->tables)
-		inv_term_say(s->term, "%s: has no page, as no adapter was trained",
-		             j->study->folder);
-	return inv_study_tell_failures(j);
-}
-
 static invar_status run_study(inv_session *s, const inv_study *study)
 {
 	inv_study_job j = {.study = study, .keep_going = inv_flag(s, "keep-going")};
-	invar_status st = inv_study_execute(s, &j);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = conclude(s, &j);
+	INV_TRY_OR(end, inv_study_execute(s, &j));
+	inv_term_clear(s->term);
+	if (inv_process_rank(s->ctx) == 0) {
+		if (j.tables)
+			INV_TRY_OR(end, inv_study_print_file(study, s->json ? "table.json" : "table.txt"));
+		if (!j.ran && !j.failures)
+			inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
+			             study->folder, j.total);
+		if (study->reports && j.runs)
+			inv_term_say(s->term, "%s/%s is the page; open it with a browser", study->folder,
+			             INV_RUN_REPORT);
+		else if (study->reports && j.tables)
+			inv_term_say(s->term, "%s: has no page, as no adapter was trained",
+			             study->folder);
+	}
+	st = inv_study_tell_failures(&j);
+end:
 	inv_study_job_clear(&j);
 	return st;
 }
 
-/* ---- The command --------------------------------------------------------------------- */
-
-static invar_status plan_or_run(inv_session *s, const inv_study *study)
-{
-	invar_status st = inv_study_check_output(s, s->argument[0], study);
-
-	if (st != INVAR_OK)
-		return st;
-	if (inv_flag(s, "dry-run"))
-		return inv_process_rank(s->ctx) ? INVAR_OK : inv_print_plan(s, study);
-	return run_study(s, study);
-}
-
 static invar_status run_recipe(inv_session *s)
 {
+	bool dry_run = inv_flag(s, "dry-run");
 	inv_study *study = NULL;
 	invar_status st;
 
+	s->is_timed = !dry_run && !inv_flag(s, "print-defaults");
 	if (inv_flag(s, "print-defaults"))
-		return inv_print_recipe(s, stdout);
+		return inv_print_recipe(stdout);
 	if (!s->arguments)
 		return inv_fail(INVAR_E_USE,
 		                "the recipe is missing: invar run RECIPE.yaml; --print-defaults "
 		                "prints one to start from");
-	if (!inv_flag(s, "dry-run") &&
-	    (st = inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks"))) != INVAR_OK)
-		return st;
-	if ((st = inv_session_start(s)) != INVAR_OK ||
-	    (st = read_recipe(s, &study)) != INVAR_OK)
-		return st;
-	st = plan_or_run(s, study);
+	if (!dry_run)
+		INV_TRY(inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks")));
+	INV_TRY(read_recipe(s, &study));
+	INV_TRY_OR(end, inv_study_check_output(s, study));
+	if (!dry_run)
+		st = run_study(s, study);
+	else if (inv_process_rank(s->ctx) == 0)
+		st = inv_print_plan(s, study);
+end:
 	inv_study_free(study);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
 	return st;
 }
 
@@ -179,6 +154,8 @@ const inv_command inv_cmd_run = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
+	.is_basic = true,
+	.is_timed = true,
 	.by_all_ranks = true,
 	.run = run_recipe,
 };

@@ -5,11 +5,9 @@
  * Standard output is the list and nothing else, so that it can go into a file.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bank/bank.h"
 #include "cli/command_options.h"
-#include "cli/term.h"
 #include "measure/subset.h"
 
 static const inv_example examples[] = {
@@ -23,7 +21,8 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"BANK", "folder of features with labels: train/clean.npy, train/labels.npy", 1, 1},
+	{"BANK", "folder of features with labels: train/clean.npy, train/labels.npy", 1, 1,
+     INV_READS_DATA},
 	{0},
 };
 
@@ -34,89 +33,59 @@ static const invar_option own[] = {
      .min = 2,
      .max = 1 << 20,
      .meta = "K",
-     .group = "Choice",
+     .group = "Classes",
      .help = "number of classes"},
 	{.name = "split",
      .type = INVAR_OPTION_TEXT,
      .initial = "train",
      .meta = "NAME",
-     .group = "Choice",
+     .group = "Classes",
      .help = "split whose class means are compared"},
 	{0},
 };
 
-typedef struct subset {
-	uint32_t count;
-	int64_t *label;
-	double *distance;
-} subset;
-
-/* A line holds a name unless the bank has none, or one that is not a line. */
-static const char *line_of(const invar_bank *b, int64_t label, char number[24])
+/* Names that are not a line of text are left out. */
+static bool is_class_line(const char *name)
 {
-	const char *name = inv_bank_class(b, label);
-
-	for (const char *at = name; at && (*at || at == name); at++)
+	for (const char *at = name; at && *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 127)
-			name = NULL;
-	snprintf(number, 24, "%lld", (long long)label);
-	return name ? name : number;
-}
-
-static void print_list(const invar_bank *b, const subset *c)
-{
-	char number[24];
-
-	for (uint32_t i = 0; i < c->count; i++)
-		printf("%s\n", line_of(b, c->label[i], number));
-}
-
-static invar_status print_json(inv_session *s, const invar_bank *b, const subset *c)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < c->count; i++) {
-		const char *name = inv_bank_class(b, c->label[i]);
-
-		json_array_append_new(list, json_pack("{s:I, s:s*, s:f}", "label",
-		                                      (json_int_t)c->label[i], "name", name,
-		                                      "distance", c->distance[i]));
-	}
-	return inv_print_json(
-		json_pack("{s:s, s:o}", "split", inv_text(s, "split"), "classes", list));
-}
-
-static invar_status choose(inv_session *s, const invar_bank *b, subset *c)
-{
-	invar_status st;
-
-	c->label = calloc(c->count, sizeof *c->label);
-	c->distance = calloc(c->count, sizeof *c->distance);
-	if (!c->label || !c->distance)
-		return inv_no_memory();
-	st = inv_subset(b, inv_text(s, "split"), c->count, c->label, c->distance);
-	if (st != INVAR_OK)
-		return st;
-	inv_term_close(s->term);
-	if (s->common->json)
-		return print_json(s, b, c);
-	print_list(b, c);
-	return INVAR_OK;
+			return false;
+	return name && *name;
 }
 
 static invar_status run_subset(inv_session *s)
 {
-	subset c = {.count = (uint32_t)inv_number(s, "count")};
-	invar_bank *bank = NULL;
-	invar_status st = inv_session_start(s);
+	const uint32_t count = (uint32_t)inv_number(s, "count");
+	invar_bank *b = NULL;
+	json_t *list = json_array();
+	int64_t *label = NULL;
+	double *distance = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = invar_bank_open(s->ctx, s->argument[0], s->options, &bank);
-	if (st == INVAR_OK)
-		st = choose(s, bank, &c);
-	invar_bank_close(bank);
-	free(c.label);
-	free(c.distance);
+	INV_TRY_OR(end, invar_bank_open(s->ctx, s->argument[0], s->options, &b));
+	INV_TRY_OR(end, inv_new_zeros(&label, count));
+	INV_TRY_OR(end, inv_new_zeros(&distance, count));
+	INV_TRY_OR(end, inv_subset(b, inv_text(s, "split"), count, label, distance));
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = inv_bank_class(b, label[i]);
+
+		if (s->json)
+			json_array_append_new(list,
+			                      json_pack("{s:I, s:s*, s:f}", "label", (json_int_t)label[i],
+			                                "name", name, "distance", distance[i]));
+		else if (is_class_line(name))
+			printf("%s\n", name);
+		else
+			printf("%lld\n", (long long)label[i]);
+	}
+	if (s->json)
+		st = inv_print_json(json_pack("{s:s, s:O}", "split", inv_text(s, "split"), "classes",
+		                              list));
+end:
+	invar_bank_close(b);
+	json_decref(list);
+	inv_free(label);
+	inv_free(distance);
 	return st;
 }
 
@@ -133,5 +102,6 @@ const inv_command inv_cmd_subset = {
 	.options = "bank",
 	.own = own,
 	.without = "seed",
+	.is_timed = true,
 	.run = run_subset,
 };

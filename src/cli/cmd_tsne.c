@@ -5,17 +5,16 @@
  * Arrays are embedded together, one after the other. What is written follows from the
  * names of the outputs: all points as a NumPy file, results, or a picture.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/options.h"
 #include "cli/arrays.h"
-#include "cli/command_files.h"
 #include "cli/command_options.h"
+#include "cli/command_results.h"
 #include "cli/display_text.h"
-#include "cli/outputs.h"
 #include "cli/plots.h"
 #include "cli/term.h"
 #include "formats/npy.h"
@@ -35,7 +34,8 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"IN.npy", "features [n, d], as many arrays of one width as you like", 1, INV_MANY},
+	{"IN.npy", "features [n, d], as many arrays of one width as you like", 1, INV_MANY,
+     INV_READS_FILE},
 	{0},
 };
 
@@ -62,109 +62,98 @@ static const invar_option own[] = {
 	{0},
 };
 
+enum { MAX_NAMES = 16 << 20 }; /* bytes of --class-names */
+
 typedef struct tsne_call {
 	inv_given_array *in; /* [s->arguments] */
 	uint64_t *rows;      /* of each array */
 	char **titles;
 	float *joined; /* all rows, where there are several arrays */
 	int64_t *labels;
-	char **classes;
+	char *names, **classes; /* a text, and where its lines begin; NULL past the last */
 	float *points;
 	uint64_t total;
 	uint32_t dim;
 } tsne_call;
 
-/* ---- Inputs ---------------------------------------------------------------------------
- */
+/* ---- Inputs ------------------------------------------------------------------------ */
 
-/* The last part of a path without .npy; gives. */
-static char *title_of(const char *path)
+/* The shapes of all arrays, before any of them is read. */
+static invar_status open_arrays(inv_session *s, tsne_call *c)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t length = strlen(name);
+	INV_TRY(inv_new_zeros(&c->in, s->arguments));
+	INV_TRY(inv_new_zeros(&c->rows, s->arguments));
+	INV_TRY(inv_new_zeros(&c->titles, s->arguments));
+	for (size_t i = 0; i < s->arguments; i++) {
+		inv_given_array *a = &c->in[i];
+		const char *slash = strrchr(s->argument[i], '/');
+		const uint64_t *shape;
 
-	if (length > 4 && strcmp(name + length - 4, ".npy") == 0)
-		length -= 4;
-	return strndup(name, length);
-}
-
-static invar_status look_at_array(inv_session *s, tsne_call *c, size_t i)
-{
-	inv_given_array *a = &c->in[i];
-	const uint64_t *shape;
-	invar_status st = inv_array_look(s, s->argument[i], a);
-
-	if (st != INVAR_OK)
-		return st;
-	shape = a->array->h.shape;
-	if (a->array->h.rank != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-		                a->path, a->shape);
-	if (i && shape[1] != c->dim)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s and %s has shape %s, but arrays that are embedded "
-		                "together need the same width",
-		                c->in[0].path, c->in[0].shape, a->path, a->shape);
-	c->dim = (uint32_t)shape[1];
-	c->rows[i] = shape[0];
-	c->total += shape[0];
-	return (c->titles[i] = title_of(a->path)) ? INVAR_OK : inv_no_memory();
+		INV_TRY(inv_array_look(s, s->argument[i], a));
+		shape = a->array->h.shape;
+		if (a->array->h.ndim != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
+			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
+			                a->path, a->shape);
+		if (i && shape[1] != c->dim)
+			return inv_fail(
+				INVAR_E_MISMATCH,
+				"%s has shape %s and %s has shape %s, but arrays that are embedded together "
+				"need the same width",
+				c->in[0].path, c->in[0].shape, a->path, a->shape);
+		c->dim = (uint32_t)shape[1];
+		c->rows[i] = shape[0];
+		c->total += shape[0];
+		INV_TRY(inv_new_text(&c->titles[i], slash ? slash + 1 : a->path));
+		if (inv_ends_in(c->titles[i], ".npy") && strlen(c->titles[i]) > 4)
+			c->titles[i][strlen(c->titles[i]) - 4] = '\0';
+	}
+	return INVAR_OK;
 }
 
 /* Several arrays are copied one behind the other; one alone stays where it is. */
-static invar_status take_arrays(inv_session *s, tsne_call *c)
+static invar_status join_arrays(inv_session *s, tsne_call *c)
 {
 	uint64_t at = 0;
-	invar_status st;
 
 	if (s->arguments == 1)
 		return inv_array_take(&c->in[0]);
-	if (c->total > SIZE_MAX / sizeof(float) / c->dim ||
-	    !(c->joined = malloc((size_t)c->total * c->dim * sizeof *c->joined)))
-		return inv_no_memory();
+	INV_TRY(inv_new_array(&c->joined, c->total * c->dim));
 	for (size_t i = 0; i < s->arguments; i++) {
-		if ((st = inv_array_take(&c->in[i])) != INVAR_OK)
-			return st;
+		INV_TRY(inv_array_take(&c->in[i]));
 		memcpy(c->joined + at * c->dim, c->in[i].data,
 		       (size_t)c->rows[i] * c->dim * sizeof *c->joined);
 		at += c->rows[i];
-		free(c->in[i].data);
+		inv_free(c->in[i].data);
 		c->in[i].data = NULL;
 	}
 	return INVAR_OK;
 }
 
-static invar_status read_labels_of(inv_session *s, const char *path, const char *array,
-                                   uint64_t rows, int64_t *out)
+static invar_status read_labels_file(inv_session *s, const char *path, const char *array,
+                                     uint64_t rows, int64_t *out)
 {
 	inv_given_array a = {0};
-	invar_status st = inv_array_look(s, path, &a);
+	invar_status st;
 
-	if (st == INVAR_OK && (a.array->h.rank != 1 || a.array->h.shape[0] != rows))
+	INV_TRY_OR(end, inv_array_look(s, path, &a));
+	if (a.array->h.ndim != 1 || a.array->h.shape[0] != rows)
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "--labels %s has shape %s, but must be [%llu] to label %s", path,
-		              a.shape, (unsigned long long)rows, array);
-	if (st == INVAR_OK)
+		              "--labels %s has shape %s, but must be [%llu] to label %s", path, a.shape,
+		              (unsigned long long)rows, array);
+	else
 		st = inv_npy_read_int(a.array, 0, rows, out);
+end:
 	inv_array_drop(&a);
 	return st;
 }
 
-static size_t count_of(const inv_session *s, const char *list)
+static invar_status read_tsne_labels(inv_session *s, tsne_call *c)
 {
-	size_t count = 0;
-
-	while (inv_options_text(s->options, list, count))
-		count++;
-	return count;
-}
-
-static invar_status read_labels(inv_session *s, tsne_call *c)
-{
-	size_t files = count_of(s, "labels");
+	size_t files = 0;
 	uint64_t at = 0;
-	invar_status st = INVAR_OK;
 
+	while (inv_options_text(s->options, "labels", files))
+		files++;
 	if (!files)
 		return INVAR_OK;
 	if (files != 1 && files != s->arguments)
@@ -172,232 +161,157 @@ static invar_status read_labels(inv_session *s, tsne_call *c)
 		                "--labels was given %zu times for %zu arrays; give it once for all "
 		                "or once for each",
 		                files, s->arguments);
-	if (!(c->labels = malloc((size_t)c->total * sizeof *c->labels)))
-		return inv_no_memory();
-	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++) {
-		const char *path = inv_options_text(s->options, "labels", files == 1 ? 0 : i);
-
-		st = read_labels_of(s, path, c->in[i].path, c->rows[i], c->labels + at);
+	INV_TRY(inv_new_array(&c->labels, c->total));
+	for (size_t i = 0; i < s->arguments; i++) {
+		INV_TRY(read_labels_file(s,
+		                         inv_options_text(s->options, "labels", files == 1 ? 0 : i),
+		                         c->in[i].path, c->rows[i], c->labels + at));
 		at += c->rows[i];
 	}
-	return st;
+	return INVAR_OK;
 }
 
+/* One name per line; c->classes points into one text. */
 static invar_status read_class_names(inv_session *s, tsne_call *c)
 {
 	const char *path = inv_text(s, "class-names");
-	FILE *f = path ? fopen(path, "r") : NULL;
-	char *line = NULL;
-	size_t size = 0, count = 0;
-	ssize_t length;
-	bool enough = true;
+	char *text, *line;
+	size_t bytes, lines = 1;
 
-	if (!f)
-		return path ? inv_fail(INVAR_E_IO, "%s: cannot open: %s", path, strerror(errno))
-		            : INVAR_OK;
-	while (enough && (length = getline(&line, &size, f)) >= 0) {
-		char **more = realloc(c->classes, (count + 2) * sizeof *more);
-
-		while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
-			line[--length] = 0;
-		enough = more && (c->classes = more, more[count] = strdup(line));
-		if (enough)
-			more[++count] = NULL;
+	if (!path)
+		return INVAR_OK;
+	INV_TRY(inv_file_load(path, MAX_NAMES, &text, &bytes));
+	for (size_t i = 0; i < bytes; i++)
+		lines += text[i] == '\n';
+	if (inv_new_zeros(&c->classes, lines + 2) != INVAR_OK) {
+		inv_free(text);
+		return inv_no_memory();
 	}
-	free(line);
-	fclose(f);
-	return enough ? INVAR_OK : inv_no_memory();
+	c->names = text;
+	for (size_t k = 0; (line = strsep(&text, "\n")) && (text || *line); k++) {
+		line[strcspn(line, "\r")] = '\0';
+		c->classes[k] = line;
+	}
+	return INVAR_OK;
 }
 
-/* ---- Outputs --------------------------------------------------------------------------
- */
-
-static bool ends_in(const char *path, const char *ending)
-{
-	size_t length = strlen(path), tail = strlen(ending);
-
-	return length > tail && strcmp(path + length - tail, ending) == 0;
-}
+/* ---- Outputs ----------------------------------------------------------------------- */
 
 static bool is_picture(const char *path)
 {
-	return ends_in(path, ".png") || ends_in(path, ".svg");
+	return inv_ends_in(path, ".png") || inv_ends_in(path, ".svg");
 }
 
-static invar_status check_output(inv_session *s, const char *path)
+static invar_status check_tsne_output(inv_session *s, const char *path)
 {
-	bool points = ends_in(path, ".npy"), force = inv_flag(s, "force");
+	bool force = inv_flag(s, "force");
 
 	if (is_picture(path))
 		return inv_figure_check(s, path, force);
-	if (!points && !ends_in(path, ".json"))
+	if (!inv_ends_in(path, ".npy") && !inv_ends_in(path, ".json"))
 		return inv_fail(INVAR_E_USE,
 		                "-o %s must end in .npy (points), .json (results), .png or .svg "
 		                "(a plot)",
 		                path);
-	return inv_check_output(
-		s, &(inv_output){.option = "-o",
-	                     .path = path,
-	                     .kind = points ? &inv_kind_npy : &inv_kind_results,
-	                     .force = force});
+	return inv_check_output(s, &(inv_output){
+							   .option = "-o", .path = path, .endings = ".npy|.json", .force = force});
 }
 
-static invar_status check_outputs(inv_session *s)
-{
-	const char *path;
-	invar_status st = inv_need(inv_options_text(s->options, "output", 0),
-	                           "the file for the result is missing: -o OUT.npy");
-
-	for (size_t i = 0; i < s->arguments; i++)
-		inv_reads(s, s->argument[i], "the features");
-	for (size_t i = 0; (path = inv_options_text(s->options, "labels", i)); i++)
-		inv_reads(s, path, "the labels");
-	inv_reads(s, inv_text(s, "class-names"), "the names");
-	for (size_t i = 0; st == INVAR_OK && (path = inv_options_text(s->options, "output", i));
-	     i++)
-		st = check_output(s, path);
-	return st;
-}
-
-static invar_status draw_points(inv_session *s, const invar_results *r, const char *path)
+static invar_status write_tsne_output(inv_session *s, const tsne_call *c,
+                                      const invar_results *r, const char *path)
 {
 	inv_figures figures = {0};
-	invar_status st = inv_figures_add(&figures, r);
+	invar_status st;
 
+	if (inv_ends_in(path, ".npy"))
+		return invar_array_write(s->ctx, path, c->points, 2, (uint64_t[]){c->total, 2},
+		                         INVAR_FLOAT32);
+	if (!is_picture(path))
+		return inv_save_results(s, path, r);
+	st = inv_figures_add(&figures, r);
 	if (st == INVAR_OK)
 		st = inv_figure_save(s, &figures.one[0], path, false);
 	inv_figures_free(&figures);
 	return st;
 }
 
-static invar_status write_output(inv_session *s, const tsne_call *c, const invar_results *r,
-                                 const char *path)
+static invar_status print_tsne(inv_session *s, const tsne_call *c, const invar_results *r)
 {
-	const uint64_t shape[2] = {c->total, 2};
+	const double kl = invar_results_value(r, "tsne.kl", "tsne")->value;
+	const double iterations = invar_results_value(r, "tsne.iterations", "tsne")->value;
+	json_t *inputs, *outputs;
+	const char *text;
 
-	if (is_picture(path))
-		return draw_points(s, r, path);
-	if (ends_in(path, ".npy"))
-		return invar_array_write(s->ctx, path, c->points, 2, shape, INVAR_FLOAT32);
-	return inv_save_results(s, path, r);
-}
-
-static invar_status write_outputs(inv_session *s, const tsne_call *c,
-                                  const invar_results *r)
-{
-	const char *path;
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; st == INVAR_OK && (path = inv_options_text(s->options, "output", i));
-	     i++) {
-		st = write_output(s, c, r, path);
-		if (st == INVAR_OK)
-			inv_term_say(s->term, "%s is written", path);
+	if (!s->json) {
+		printf("%llu %s of %zu %s, width %u\n", (unsigned long long)c->total,
+		       inv_noun(c->total, "row", "rows"), s->arguments,
+		       inv_noun(s->arguments, "array", "arrays"), c->dim);
+		printf("KL divergence %.4f after %.0f iterations\n", kl, iterations);
+		for (size_t i = 0; (text = inv_results_note_at(r, i)); i++)
+			inv_print_line(stdout, "%s", text);
+		return INVAR_OK;
 	}
-	return st;
-}
-
-static double number(const invar_results *r, const char *metric)
-{
-	return invar_results_value(r, metric, "tsne")->value;
-}
-
-static invar_status print_json(inv_session *s, const tsne_call *c, const invar_results *r)
-{
-	json_t *inputs = json_array(), *outputs = json_array();
-	const char *path;
-
+	inputs = json_array();
+	outputs = json_array();
 	for (size_t i = 0; i < s->arguments; i++)
 		json_array_append_new(inputs,
-		                      json_pack("{s:o, s:I}", "path", inv_name_json(c->in[i].path),
+		                      json_pack("{s:o, s:I}", "path", inv_json_path(c->in[i].path),
 		                                "rows", (json_int_t)c->rows[i]));
-	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++)
-		json_array_append_new(outputs, inv_name_json(path));
-	return inv_print_json(json_pack(
-		"{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", number(r, "tsne.kl"), "iterations",
-		(json_int_t)number(r, "tsne.iterations"), "rows", (json_int_t)c->total, "dim",
-		(json_int_t)c->dim, "inputs", inputs, "outputs", outputs));
-}
-
-static void print_text(const inv_session *s, const tsne_call *c, const invar_results *r)
-{
-	const char *note;
-
-	printf("%llu %s of %zu %s, width %u\n", (unsigned long long)c->total,
-	       inv_noun(c->total, "row", "rows"), s->arguments,
-	       inv_noun(s->arguments, "array", "arrays"), c->dim);
-	printf("KL divergence %.4f after %.0f iterations\n", number(r, "tsne.kl"),
-	       number(r, "tsne.iterations"));
-	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
-		inv_print_line(stdout, "%s", note);
+	for (size_t i = 0; (text = inv_options_text(s->options, "output", i)); i++)
+		json_array_append_new(outputs, inv_json_path(text));
+	return inv_print_json(json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", kl, "iterations",
+	                                (json_int_t)iterations, "rows", (json_int_t)c->total,
+	                                "dim", (json_int_t)c->dim, "inputs", inputs, "outputs",
+	                                outputs));
 }
 
 /* ---- The command -------------------------------------------------------------------- */
 
-static invar_status embed(inv_session *s, tsne_call *c)
-{
-	const invar_tsne_rows in = {.size = sizeof in,
-	                            .rows = c->joined ? c->joined : c->in[0].data,
-	                            .count = c->total,
-	                            .dim = c->dim,
-	                            .labels = c->labels,
-	                            .classes = (const char *const *)c->classes,
-	                            .parts = s->arguments,
-	                            .part_rows = c->rows,
-	                            .part_titles = (const char *const *)c->titles};
-	invar_results *r;
-	invar_status st;
-
-	if (!(c->points = malloc((size_t)c->total * 2 * sizeof *c->points)))
-		return inv_no_memory();
-	if ((st = invar_tsne(s->ctx, &in, s->options, c->points, &r)) != INVAR_OK)
-		return st;
-	st = write_outputs(s, c, r);
-	if (st == INVAR_OK && s->common->json)
-		st = print_json(s, c, r);
-	else if (st == INVAR_OK)
-		print_text(s, c, r);
-	invar_results_free(r);
-	return st;
-}
-
-static void free_call(tsne_call *c, size_t arrays)
-{
-	for (size_t i = 0; i < arrays && c->in; i++)
-		inv_array_drop(&c->in[i]);
-	for (size_t i = 0; i < arrays && c->titles; i++)
-		free(c->titles[i]);
-	for (size_t i = 0; c->classes && c->classes[i]; i++)
-		free(c->classes[i]);
-	free(c->in);
-	free(c->rows);
-	free(c->titles);
-	free(c->classes);
-	free(c->joined);
-	free(c->labels);
-	free(c->points);
-}
-
 static invar_status run_tsne(inv_session *s)
 {
 	tsne_call c = {0};
+	invar_results *r = NULL;
+	const char *path;
 	invar_status st;
 
-	if ((st = check_outputs(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
-		return st;
-	c.in = calloc(s->arguments, sizeof *c.in);
-	c.rows = calloc(s->arguments, sizeof *c.rows);
-	c.titles = calloc(s->arguments, sizeof *c.titles);
-	if (!c.in || !c.rows || !c.titles)
-		st = inv_no_memory();
-	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
-		st = look_at_array(s, &c, i);
-	if (st == INVAR_OK && (st = read_labels(s, &c)) == INVAR_OK &&
-	    (st = read_class_names(s, &c)) == INVAR_OK && (st = take_arrays(s, &c)) == INVAR_OK)
-		st = embed(s, &c);
-	free_call(&c, s->arguments);
-	if (st == INVAR_OK)
-		inv_term_close(s->term);
+	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++)
+		INV_TRY(check_tsne_output(s, path));
+	INV_TRY_OR(end, open_arrays(s, &c));
+	INV_TRY_OR(end, read_tsne_labels(s, &c));
+	INV_TRY_OR(end, read_class_names(s, &c));
+	INV_TRY_OR(end, join_arrays(s, &c));
+	INV_TRY_OR(end, inv_new_array(&c.points, c.total * 2));
+	INV_TRY_OR(end,
+	           invar_tsne(s->ctx,
+	                      &(invar_tsne_rows){.size = sizeof(invar_tsne_rows),
+	                                         .rows = c.joined ? c.joined : c.in[0].data,
+	                                         .count = c.total,
+	                                         .dim = c.dim,
+	                                         .labels = c.labels,
+	                                         .classes = (const char *const *)c.classes,
+	                                         .parts = s->arguments,
+	                                         .part_rows = c.rows,
+	                                         .part_titles = (const char *const *)c.titles},
+	                      s->options, c.points, &r));
+	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++) {
+		INV_TRY_OR(end, write_tsne_output(s, &c, r, path));
+		inv_term_say(s->term, "%s is written", path);
+	}
+	st = print_tsne(s, &c, r);
+end:
+	invar_results_free(r);
+	for (size_t i = 0; i < s->arguments && c.titles; i++) {
+		inv_array_drop(&c.in[i]);
+		inv_free(c.titles[i]);
+	}
+	inv_free(c.in);
+	inv_free(c.rows);
+	inv_free(c.titles);
+	inv_free(c.classes);
+	inv_free(c.names);
+	inv_free(c.joined);
+	inv_free(c.labels);
+	inv_free(c.points);
 	return st;
 }
 
@@ -416,5 +330,8 @@ const inv_command inv_cmd_tsne = {
 	.arguments = arguments,
 	.options = "tsne",
 	.own = own,
+	.reads = "labels|class-names",
+	.needs_output = true,
+	.is_timed = true,
 	.run = run_tsne,
 };

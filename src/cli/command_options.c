@@ -9,9 +9,9 @@
 #include "cli/command_options.h"
 #include "base/options.h"
 #include "base/words.h"
+#include "images/dataset.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +26,7 @@ static const invar_option common_rows[] = {
      .meta = "N",
      .group = INV_COMMON_GROUP,
      .help = "number of threads; 0: all cores"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = INV_COMMON_GROUP,
-     .help = "seed of all random draws"},
+	{INV_SEED_ROW},
 	{.name = "json",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
@@ -48,6 +43,10 @@ static const invar_option common_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
      .help = "show this help"},
+	{.name = "help-all",
+     .type = INVAR_OPTION_FLAG,
+     .group = INV_COMMON_GROUP,
+     .help = "show all options, also those for experts"},
 	{.name = "version",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
@@ -70,14 +69,6 @@ char inv_letter_of(const char *name)
 	return 0;
 }
 
-static const char *name_of(char letter)
-{
-	for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-		if (letters[i].letter == letter)
-			return letters[i].name;
-	return NULL;
-}
-
 const char *inv_group_of(const invar_option *row)
 {
 	for (const invar_option *common = common_rows; common->name; common++)
@@ -88,88 +79,33 @@ const char *inv_group_of(const invar_option *row)
 
 bool inv_is_argument(const inv_command *c, const char *name)
 {
-	return c->hidden && strcmp(c->hidden, name) == 0;
+	return inv_has_word(c->hidden, '|', name);
 }
 
-static invar_status add_rows(invar_options *o, const invar_option *rows)
-{
-	invar_status st = INVAR_OK;
-
-	for (; rows && rows->name && st == INVAR_OK; rows++)
-		st = inv_options_add(o, rows, sizeof *rows);
-	return st;
-}
-
-/* A command offers only those that change what it does. */
-static invar_status add_common(const inv_command *c, invar_options *o)
-{
-	invar_status st = INVAR_OK;
-
-	for (const invar_option *row = common_rows; row->name && st == INVAR_OK; row++)
-		if (!inv_has_word(c->without, '|', row->name))
-			st = inv_options_add(o, row, sizeof *row);
-	return st;
-}
-
-/* Rows are copied; what they point to is the library's for good. */
-static invar_status add_second(const inv_command *c, invar_options *o)
-{
-	invar_options *list = NULL;
-	const invar_option *row;
-	invar_status st = c->second ? invar_options_new(c->second, &list) : INVAR_OK;
-
-	for (size_t i = 0; list && st == INVAR_OK && (row = invar_options_at(list, i)); i++)
-		if (!inv_has_word(c->second_without, '|', row->name))
-			st = inv_options_add(o, row, sizeof *row);
-	invar_options_free(list);
-	return st;
-}
-
-invar_status inv_second_options(const inv_session *s, invar_options **out)
-{
-	const inv_command *c = s->command;
-	invar_status st = invar_options_new(c->second, out);
-	const invar_option *row;
-
-	for (size_t i = 0; st == INVAR_OK && (row = invar_options_at(*out, i)); i++)
-		if (!inv_has_word(c->second_without, '|', row->name) &&
-		    inv_options_is_set(s->options, row->name))
-			st = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST
-			         ? invar_options_set(*out, row->name, inv_text(s, row->name))
-			         : invar_options_set_number(*out, row->name, inv_number(s, row->name));
-	return st;
-}
-
-const char *inv_second_option(const inv_session *s)
-{
-	const char *set = NULL;
-	const invar_option *row;
-	invar_options *list = NULL;
-
-	if (invar_options_new(s->command->second, &list) != INVAR_OK)
-		return NULL;
-	for (size_t i = 0; !set && (row = invar_options_at(list, i)); i++)
-		if (!inv_has_word(s->command->second_without, '|', row->name) &&
-		    inv_options_is_set(s->options, row->name))
-			set = inv_options_find(s->options, row->name)->name;
-	invar_options_free(list);
-	return set;
-}
-
+/* The first table that has a name takes precedence. */
 invar_status inv_command_options(const inv_command *c, invar_options **out)
 {
-	invar_status st = invar_options_new(c->options, out);
+	invar_options *second = NULL;
+	const invar_option *row;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = add_rows(*out, c->own);
-	if (st == INVAR_OK)
-		st = add_second(c, *out);
-	if (st == INVAR_OK)
-		st = add_common(c, *out);
-	if (st != INVAR_OK) {
-		invar_options_free(*out);
-		*out = NULL;
-	}
+	INV_TRY(invar_options_new(c->options, out));
+	for (row = c->own; row && row->name; row++)
+		INV_TRY_OR(fail, inv_options_add(*out, row, sizeof *row));
+	if (c->second)
+		INV_TRY_OR(fail, invar_options_new(c->second, &second));
+	for (size_t i = 0; second && (row = invar_options_at(second, i)); i++)
+		if (!inv_is_argument(c, row->name))
+			INV_TRY_OR(fail, inv_options_add(*out, row, sizeof *row));
+	for (row = common_rows; row->name; row++)
+		if (!inv_has_word(c->without, '|', row->name))
+			INV_TRY_OR(fail, inv_options_add(*out, row, sizeof *row));
+	invar_options_free(second);
+	return INVAR_OK;
+fail:
+	invar_options_free(second);
+	invar_options_free(*out);
+	*out = NULL;
 	return st;
 }
 
@@ -190,6 +126,12 @@ const char *inv_text(const inv_session *s, const char *name)
 	return inv_options_text(s->options, name, 0);
 }
 
+invar_status inv_data_options(const inv_session *s, invar_options **out)
+{
+	INV_TRY(inv_options_pick(s->options, inv_dataset_declare, out));
+	return inv_options_unset(*out, "split");
+}
+
 /* ---- Parsing ---------------------------------------------------------------- */
 
 typedef struct inv_parser {
@@ -198,89 +140,75 @@ typedef struct inv_parser {
 	size_t words, at; /* `at` is the word being read */
 } inv_parser;
 
-static bool looks_like_option(const char *word)
-{
-	return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
-}
-
-/* The option as users type it: -o if it has a letter, else --name. */
-static void spell_name(const invar_option *row, char *out, size_t size)
-{
-	char letter = inv_letter_of(row->name);
-
-	if (letter)
-		snprintf(out, size, "-%c", letter);
-	else
-		snprintf(out, size, "--%s", row->name);
-}
-
-/* The word after the option, unless it is an option itself or there is none. */
-static invar_status take_next(inv_parser *p, const invar_option *row, const char **value)
-{
-	const char *meta = row->meta ? row->meta : "VALUE";
-	char name[SOME];
-
-	spell_name(row, name, sizeof name);
-	if (p->at + 1 >= p->words)
-		return inv_fail(INVAR_E_USE, "%s needs a value: %s %s", name, name, meta);
-	*value = p->word[p->at + 1];
-	if (looks_like_option(*value))
-		return inv_fail(
-			INVAR_E_USE,
-			"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
-			*value, row->name, *value);
-	p->at++;
-	return INVAR_OK;
-}
-
+/* Without a value in the same word, that of an option is the next one. */
 static invar_status set_option(inv_parser *p, const invar_option *row, const char *value)
 {
-	invar_status st;
+	char name[SOME];
 
 	/* --scaled=false, so that what a preset has switched on can be switched off. */
-	if (row->type == INVAR_OPTION_FLAG)
-		value = value ? value : "true";
-	else if (!value && (st = take_next(p, row, &value)) != INVAR_OK)
-		return st;
+	if (row->type == INVAR_OPTION_FLAG && !value)
+		value = "true";
+	if (!value) {
+		snprintf(name, sizeof name, "--%s", row->name);
+		if (inv_letter_of(row->name))
+			snprintf(name, sizeof name, "-%c", inv_letter_of(row->name));
+		if (p->at + 1 >= p->words)
+			return inv_fail(INVAR_E_USE, "%s needs a value: %s %s", name, name,
+			                row->meta ? row->meta : "VALUE");
+		value = p->word[p->at + 1];
+		if (value[0] == '-' && value[1] && !isdigit((unsigned char)value[1]) &&
+		    value[1] != '.')
+			return inv_fail(
+				INVAR_E_USE,
+				"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
+				value, row->name, value);
+		p->at++;
+	}
 	return invar_options_set(p->s->options, row->name, value);
 }
 
-/* With the nearest of those that can be typed. */
-static invar_status refuse_option(inv_parser *p, const char *name)
+/* With the nearest of those that can be typed, or the new name of an old one. */
+static invar_status refuse_option(const inv_session *s, const char *name)
 {
+	static const char *const renamed[][2] = {{"from", "split"}, {"images", "data"}};
 	const invar_option *row;
 	char names[NAMES] = "", near[64];
 	size_t fill = 0;
 
-	for (size_t i = 0; (row = invar_options_at(p->s->options, i)) && fill < NAMES; i++)
-		if (!inv_is_argument(p->s->command, row->name))
+	for (size_t i = 0; (row = invar_options_at(s->options, i)) && fill < NAMES; i++)
+		if (!inv_is_argument(s->command, row->name))
 			fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", fill ? "|" : "",
 			                         row->name);
 	inv_nearest_word(name, names, near);
+	for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+		if (strcmp(name, renamed[i][0]) == 0 && inv_has_word(names, '|', renamed[i][1]))
+			snprintf(near, sizeof near, "%s", renamed[i][1]);
 	if (*near)
 		return inv_fail(INVAR_E_USE, "there is no option --%s; did you mean --%s?", name,
 		                near);
 	return inv_fail(INVAR_E_USE,
-	                "there is no option --%s; 'invar %s --help' lists the options", name,
-	                p->s->command->name);
+	                "there is no option --%s; 'invar %s --help-all' lists the options", name,
+	                s->command->name);
 }
 
 static invar_status read_long(inv_parser *p, const char *text)
 {
+	const inv_command *c = p->s->command;
 	size_t length = strcspn(text, "=");
 	char *name = strndup(text, length);
-	const invar_option *row = name ? inv_options_find(p->s->options, name) : NULL;
+	const invar_option *row;
 	invar_status st;
 
 	if (!name)
 		return inv_no_memory();
-	if (row && inv_is_argument(p->s->command, name))
-		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
-		              name, p->s->command->name, p->s->command->usage);
+	row = inv_options_find(p->s->options, name);
+	if (row && inv_is_argument(c, name))
+		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s", name,
+		              c->name, c->usage);
 	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
 	else
-		st = refuse_option(p, name);
+		st = refuse_option(p->s, name);
 	free(name);
 	return st;
 }
@@ -288,33 +216,30 @@ static invar_status read_long(inv_parser *p, const char *text)
 /* -q, -qv, -o FILE, -oFILE */
 static invar_status read_short(inv_parser *p, const char *letter)
 {
-	invar_status st = INVAR_OK;
+	for (; *letter; letter++) {
+		const invar_option *row = NULL;
 
-	for (; *letter && st == INVAR_OK; letter++) {
-		const char *name = name_of(*letter);
-		const invar_option *row = name ? inv_options_find(p->s->options, name) : NULL;
-
+		for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+			if (letters[i].letter == *letter)
+				row = inv_options_find(p->s->options, letters[i].name);
 		if (!row)
 			return inv_fail(INVAR_E_USE,
 			                "there is no option -%c; 'invar %s --help' lists the options",
 			                *letter, p->s->command->name);
 		if (row->type != INVAR_OPTION_FLAG)
 			return set_option(p, row, letter[1] ? letter + 1 : NULL);
-		st = set_option(p, row, NULL);
+		INV_TRY(set_option(p, row, NULL));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_parse(inv_session *s, char **word, size_t words)
 {
 	inv_parser p = {.s = s, .word = word, .words = words};
-	invar_status st = INVAR_OK;
 	bool ended = false;
 
-	s->argument = calloc(words + 1, sizeof *s->argument);
-	if (!s->argument)
-		return inv_no_memory();
-	for (; p.at < words && st == INVAR_OK; p.at++) {
+	INV_TRY(inv_new_zeros(&s->argument, words + 1));
+	for (; p.at < words; p.at++) {
 		char *w = word[p.at];
 
 		if (ended || w[0] != '-' || !w[1])
@@ -322,9 +247,9 @@ invar_status inv_parse(inv_session *s, char **word, size_t words)
 		else if (strcmp(w, "--") == 0)
 			ended = true;
 		else
-			st = w[1] == '-' ? read_long(&p, w + 2) : read_short(&p, w + 1);
+			INV_TRY(w[1] == '-' ? read_long(&p, w + 2) : read_short(&p, w + 1));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_check_arguments(inv_session *s)
@@ -342,9 +267,4 @@ invar_status inv_check_arguments(inv_session *s)
 		                s->argument[s->arguments - left], s->command->name,
 		                s->command->usage);
 	return INVAR_OK;
-}
-
-invar_status inv_need(const char *value, const char *sentence)
-{
-	return value ? INVAR_OK : inv_fail(INVAR_E_USE, "%s", sentence);
 }

@@ -33,16 +33,10 @@ bool inv_flag(const inv_session *s, const char *name);
 double inv_number(const inv_session *s, const char *name);
 const char *inv_text(const inv_session *s, const char *name); /* NULL if not given */
 
-/* The command's second list with the values that were typed. Gives, also after a failure.
- */
-invar_status inv_second_options(const inv_session *s, invar_options **out);
-/* The first option of the second list that was typed; NULL: none. Views. */
-const char *inv_second_option(const inv_session *s);
+/* Those that choose images of --data, without --split, which is the bank's. Gives. */
+invar_status inv_data_options(const inv_session *s, invar_options **out);
 
 /* Fails if arguments are missing or superfluous. */
 invar_status inv_check_arguments(inv_session *s);
-
-/* Fails if a required option is missing. */
-invar_status inv_need(const char *value, const char *sentence);
 
 #endif

@@ -11,8 +11,7 @@
 
 /* Calls put for every option of a command that is typed by name. */
 static void each_option(const inv_command *c, FILE *out,
-                        void (*put)(const inv_command *c, const invar_option *row,
-                                    FILE *out))
+                        void (*put)(const inv_command *c, const invar_option *row, FILE *out))
 {
 	inv_described d;
 
@@ -85,22 +84,6 @@ static void bash_value(const inv_command *c, const invar_option *row, FILE *out)
 	fputs("; return ;;\n", out);
 }
 
-static void bash_argument(const inv_command *c, FILE *out)
-{
-	if (!has_words(c))
-		return;
-	fprintf(out, "\t%s:%s) COMPREPLY=($(compgen -W \"", c->name, c->name);
-	put_first(c, out);
-	fputs("\" -- \"$current\")); return ;;\n", out);
-}
-
-static void bash_words(const inv_command *c, FILE *out)
-{
-	fprintf(out, "\t%s) words=\"", c->name);
-	each_option(c, out, bash_name);
-	fputs("\" ;;\n", out);
-}
-
 void inv_docs_bash(FILE *out)
 {
 	const inv_command *c;
@@ -118,12 +101,19 @@ void inv_docs_bash(FILE *out)
 	      "\tcase $command:$before in\n",
 	      out);
 	for (size_t k = 0; (c = inv_command_at(k)); k++) {
-		bash_argument(c, out);
+		if (has_words(c)) {
+			fprintf(out, "\t%s:%s) COMPREPLY=($(compgen -W \"", c->name, c->name);
+			put_first(c, out);
+			fputs("\" -- \"$current\")); return ;;\n", out);
+		}
 		each_option(c, out, bash_value);
 	}
 	fputs("\tesac\n\tcase $command in\n", out);
-	for (size_t k = 0; (c = inv_command_at(k)); k++)
-		bash_words(c, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		fprintf(out, "\t%s) words=\"", c->name);
+		each_option(c, out, bash_name);
+		fputs("\" ;;\n", out);
+	}
 	fputs("\tesac\n"
 	      "\tif [[ $current == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -177,18 +167,6 @@ static void zsh_option(const inv_command *c, const invar_option *row, FILE *out)
 	fputs("' \\\n", out);
 }
 
-static void zsh_command(const inv_command *c, FILE *out)
-{
-	fprintf(out, "\t%s)\n\t\t_arguments -s \\\n", c->name);
-	each_option(c, out, zsh_option);
-	if (has_words(c)) {
-		fputs("\t\t'1:word:(", out);
-		put_first(c, out);
-		fputs(")' \\\n", out);
-	}
-	fputs("\t\t'*:file:_files'\n\t\t;;\n", out);
-}
-
 void inv_docs_zsh(FILE *out)
 {
 	const inv_command *c;
@@ -212,8 +190,16 @@ void inv_docs_zsh(FILE *out)
 	      "((CURRENT--))\n"
 	      "case $command in\n",
 	      out);
-	for (size_t k = 0; (c = inv_command_at(k)); k++)
-		zsh_command(c, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		fprintf(out, "\t%s)\n\t\t_arguments -s \\\n", c->name);
+		each_option(c, out, zsh_option);
+		if (has_words(c)) {
+			fputs("\t\t'1:word:(", out);
+			put_first(c, out);
+			fputs(")' \\\n", out);
+		}
+		fputs("\t\t'*:file:_files'\n\t\t;;\n", out);
+	}
 	fputs("esac\n", out);
 }
 

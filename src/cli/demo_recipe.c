@@ -19,7 +19,7 @@
 #include "adapter/losses/loss.h"
 #include "base/options.h"
 #include "cli/command.h"
-#include "cli/command_files.h"
+#include "base/file.h"
 #include "cli/command_options.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
@@ -34,37 +34,25 @@ static const char *const no_images =
 
 /* ---- Files that come with the program ------------------------------------------------ */
 
-/* From build/src/cli and from PREFIX/bin. */
-static const char *const places[] = {"../../share", "../share/invar"};
-
-/* "PLACE/name" below the folder of the program; NULL if there is none. Gives. */
-static char *beside_program(const char *place, const char *name)
-{
-	char program[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-	char *folder, *path = NULL, *plain = NULL;
-
-	if (length < 0)
-		return NULL;
-	program[length] = '\0';
-	if ((folder = inv_path(dirname(program), place)) && (path = inv_path(folder, name)))
-		plain = realpath(path, NULL);
-	free(folder);
-	free(path);
-	return plain;
-}
-
+/* Beside the program, in build/src/cli or in PREFIX/bin, or where it was installed. Gives. */
 static invar_status find_shared(const char *name, char **out)
 {
-	char *installed;
+	static const char *const places[] = {"../../share", "../share/invar"};
+	char program[PATH_MAX], path[2 * PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
 
 	*out = NULL;
-	for (size_t i = 0; i < sizeof places / sizeof *places && !*out; i++)
-		*out = beside_program(places[i], name);
-	if (!*out && (installed = inv_path(INV_DATA_FOLDER, name))) {
-		*out = realpath(installed, NULL);
-		free(installed);
+	program[length > 0 ? length : 0] = '\0';
+	for (size_t i = 0; length > 0 && i < sizeof places / sizeof *places && !*out; i++) {
+		char folder[PATH_MAX];
+
+		memcpy(folder, program, sizeof folder);
+		snprintf(path, sizeof path, "%s/%s/%s", dirname(folder), places[i], name);
+		*out = realpath(path, NULL);
 	}
+	snprintf(path, sizeof path, "%s/%s", INV_DATA_FOLDER, name);
+	if (!*out)
+		*out = realpath(path, NULL);
 	return *out ? INVAR_OK
 	            : inv_fail(INVAR_E_IO,
 	                       "share/invar/%s was not found beside the program; install "
@@ -74,36 +62,38 @@ static invar_status find_shared(const char *name, char **out)
 
 /* ---- Images -------------------------------------------------------------------------- */
 
-static bool has_idx(const char *folder)
+/*
+ * A plain folder is one of idx files, with names as MNIST has them, or of images. Gives;
+ * free().
+ */
+static invar_status name_dataset(const char *data, char **out)
 {
 	static const char *const names[] = {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte",
 	                                    "train-images-idx3-ubyte.gz",
 	                                    "t10k-images-idx3-ubyte.gz"};
-	bool there = false;
+	const char *kind = data && inv_is_folder(data) ? "folder:" : "";
 
-	for (size_t i = 0; i < sizeof names / sizeof *names && !there; i++) {
-		char *path = inv_path(folder, names[i]);
+	for (size_t i = 0; *kind && i < sizeof names / sizeof *names; i++) {
+		char *path;
 
-		there = path && access(path, F_OK) == 0;
-		free(path);
+		INV_TRY(inv_new_path(&path, data, names[i]));
+		if (access(path, F_OK) == 0)
+			kind = "mnist:";
+		inv_free(path);
 	}
-	return there;
+	return asprintf(out, "%s%s", kind, data ? data : "fashion-mnist:") < 0 ? inv_no_memory()
+	                                                                      : INVAR_OK;
 }
 
-/* A plain folder is one of idx files, with names as MNIST has them, or of images. Gives. */
-static char *name_dataset(const char *data)
+static invar_status set_number(inv_node *tree, const char *path, double value)
 {
-	char *text;
+	char text[40];
 
-	if (!data)
-		return strdup("fashion-mnist:");
-	if (!inv_path_is_folder(data))
-		return strdup(data);
-	return asprintf(&text, "%s:%s", has_idx(data) ? "mnist" : "folder", data) < 0 ? NULL
-	                                                                              : text;
+	snprintf(text, sizeof text, "%.0f", value);
+	return inv_recipe_set_text(tree, path, text);
 }
 
-static bool offers(const invar_dataset *d, const char *split)
+static bool has_split(const invar_dataset *d, const char *split)
 {
 	const char *name;
 
@@ -111,19 +101,6 @@ static bool offers(const invar_dataset *d, const char *split)
 		if (strcmp(name, split) == 0)
 			return true;
 	return false;
-}
-
-/* Measured is what was not trained on: "test", "val" as in Tiny ImageNet, or a share. */
-static invar_status set_split(inv_node *tree, const invar_dataset *d)
-{
-	invar_status st;
-
-	if (offers(d, "test"))
-		return INVAR_OK;
-	if (!offers(d, "val"))
-		return inv_recipe_set_text(tree, "encode.holdout", HOLDOUT);
-	st = inv_recipe_set(tree, "encode.copies=[train=4, val=2]");
-	return st == INVAR_OK ? inv_recipe_set_text(tree, "eval.split", "val") : st;
 }
 
 /*
@@ -140,33 +117,37 @@ static invar_status set_epochs(inv_session *s, inv_node *tree, const invar_datas
 	const double batch = inv_loss_find("mawa")->batch, many = 8; /* steps per epoch */
 	double images = fmin((double)inv_dataset_count(d, "train"), inv_number(s, "limit"));
 	double steps = fmax(1, floor(images / batch));
-	char epochs[40];
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; steps < many && i < sizeof trained / sizeof *trained; i++) {
-		snprintf(epochs, sizeof epochs, "%.0f", ceil(trained[i].steps / steps));
-		if (st == INVAR_OK)
-			st = inv_recipe_set_text(tree, trained[i].path, epochs);
-	}
-	return st;
+	for (size_t i = 0; steps < many && i < sizeof trained / sizeof *trained; i++)
+		INV_TRY(set_number(tree, trained[i].path, ceil(trained[i].steps / steps)));
+	return INVAR_OK;
 }
 
 /* Opened before anything else, so that a wrong name fails at once. */
-static invar_status set_images(inv_session *s, inv_node *tree)
+static invar_status set_demo_images(inv_session *s, inv_node *tree)
 {
-	char *dataset = name_dataset(inv_text(s, "data"));
+	const char *data = inv_text(s, "data");
+	char *dataset;
 	invar_dataset *images = NULL;
-	invar_status st =
-		dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images) : inv_no_memory();
+	invar_status st;
 
-	if (st == INVAR_E_IO && !inv_text(s, "data"))
+	INV_TRY(name_dataset(data, &dataset));
+	st = invar_dataset_open(s->ctx, dataset, NULL, &images);
+	if (st == INVAR_E_IO && !data)
 		st = inv_fail(st, "%s", no_images);
-	if (st == INVAR_OK)
-		st = inv_recipe_set_text(tree, "data", dataset);
-	if (st == INVAR_OK)
-		st = set_split(tree, images);
-	if (st == INVAR_OK && inv_text(s, "data"))
+	if (st != INVAR_OK)
+		goto end;
+	INV_TRY_OR(end, inv_recipe_set_text(tree, "data", dataset));
+	/* Measured is what was not trained on: test, val as in Tiny ImageNet, or a fraction. */
+	if (!has_split(images, "test") && has_split(images, "val")) {
+		INV_TRY_OR(end, inv_recipe_set(tree, "encode.copies=[train=4, val=2]"));
+		INV_TRY_OR(end, inv_recipe_set_text(tree, "eval.split", "val"));
+	} else if (!has_split(images, "test")) {
+		INV_TRY_OR(end, inv_recipe_set_text(tree, "encode.holdout", HOLDOUT));
+	}
+	if (data)
 		st = set_epochs(s, tree, images);
+end:
 	invar_dataset_close(images);
 	free(dataset);
 	return st;
@@ -178,21 +159,17 @@ static invar_status set_encoder(inv_session *s, inv_node *tree)
 {
 	const char *own = inv_text(s, "weights"), *size = inv_text(s, "size"),
 			   *normalize = inv_text(s, "normalize");
+	const char *initial = own ? "" : NULL; /* of the demo's encoder need not suit another */
 	char *path = NULL;
-	invar_status st = own ? INVAR_OK : find_shared("demo.safetensors", &path);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_recipe_set_text(tree, "encoders.weights", own ? own : path);
-	/* What suits the demo's encoder need not suit another one. */
-	if (st == INVAR_OK)
-		st = inv_recipe_set_text(tree, "encode.size", size ? size : own ? "" : NULL);
-	if (st == INVAR_OK)
-		st = inv_recipe_set_text(tree, "encode.normalize",
-		                         normalize ? normalize
-		                         : own     ? ""
-		                                   : NULL);
+	if (!own)
+		INV_TRY(find_shared("demo.safetensors", &path));
+	st = inv_recipe_set_text(tree, "encoders.weights", own ? own : path);
 	free(path);
-	return st;
+	INV_TRY(st);
+	INV_TRY(inv_recipe_set_text(tree, "encode.size", size ? size : initial));
+	return inv_recipe_set_text(tree, "encode.normalize", normalize ? normalize : initial);
 }
 
 /* ---- The rest ------------------------------------------------------------------------ */
@@ -219,43 +196,26 @@ static invar_status set_augmentations(inv_session *s, inv_node *tree)
 		inv_node_set(tree, "augmentations", list, inv_recipe_short_for));
 }
 
-static invar_status set_number(inv_node *tree, const char *path, double value)
-{
-	char text[40];
-
-	snprintf(text, sizeof text, "%.0f", value);
-	return inv_recipe_set_text(tree, path, text);
-}
-
-static invar_status fill_in(inv_session *s, inv_node *tree)
-{
-	invar_status st = set_images(s, tree);
-
-	if (st == INVAR_OK)
-		st = set_encoder(s, tree);
-	if (st == INVAR_OK)
-		st = set_augmentations(s, tree);
-	if (st == INVAR_OK)
-		st = set_number(tree, "encode.limit", inv_number(s, "limit"));
-	if (st == INVAR_OK)
-		st = set_number(tree, "encode.seed", (double)s->common->seed);
-	return st == INVAR_OK ? set_number(tree, "seeds", (double)s->common->seed) : st;
-}
-
 invar_status inv_demo_recipe(inv_session *s, inv_study **out)
 {
-	char *path = NULL;
-	inv_node *tree = NULL;
-	invar_status st = find_shared("demo.yaml", &path);
+	char *path;
+	inv_node *tree;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_study_spelled(inv_yaml_load(path, &tree));
+	INV_TRY(find_shared("demo.yaml", &path));
+	st = inv_study_spelled(inv_yaml_load(path, &tree));
 	free(path);
-	if (st == INVAR_OK && (st = fill_in(s, tree)) != INVAR_OK)
-		inv_node_free(tree);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(st);
+	INV_TRY_OR(fail, set_demo_images(s, tree));
+	INV_TRY_OR(fail, set_encoder(s, tree));
+	INV_TRY_OR(fail, set_augmentations(s, tree));
+	INV_TRY_OR(fail, set_number(tree, "encode.limit", inv_number(s, "limit")));
+	INV_TRY_OR(fail, set_number(tree, "encode.seed", (double)s->seed));
+	INV_TRY_OR(fail, set_number(tree, "seeds", (double)s->seed));
 	/* Paths of options are relative to the current folder, not to the recipe's. */
 	return inv_study_spelled(inv_study_new(tree, "demo.yaml", inv_text(s, "output"), out));
+fail:
+	inv_node_free(tree);
+	return st;
 }

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command_files.h"
+#include "base/file.h"
+#include "cli/command_results.h"
 #include "cli/demo_recipe.h"
 #include "cli/term.h"
-#include "report/table.h"
 #include "run/run.h"
 
 typedef struct goal {
@@ -47,7 +47,7 @@ typedef struct summary {
 
 /* ---- Numbers ------------------------------------------------------------------------- */
 
-static double value_of(const summary *m, const char *metric, size_t column)
+static double summary_value(const summary *m, const char *metric, size_t column)
 {
 	const invar_value *v =
 		invar_results_value(m->r, metric, invar_results_column(m->r, column)->id);
@@ -55,9 +55,9 @@ static double value_of(const summary *m, const char *metric, size_t column)
 	return v && !v->reason ? v->value : NAN;
 }
 
-static bool is_measured(const summary *m, const goal *g)
+static bool has_goal(const summary *m, const goal *g)
 {
-	return isfinite(value_of(m, g->augmented, 0));
+	return isfinite(summary_value(m, g->augmented, 0));
 }
 
 /* The preset that the trial named, "none" or "unknown". */
@@ -70,48 +70,45 @@ static const char *verdict(const summary *m)
 
 static void fill_pair(const summary *m, inv_table *t, const goal *g, size_t column)
 {
-	inv_table_cell(t, "%.1f | %.1f", 100 * value_of(m, g->clean, column),
-	               100 * value_of(m, g->augmented, column));
+	inv_table_cell(t, "%.1f | %.1f", 100 * summary_value(m, g->clean, column),
+	               100 * summary_value(m, g->augmented, column));
 }
 
-static void fill_row(const summary *m, inv_table *t, size_t column)
+static void fill_summary_row(const summary *m, inv_table *t, size_t column)
 {
 	inv_table_cell(t, "%s%s",
 	               column ? invar_results_column(m->r, column)->title : "F, no adapter",
 	               column && column == m->recommended ? " *" : "");
-	if (is_measured(m, &new_classifier))
+	if (has_goal(m, &new_classifier))
 		fill_pair(m, t, &new_classifier, column);
 	for (size_t i = 0; i < GOALS; i++)
-		if (is_measured(m, &goals[i]))
+		if (has_goal(m, &goals[i]))
 			fill_pair(m, t, &goals[i], column);
-	inv_table_number(t, value_of(m, "structure.R2", column));
-	inv_table_cell(t, "%.1f", 100 * value_of(m, "invariance.gone", column));
+	inv_table_number(t, summary_value(m, "structure.R2", column));
+	inv_table_cell(t, "%.1f", 100 * summary_value(m, "invariance.gone", column));
 }
 
-static invar_status print_table(const summary *m)
+static invar_status print_summary(const summary *m)
 {
-	size_t columns = 3 + is_measured(m, &new_classifier);
+	size_t columns = 3 + has_goal(m, &new_classifier);
 	inv_table *t;
-	bool written;
 
 	for (size_t i = 0; i < GOALS; i++)
-		columns += is_measured(m, &goals[i]);
+		columns += has_goal(m, &goals[i]);
 	if (!(t = inv_table_new(columns)))
 		return inv_no_memory();
 	inv_table_cell(t, "clean | %s", m->bank->augment);
-	if (is_measured(m, &new_classifier))
+	if (has_goal(m, &new_classifier))
 		inv_table_cell(t, "%s", new_classifier.title);
 	for (size_t i = 0; i < GOALS; i++)
-		if (is_measured(m, &goals[i]))
+		if (has_goal(m, &goals[i]))
 			inv_table_cell(t, "%s", goals[i].title);
 	inv_table_cell(t, "R²");
 	inv_table_cell(t, "gone, %%");
 	for (size_t i = 0; i < invar_results_columns(m->r); i++)
-		fill_row(m, t, i);
+		fill_summary_row(m, t, i);
 	putchar('\n');
-	written = inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written ? INVAR_OK : inv_no_memory();
+	return inv_put_table(t, "text", stdout);
 }
 
 /* ---- In words ------------------------------------------------------------------------ */
@@ -120,8 +117,8 @@ static invar_status print_table(const summary *m)
 static void print_change(const summary *m, const char *metric, const char *images,
                          size_t column)
 {
-	double before = round(100 * value_of(m, metric, 0)),
-		   after = round(100 * value_of(m, metric, column));
+	double before = round(100 * summary_value(m, metric, 0)),
+		   after = round(100 * summary_value(m, metric, column));
 
 	if (after == before)
 		printf("as many %s images as before: %.0f %%", images, after);
@@ -153,6 +150,29 @@ static void print_chance(const summary *m)
 			images, ceil(points));
 }
 
+/* What the trial says, a line per preset; the recommended one alone if there is one. */
+static void print_trial(const summary *m)
+{
+	const char *why = m->diagnosis ? invar_results_about(m->diagnosis, "why") : NULL;
+	size_t preset = strlen(verdict(m)), length;
+
+	for (; why && *why; why += length + (why[length] != '\0')) {
+		size_t column = 1;
+
+		length = strcspn(why, "\n");
+		if (m->recommended && (strncmp(why, verdict(m), preset) != 0 || why[preset] != ' '))
+			continue;
+		putchar(' ');
+		for (size_t at = 0, word; at < length; at += word + 1) {
+			word = strcspn(why + at, " \n");
+			if (column + word + 2 > 96)
+				column = (size_t)printf("\n ") - 1;
+			column += (size_t)printf(" %.*s", (int)word, why + at);
+		}
+		puts(".");
+	}
+}
+
 static void print_words(const summary *m)
 {
 	const char *trial = "the trial on held-out training images ('invar diagnose')";
@@ -165,8 +185,9 @@ static void print_words(const summary *m)
 		puts("no adapter is recommended: there are too few images for a trial.");
 	else
 		printf("no adapter is recommended: %s named %s.\n", trial, verdict(m));
+	print_trial(m);
 	for (size_t i = 0; i < GOALS && m->recommended; i++)
-		if (is_measured(m, &goals[i]))
+		if (has_goal(m, &goals[i]))
 			print_goal(m, &goals[i], m->recommended);
 	print_chance(m);
 }
@@ -176,65 +197,62 @@ static void print_words(const summary *m)
 static invar_status open_summary(inv_session *s, const inv_study_job *j, size_t i,
                                  summary *m)
 {
-	char *path = inv_path(j->table_bank[i]->folder, "diagnose.json");
-	invar_status st =
-		path ? invar_results_open(s->ctx, j->table[i], &m->r) : inv_no_memory();
+	char *path;
 
-	m->s = s;
-	m->bank = j->table_bank[i];
-	/* A bank of fewer than 50 images has none. */
-	if (st == INVAR_OK && invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
-		m->diagnosis = NULL;
-	free(path);
-	for (size_t c = 1; st == INVAR_OK && c < invar_results_columns(m->r); c++)
+	*m = (summary){.s = s, .bank = j->table_bank[i]};
+	INV_TRY(invar_results_open(s->ctx, j->table[i], &m->r));
+	INV_TRY(inv_new_path(&path, m->bank->folder, "diagnose.json"));
+	if (invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
+		m->diagnosis = NULL; /* a bank of fewer than 50 images has none */
+	inv_free(path);
+	for (size_t c = 1; c < invar_results_columns(m->r); c++)
 		if (strcmp(invar_results_column(m->r, c)->title, verdict(m)) == 0)
 			m->recommended = c;
-	return st;
-}
-
-static void close_summary(summary *m)
-{
-	invar_results_free(m->r);
-	invar_results_free(m->diagnosis);
+	return INVAR_OK;
 }
 
 static void explain_columns(const summary *m)
 {
 	puts("");
-	if (is_measured(m, &goals[0]))
+	if (has_goal(m, &goals[0]))
 		puts(
 			"LC         a linear classifier that is trained on the adapter's codes of "
 			"clean "
 			"images\nLC-kept    the classifier of the first row, unchanged, applied to the "
 			"adapter's codes");
-	if (is_measured(m, &goals[1]))
+	if (has_goal(m, &goals[1]))
 		puts("old index  class by the 20 nearest neighbours in an index built without the "
 		     "adapter");
 	puts("same image the image that a query was made from is found first in an index built "
-	     "without the adapter\nR²         how well distances among clean images are preserved: 1 is "
+	     "without the adapter\nR²         how well distances among clean images are "
+	     "preserved: 1 is "
 	     "perfect\ngone       how much of the squared displacement by the augmentation is "
 	     "removed");
 }
 
 invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
 {
-	summary *all = calloc(j->tables + 1, sizeof *all);
-	invar_status st = all ? INVAR_OK : inv_no_memory();
+	summary *all;
+	invar_status st;
 
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		st = open_summary(s, j, i, &all[i]);
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		st = print_table(&all[i]);
-	if (st == INVAR_OK && j->tables)
+	INV_TRY(inv_new_zeros(&all, j->tables + 1));
+	for (size_t i = 0; i < j->tables; i++)
+		INV_TRY_OR(end, open_summary(s, j, i, &all[i]));
+	for (size_t i = 0; i < j->tables; i++)
+		INV_TRY_OR(end, print_summary(&all[i]));
+	if (j->tables)
 		explain_columns(&all[0]);
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+	for (size_t i = 0; i < j->tables; i++)
 		print_words(&all[i]);
-	if (st == INVAR_OK)
-		printf("\nThe encoder was not changed, and training used no labels. A page with "
-		       "figures and pictures,\nto be opened with a browser:\n\n  %s/%s\n",
-		       j->study->folder, INV_RUN_REPORT);
-	for (size_t i = 0; all && i < j->tables; i++)
-		close_summary(&all[i]);
-	free(all);
+	printf("\nThe encoder was not changed, and training used no labels. A page with "
+	       "figures and pictures,\nto be opened with a browser:\n\n  %s/%s\n",
+	       j->study->folder, INV_RUN_REPORT);
+	st = INVAR_OK;
+end:
+	for (size_t i = 0; i < j->tables; i++) {
+		invar_results_free(all[i].r);
+		invar_results_free(all[i].diagnosis);
+	}
+	inv_free(all);
 	return st;
 }

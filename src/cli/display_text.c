@@ -75,7 +75,7 @@ static size_t character_bytes(const char *text)
 	return bytes;
 }
 
-static bool is_control(const char *text, size_t bytes)
+static bool is_control_character(const char *text, size_t bytes)
 {
 	const unsigned char *c = (const unsigned char *)text;
 
@@ -96,9 +96,9 @@ static size_t spell_character(const char *text, char out[ESCAPE])
 	}
 	if (at)
 		snprintf(out, ESCAPE, "\\%c", letters[at - named]);
-	else if (!bytes || (bytes == 1 && is_control(text, bytes)))
+	else if (!bytes || (bytes == 1 && is_control_character(text, bytes)))
 		snprintf(out, ESCAPE, "\\x%02x", (unsigned char)*text);
-	else if (is_control(text, bytes))
+	else if (is_control_character(text, bytes))
 		snprintf(out, ESCAPE, "\\u00%02x", (unsigned char)text[1]);
 	else
 		snprintf(out, ESCAPE, "%.*s", (int)bytes, text);

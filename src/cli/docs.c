@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docs.c - docs/CLI.md and the man pages.
+ * docs.c - docs/reference/CLI.md and the man pages.
  *
  * They contain no date and do not depend on the terminal, so that the same tables always
  * give the same bytes and a test can detect a stale file.
@@ -46,7 +46,7 @@ static void markdown_options(const inv_described *d, const char *group, FILE *ou
 		if (!row)
 			continue;
 		inv_spell_option(row, label, sizeof label);
-		inv_spell_default(row, note, sizeof note);
+		inv_spell_default(d->list, row, note, sizeof note);
 		fprintf(out, "| `%s` | ", label);
 		markdown_text(out, row->help);
 		fputs(" | ", out);
@@ -128,26 +128,9 @@ static void roff_text(FILE *out, const char *text)
 			putc(*text, out);
 }
 
-static void roff_option(const invar_option *row, FILE *out)
-{
-	char label[SOME], note[SOME];
-
-	inv_spell_option(row, label, sizeof label);
-	inv_spell_default(row, note, sizeof note);
-	fputs(".TP\n.B ", out);
-	roff_text(out, label);
-	putc('\n', out);
-	roff_text(out, row->help);
-	if (*note) {
-		fputs(" (", out);
-		roff_text(out, note);
-		putc(')', out);
-	}
-	fputs(".\n", out);
-}
-
 static void roff_options(const inv_command *c, FILE *out)
 {
+	char label[SOME], note[SOME];
 	inv_described d;
 
 	inv_describe(&d, c);
@@ -157,18 +140,20 @@ static void roff_options(const inv_command *c, FILE *out)
 		for (size_t i = 0; i < d.options; i++) {
 			const invar_option *row = inv_described_in(&d, i, d.group[g]);
 
-			if (row)
-				roff_option(row, out);
+			if (!row)
+				continue;
+			inv_spell_option(row, label, sizeof label);
+			inv_spell_default(d.list, row, note, sizeof note);
+			fputs(".TP\n.B ", out);
+			roff_text(out, label);
+			putc('\n', out);
+			roff_text(out, row->help);
+			fputs(*note ? " (" : "", out);
+			roff_text(out, note);
+			fputs(*note ? ").\n" : ".\n", out);
 		}
 	}
 	inv_described_clear(&d);
-}
-
-static void roff_exit_status(FILE *out)
-{
-	fputs(".SH EXIT STATUS\n", out);
-	for (size_t i = 0; i < EXIT_CODES; i++)
-		fprintf(out, ".TP\n.B %s\n%s.\n", exit_codes[i][0], exit_codes[i][1]);
 }
 
 static void roff_command(const inv_command *c, FILE *out)
@@ -237,7 +222,9 @@ void inv_docs_man(const inv_command *c, FILE *out)
 		roff_command(c, out);
 	else
 		roff_overview(out);
-	roff_exit_status(out);
+	fputs(".SH EXIT STATUS\n", out);
+	for (size_t i = 0; i < EXIT_CODES; i++)
+		fprintf(out, ".TP\n.B %s\n%s.\n", exit_codes[i][0], exit_codes[i][1]);
 	fputs(".SH SEE ALSO\n.BR invar (1)", out);
 	for (size_t k = 0; (other = inv_command_at(k)); k++)
 		if (other != c)
@@ -247,48 +234,35 @@ void inv_docs_man(const inv_command *c, FILE *out)
 
 /* ---- Augmentations ------------------------------------------------------------------ */
 
-static void print_key(FILE *out, const char *operation, size_t k, const char *key)
-{
-	const char *words = inv_augment_key_words(operation, k);
-
-	fprintf(out, "%s`%s`", k ? ", " : "", key);
-	if (words && strcmp(words, "0|1") != 0 && strcmp(words, "false|true") != 0) {
-		fputs(" (of ", out);
-		for (; *words; words++)
-			*words == '|' ? fputs(", ", out) : fputc(*words, out);
-		fputc(')', out);
-	}
-}
-
-static invar_status print_operation(inv_session *s, FILE *out, const char *operation)
-{
-	invar_augment *a;
-	invar_status st = invar_augment_parse(s->ctx, operation, &a);
-	char key[128];
-
-	if (st != INVAR_OK)
-		return st;
-	fprintf(out, "| `%s` | %s | ", operation, inv_augment_help(operation));
-	for (size_t k = 0; inv_augment_key(operation, k, key); k++)
-		print_key(out, operation, k, key);
-	fputs(" | ", out);
-	for (size_t i = 0; i < invar_augment_columns(a); i++)
-		fprintf(out, "%s`%s`", i ? ", " : "", inv_augment_column(a, i));
-	fputs(" |\n", out);
-	invar_augment_close(a);
-	return INVAR_OK;
-}
-
 invar_status inv_augmentations_markdown(inv_session *s, FILE *out)
 {
-	invar_status st = inv_session_start(s);
 	const char *names = inv_augment_names();
-	char name[INV_WORD];
+	char name[INV_WORD], key[128];
 
 	fputs("| operation | what it does | keys and their defaults | columns |\n"
 	      "|---|---|---|---|\n",
 	      out);
-	while (st == INVAR_OK && inv_next_word(&names, '|', name))
-		st = print_operation(s, out, name);
-	return st;
+	while (inv_next_word(&names, '|', name)) {
+		invar_augment *a;
+
+		INV_TRY(invar_augment_parse(s->ctx, name, &a));
+		fprintf(out, "| `%s` | %s | ", name, inv_augment_help(name));
+		for (size_t k = 0; inv_augment_key(name, k, key); k++) {
+			const char *words = inv_augment_key_words(name, k);
+
+			fprintf(out, "%s`%s`", k ? ", " : "", key);
+			if (!words || strcmp(words, "0|1") == 0 || strcmp(words, "false|true") == 0)
+				continue;
+			fputs(" (of ", out);
+			for (; *words; words++)
+				*words == '|' ? fputs(", ", out) : fputc(*words, out);
+			fputc(')', out);
+		}
+		fputs(" | ", out);
+		for (size_t i = 0; i < invar_augment_columns(a); i++)
+			fprintf(out, "%s`%s`", i ? ", " : "", inv_augment_column(a, i));
+		fputs(" |\n", out);
+		invar_augment_close(a);
+	}
+	return INVAR_OK;
 }

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/sha256.h"
-#include "cli/command_files.h"
 #include "cli/models.h"
 #include "cli/term.h"
 
@@ -128,13 +128,11 @@ static const char *version_of(const answer_headers *h)
 /* A failure is no reason to stop: then the next transfer starts from the beginning. */
 static void write_version(transfer *t, const char *version)
 {
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	int fd;
 
 	unlink(t->version_file);
-	if (!*version)
-		return;
-	fd = open(t->version_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
+	if (!*version || (fd = open(t->version_file, flags, 0666)) < 0)
 		return;
 	if (write(fd, version, strlen(version)) != (ssize_t)strlen(version))
 		unlink(t->version_file);
@@ -151,7 +149,7 @@ static bool is_other_version(const transfer *t)
 }
 
 /* One line of the headers; those of redirections come first, and are replaced. */
-static size_t take_line(char *line, size_t one, size_t count, void *user)
+static size_t take_header_line(char *line, size_t one, size_t count, void *user)
 {
 	transfer *t = user;
 	answer_headers *h = &t->headers;
@@ -190,7 +188,7 @@ static int check_progress(void *user, curl_off_t total, curl_off_t done,
 
 /* ---- The transfer ----------------------------------------------------------------- */
 
-static CURLcode set_up(CURL *c, transfer *t, struct curl_slist *condition)
+static CURLcode set_curl_options(CURL *c, transfer *t, struct curl_slist *condition)
 {
 	CURLcode bad = CURLE_OK;
 
@@ -208,7 +206,7 @@ static CURLcode set_up(CURL *c, transfer *t, struct curl_slist *condition)
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->reason);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_bytes);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
-	bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_line);
+	bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header_line);
 	bad |= curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, condition);
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_progress);
@@ -221,7 +219,7 @@ static CURLcode set_up(CURL *c, transfer *t, struct curl_slist *condition)
 	return bad;
 }
 
-static void remove_part(const transfer *t)
+static void remove_download(const transfer *t)
 {
 	unlink(t->part);
 	unlink(t->version_file);
@@ -232,7 +230,7 @@ static invar_status refuse_large(transfer *t)
 	const inv_fetch *f = t->f;
 
 	if (t->written)
-		remove_part(t);
+		remove_download(t);
 	if (t->free_bytes < f->max - t->from)
 		return inv_fail(
 			INVAR_E_IO,
@@ -243,7 +241,7 @@ static invar_status refuse_large(transfer *t)
 	                f->advice);
 }
 
-static invar_status explain(transfer *t, CURLcode code, long answer)
+static invar_status explain_failure(transfer *t, CURLcode code, long answer)
 {
 	const char *url = t->f->url;
 
@@ -320,7 +318,7 @@ static invar_status perform(transfer *t, bool *no_rest)
 			return inv_no_memory();
 		}
 	}
-	if (c && set_up(c, t, condition) == CURLE_OK) {
+	if (c && set_curl_options(c, t, condition) == CURLE_OK) {
 		code = curl_easy_perform(c);
 		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &answer);
 	}
@@ -335,39 +333,35 @@ static invar_status perform(transfer *t, bool *no_rest)
 		*no_rest = true;
 		return INVAR_OK;
 	}
-	return explain(t, code, answer);
+	return explain_failure(t, code, answer);
 }
 
 /* ---- Before and after ------------------------------------------------------------- */
 
-static invar_status check_part(transfer *t)
-{
-	struct stat info;
-
-	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
-		return inv_fail(INVAR_E_IO, "%s: another program is writing this file", t->part);
-	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
-		return inv_fail(INVAR_E_IO, "%s: is not a regular file", t->part);
-	if (info.st_nlink != 1)
-		return inv_fail(INVAR_E_IO, "%s: is a hard link; remove it", t->part);
-	t->from = (uint64_t)info.st_size;
-	t->free_bytes = measure_free_bytes(t->fd);
-	return INVAR_OK;
-}
-
 static invar_status open_part(transfer *t)
 {
-	invar_status st;
+	struct stat info;
+	const char *wrong = NULL;
 
 	t->fd = open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (t->fd < 0)
 		return inv_fail(INVAR_E_IO, "%s: cannot be opened: %s", t->part,
 		                errno == ELOOP ? "it is a link; remove it" : strerror(errno));
-	if ((st = check_part(t)) != INVAR_OK) {
+	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
+		wrong = "another program is writing this file";
+	else if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) ||
+	         lseek(t->fd, 0, SEEK_END) < 0)
+		wrong = "is not a regular file";
+	else if (info.st_nlink != 1)
+		wrong = "is a hard link; remove it";
+	if (wrong) {
 		close(t->fd);
 		t->fd = -1; /* it is not ours to remove */
+		return inv_fail(INVAR_E_IO, "%s: %s", t->part, wrong);
 	}
-	return st;
+	t->from = (uint64_t)info.st_size;
+	t->free_bytes = measure_free_bytes(t->fd);
+	return INVAR_OK;
 }
 
 /* The version that the part is of: one line of printable characters. */
@@ -391,104 +385,76 @@ static bool is_expected(const inv_fetch *f)
 	return !f->sha256 || inv_hash_agrees(f->hex, f->sha256);
 }
 
-/* A part that is all there already needs no server. */
-static bool is_complete(transfer *t)
-{
-	return t->from && t->f->sha256 &&
-	       inv_file_sha256(t->s->ctx, t->part, t->f->hex) == INVAR_OK && is_expected(t->f);
-}
-
 static invar_status get_all(transfer *t)
 {
 	bool no_rest;
-	invar_status st;
 
-	if (is_complete(t))
+	/* A part that is all there already needs no server. */
+	if (t->from && t->f->sha256 &&
+	    inv_file_sha256(t->s->ctx, t->part, t->f->hex) == INVAR_OK && is_expected(t->f))
 		return INVAR_OK;
 	/* A part that is longer than the whole may be is of something else. */
-	if (t->from > t->f->max && (st = start_over(t)) != INVAR_OK)
-		return st;
+	if (t->from > t->f->max)
+		INV_TRY(start_over(t));
 	read_version(t);
 	if (t->from && !*t->version && !t->f->sha256) {
 		inv_term_say(t->s->term,
 		             "%s: may be of another version of the file, as the server names none; "
 		             "starting from the beginning",
 		             t->part);
-		if ((st = start_over(t)) != INVAR_OK)
-			return st;
+		INV_TRY(start_over(t));
 	}
 	t->f->resumed_from = t->from;
-	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)
-		return st;
+	INV_TRY(perform(t, &no_rest));
+	if (!no_rest)
+		return INVAR_OK;
 	inv_term_say(t->s->term, "%s: the %s; starting from the beginning", t->part,
 	             t->changed ? "file on the server has changed" : "server cannot resume");
-	if ((st = start_over(t)) == INVAR_OK)
-		st = perform(t, &no_rest);
-	return st;
+	INV_TRY(start_over(t));
+	return perform(t, &no_rest);
 }
 
-static void sync_folder(const char *path)
+static invar_status sync_folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (fd >= 0) {
-		(void)fsync(fd);
-		close(fd);
-	}
+	if (folder)
+		(void)inv_sync_folder(folder); /* a file system may not support it */
 	free(folder);
+	return folder ? INVAR_OK : inv_no_memory();
 }
 
-/* Does not replace a file created in the meantime, if the file system supports that. */
-static int name_whole(const transfer *t)
-{
-	int bad =
-		renameat2(AT_FDCWD, t->part, AT_FDCWD, t->f->path, (unsigned)RENAME_NOREPLACE);
-
-	return bad && (errno == EINVAL || errno == ENOSYS) ? rename(t->part, t->f->path) : bad;
-}
-
-static invar_status finish(transfer *t)
+static invar_status finish_download(transfer *t)
 {
 	inv_fetch *f = t->f;
 	struct stat info;
-	invar_status st;
+	int bad;
 
 	if (fsync(t->fd) != 0 || fstat(t->fd, &info) != 0)
-		return inv_fail(INVAR_E_IO, "%s: cannot write: %s", t->part, strerror(errno));
+		return inv_fail_errno(t->part, "cannot write");
 	f->bytes = (uint64_t)info.st_size;
 	if (f->bytes == 0) {
-		remove_part(t);
+		remove_download(t);
 		return inv_fail(INVAR_E_IO, "%s: is empty, expected a weight file; check the URL",
 		                f->url);
 	}
-	if ((st = inv_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_file_sha256(t->s->ctx, t->part, f->hex));
 	if (!is_expected(f)) {
-		remove_part(t);
+		remove_download(t);
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its SHA-256 is %s but should be %s; the download was deleted",
 		                f->url, f->hex, f->sha256);
 	}
-	if (name_whole(t) != 0)
+	/* Does not replace a file created in the meantime, if the file system supports that. */
+	bad = renameat2(AT_FDCWD, t->part, AT_FDCWD, f->path, (unsigned)RENAME_NOREPLACE);
+	if (bad && (errno == EINVAL || errno == ENOSYS))
+		bad = rename(t->part, f->path);
+	if (bad)
 		return inv_fail(INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part, f->path,
 		                strerror(errno));
 	unlink(t->version_file);
-	sync_folder(f->path);
-	return INVAR_OK;
-}
-
-/* A transfer that brought nothing leaves nothing. */
-static void close_part(transfer *t)
-{
-	struct stat info;
-
-	if (t->fd < 0)
-		return;
-	if (fstat(t->fd, &info) == 0 && info.st_size == 0 && info.st_nlink > 0)
-		remove_part(t);
-	close(t->fd);
+	return sync_folder_of(f->path);
 }
 
 char *inv_fetch_local(const char *url)
@@ -510,24 +476,27 @@ char *inv_fetch_local(const char *url)
 invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 {
 	transfer t = {.s = s, .f = f, .fd = -1};
+	struct stat info;
 	invar_status st;
 
-	if (asprintf(&t.part, "%s.invar.part", f->path) < 0)
-		return inv_no_memory();
-	if (asprintf(&t.version_file, "%s.version", t.part) < 0) {
-		free(t.part);
-		return inv_no_memory();
-	}
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-		free(t.part);
-		free(t.version_file);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return inv_fail(INVAR_E_NOMEM, "libcurl could not be started");
+	if (asprintf(&t.part, "%s.invar.part", f->path) < 0)
+		t.part = NULL;
+	if (!t.part || asprintf(&t.version_file, "%s.version", t.part) < 0) {
+		t.version_file = NULL;
+		st = inv_no_memory();
+		goto end;
 	}
-	if ((st = open_part(&t)) == INVAR_OK && (st = get_all(&t)) == INVAR_OK)
-		st = finish(&t);
-	if (st != INVAR_OK)
-		close_part(&t);
-	else
+	INV_TRY_OR(end, open_part(&t));
+	INV_TRY_OR(end, get_all(&t));
+	st = finish_download(&t);
+end:
+	/* A transfer that brought nothing leaves nothing. */
+	if (st != INVAR_OK && t.fd >= 0 && fstat(t.fd, &info) == 0 && info.st_size == 0 &&
+	    info.st_nlink > 0)
+		remove_download(&t);
+	if (t.fd >= 0)
 		close(t.fd);
 	free(t.part);
 	free(t.version_file);

@@ -8,32 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "images/dataset.h"
 #include "report/table.h"
 
 enum { INDENT = 2, MAX_LABEL = 28, SOME = 512 };
 
-/* The common group is always last, wherever its first option is. */
-static void add_group(inv_described *d, const char *group)
-{
-	size_t g = 0;
+static const char experts[] = "Options for experts";
 
-	while (g < d->groups && strcmp(d->group[g], group) != 0)
-		g++;
-	if (g == d->groups && g + 1 < INV_MAX_GROUPS && strcmp(group, INV_COMMON_GROUP) != 0)
-		d->group[d->groups++] = group;
+static const char *heading_of(const invar_option *row)
+{
+	const char *group = inv_group_of(row);
+
+	return row->flags & INVAR_OPTION_EXPERT && strcmp(group, INV_COMMON_GROUP) != 0 ? experts
+	                                                                               : group;
 }
 
 void inv_describe(inv_described *d, const inv_command *c)
 {
+	bool has_experts = false;
+
 	*d = (inv_described){.command = c};
 	if (inv_command_options(c, &d->list) != INVAR_OK)
 		return;
 	d->options = invar_options_count(d->list);
-	for (size_t i = 0; i < d->options; i++)
-		if (!inv_is_argument(c, invar_options_at(d->list, i)->name))
-			add_group(d, inv_group_of(invar_options_at(d->list, i)));
+	for (size_t i = 0; i < d->options; i++) {
+		const invar_option *row = invar_options_at(d->list, i);
+		const char *group = heading_of(row);
+		size_t g = 0;
+
+		while (g < d->groups && strcmp(d->group[g], group) != 0)
+			g++;
+		if (group == experts)
+			has_experts = true;
+		else if (g == d->groups && g + 2 < INV_MAX_GROUPS && !inv_is_argument(c, row->name) &&
+		         strcmp(group, INV_COMMON_GROUP) != 0)
+			d->group[d->groups++] = group;
+	}
+	if (has_experts)
+		d->group[d->groups++] = experts;
 	d->group[d->groups++] = INV_COMMON_GROUP;
 }
 
@@ -47,7 +62,7 @@ const invar_option *inv_described_in(const inv_described *d, size_t i, const cha
 {
 	const invar_option *row = invar_options_at(d->list, i);
 
-	if (strcmp(inv_group_of(row), group) != 0 || inv_is_argument(d->command, row->name))
+	if (strcmp(heading_of(row), group) != 0 || inv_is_argument(d->command, row->name))
 		return NULL;
 	return row;
 }
@@ -65,23 +80,29 @@ void inv_spell_option(const invar_option *row, char *out, size_t size)
 		snprintf(out, size, "%s--%s %s", letter, row->name, meta);
 }
 
-void inv_spell_default(const invar_option *row, char *out, size_t size)
+void inv_spell_default(const invar_options *o, const invar_option *row, char *out,
+                       size_t size)
 {
-	const char *value = row->initial ? row->initial : "";
-	char words[SOME] = "";
+	char selectors[INV_SELECTORS] = "", by[INV_SELECTORS] = "";
 	size_t fill = 0;
+	bool has_choices = row->choices && strchr(row->choices, '|');
 
-	for (const char *c = row->choices; c && *c && fill + 3 < sizeof words; c++) {
-		if (*c == '|')
-			words[fill++] = ',';
-		words[fill++] = *c == '|' ? ' ' : *c;
-	}
-	if (row->choices && strchr(row->choices, '|'))
-		snprintf(out, size, "one of %s%s%s", words, *value ? "; default " : "", value);
-	else if (row->type == INVAR_OPTION_LIST)
+	*out = '\0';
+	for (const char *c = has_choices && !row->choice_help ? row->choices : ""; *c; c++)
+		if (fill + 16 < size)
+			fill += (size_t)snprintf(out + fill, size - fill, "%s%.*s", fill ? "" : "one of ",
+			                         *c == '|' ? 2 : 1, *c == '|' ? ", " : c);
+	if (row->type == INVAR_OPTION_LIST)
 		snprintf(out, size, "may be repeated");
-	else
-		snprintf(out, size, "%s%s", *value ? "default " : "", value);
+	/* A help that explains the default says it itself. */
+	if (row->type == INVAR_OPTION_LIST || !row->initial || !*row->initial ||
+	    strstr(row->help, "default"))
+		return;
+	if (o)
+		inv_options_selectors(o, row->name, selectors);
+	snprintf(out + fill, size - fill, "%sdefault %s%s%s", fill ? "; " : "", row->initial,
+	         *selectors ? ", set by " : "",
+	         *selectors ? inv_list_words(selectors, by, sizeof by) : "");
 }
 
 /* Puts words one by one, breaking lines at `columns` and indenting by `left`. */
@@ -125,15 +146,6 @@ static size_t wider(size_t width, const char *label)
 	return length > width && length <= MAX_LABEL ? length : width;
 }
 
-static void put_examples(const inv_command *c, FILE *out, size_t columns)
-{
-	fputs("\nExamples:\n", out);
-	for (const inv_example *e = c->examples; e && e->line; e++) {
-		fprintf(out, "%*s%s\n%*s", INDENT, "", e->line, INDENT + 4, "");
-		wrap(out, e->does, INDENT + 4, columns, INDENT + 4);
-	}
-}
-
 const char *inv_argument_help(const inv_command *c, const inv_argument *a,
                               char out[INV_TEXT])
 {
@@ -150,7 +162,8 @@ const char *inv_argument_help(const inv_command *c, const inv_argument *a,
 const char *inv_command_about(const inv_command *c, char out[INV_TEXT])
 {
 	char item[INV_ITEM];
-	int used = snprintf(out, INV_TEXT, "%s", c->about);
+	int used = snprintf(out, INV_TEXT, "%s%s%s", c->about, c->details ? " " : "",
+	                    c->details ? c->details : "");
 
 	for (size_t i = 0; c->items && c->items(i, item) && used < INV_TEXT; i++)
 		used += snprintf(out + used, (size_t)(INV_TEXT - used), " %s", item);
@@ -167,86 +180,157 @@ const char *inv_dataset_item(size_t i, char out[INV_ITEM])
 	return out;
 }
 
-static void put_arguments(const inv_command *c, FILE *out, size_t columns)
+/* Of the help without --help-all: neither for experts nor for another loss or source. */
+static bool is_shown(const inv_described *d, const invar_option *row)
 {
-	char help[INV_TEXT];
-	size_t width = 0;
+	const char *needed = inv_options_needs(d->list, row->name);
 
-	if (!c->arguments || !c->arguments->name)
-		return;
-	fputs("\nArguments:\n", out);
-	for (const inv_argument *a = c->arguments; a->name; a++)
-		width = wider(width, a->name);
-	for (const inv_argument *a = c->arguments; a->name; a++)
-		put_entry(out, a->name, width, inv_argument_help(c, a, help), columns);
+	return !(row->flags & INVAR_OPTION_EXPERT) &&
+	       (!needed || inv_is_argument(d->command, needed));
 }
 
-static void put_option(const invar_option *row, size_t width, FILE *out, size_t columns)
+/* What the choices mean, a line each. */
+static void put_choices(const invar_option *row, size_t left, FILE *out, size_t columns)
 {
-	char label[SOME], note[SOME], text[2 * SOME];
+	const char *word;
+	size_t width = 0;
+
+	for (size_t i = 0; (word = row->choice(i)); i++)
+		width = wider(width, word);
+	for (size_t i = 0; (word = row->choice(i)); i++) {
+		fprintf(out, "%*s%-*s  ", (int)left, "", (int)width, word);
+		wrap(out, row->choice_help(i), left + width + 2, columns, left + width + 2);
+	}
+}
+
+static void put_option(const inv_described *d, const invar_option *row, size_t width,
+                       FILE *out, size_t columns)
+{
+	char label[SOME], note[SOME], text[4 * SOME];
 
 	inv_spell_option(row, label, sizeof label);
-	inv_spell_default(row, note, sizeof note);
-	snprintf(text, sizeof text, *note ? "%s (%s)" : "%s%s", row->help, note);
+	inv_spell_default(d->list, row, note, sizeof note);
+	snprintf(text, sizeof text, *note ? "%s (%s)" : "%s%s",
+	         inv_options_phrase(d->list, row->name), note);
 	put_entry(out, label, width, text, columns);
+	if (row->choice && row->choice_help)
+		put_choices(row, INDENT + 6, out, columns);
 }
 
-static void put_options(const inv_described *d, FILE *out, size_t columns)
+/* "Common: --threads N, --seed N, --json", where they are not explained. */
+static void put_common(const inv_described *d, FILE *out, size_t columns)
 {
-	char label[SOME];
-	size_t width = 0;
+	char text[2 * SOME] = INV_COMMON_GROUP ":", label[SOME];
+	size_t fill = strlen(text);
+	bool first = true;
 
 	for (size_t i = 0; i < d->options; i++) {
-		inv_spell_option(invar_options_at(d->list, i), label, sizeof label);
-		width = wider(width, label);
+		const invar_option *row = inv_described_in(d, i, INV_COMMON_GROUP);
+
+		if (!row || fill >= sizeof text)
+			continue;
+		inv_spell_option(row, label, sizeof label);
+		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s", first ? "" : ";",
+		                         label);
+		first = false;
+	}
+	putc('\n', out);
+	wrap(out, text, 0, columns, 0);
+}
+
+static void put_options(const inv_described *d, bool all, FILE *out, size_t columns)
+{
+	char label[SOME];
+	size_t width = 0, left_out = 0;
+
+	for (size_t i = 0; i < d->options; i++) {
+		const invar_option *row = invar_options_at(d->list, i);
+
+		if (inv_is_argument(d->command, row->name))
+			continue;
+		left_out += !is_shown(d, row);
+		inv_spell_option(row, label, sizeof label);
+		if (all || (is_shown(d, row) && strcmp(heading_of(row), INV_COMMON_GROUP) != 0))
+			width = wider(width, label);
 	}
 	for (size_t g = 0; g < d->groups; g++) {
-		fprintf(out, "\n%s:\n", d->group[g]);
+		bool headed = false;
+
 		for (size_t i = 0; i < d->options; i++) {
 			const invar_option *row = inv_described_in(d, i, d->group[g]);
 
-			if (row)
-				put_option(row, width, out, columns);
+			if (!row || (!all && (!is_shown(d, row) || g + 1 == d->groups)))
+				continue;
+			if (!headed)
+				fprintf(out, "\n%s:\n", d->group[g]);
+			headed = true;
+			put_option(d, row, width, out, columns);
 		}
 	}
+	if (all)
+		return;
+	put_common(d, out, columns);
+	if (left_out)
+		fprintf(out, "\n'invar %s --help-all' shows %zu more %s%s.\n", d->command->name,
+		        left_out, inv_noun(left_out, "option", "options"),
+		        d->command->details ? " and details" : "");
 }
 
-void inv_help_command(const inv_command *c, FILE *out, size_t columns)
+void inv_help_command(const inv_command *c, bool all, FILE *out, size_t columns)
 {
-	char about[INV_TEXT];
+	char text[INV_TEXT];
 	inv_described d;
+	size_t width = 0;
 
 	inv_describe(&d, c);
-	fprintf(out, "invar %s: %s\n\nUsage: invar %s %s\n", c->name, c->purpose, c->name,
-	        c->usage);
-	put_examples(c, out, columns);
+	fprintf(out, "invar %s: %s\n\nUsage: invar %s %s\n\nExamples:\n", c->name, c->purpose,
+	        c->name, c->usage);
+	for (const inv_example *e = c->examples; e && e->line; e++) {
+		if (!all && c->first_examples && e == c->examples + c->first_examples)
+			break;
+		fprintf(out, "%*s%s\n%*s", INDENT, "", e->line, INDENT + 4, "");
+		wrap(out, e->does, INDENT + 4, columns, INDENT + 4);
+	}
 	if (c->about) {
 		putc('\n', out);
-		wrap(out, inv_command_about(c, about), 0, columns, 0);
+		wrap(out, all || !c->details ? inv_command_about(c, text) : c->about, 0, columns, 0);
 	}
-	put_arguments(c, out, columns);
-	put_options(&d, out, columns);
+	for (const inv_argument *a = c->arguments; a && a->name; a++) {
+		if (a == c->arguments)
+			fputs("\nArguments:\n", out);
+		width = wider(width, a->name);
+	}
+	for (const inv_argument *a = c->arguments; a && a->name; a++)
+		put_entry(out, a->name, width, inv_argument_help(c, a, text), columns);
+	put_options(&d, all, out, columns);
 	inv_described_clear(&d);
 }
 
-void inv_help_overview(FILE *out, size_t columns)
+/* Those that everybody needs are in the order of use. */
+void inv_help_overview(bool all, FILE *out, size_t columns)
 {
 	const inv_command *c;
 	size_t width = 0;
 
 	fputs("invar makes a frozen vision encoder invariant to augmentations.\n\n"
-	      "Usage: invar COMMAND [arguments] [options]\n\nCommands:\n",
+	      "Usage: invar COMMAND [arguments] [options]\n\nCommands, in the order of use:\n",
 	      out);
 	for (size_t k = 0; (c = inv_command_at(k)); k++)
-		width = wider(width, c->name);
-	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		if (all || c->is_basic)
+			width = wider(width, c->name);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		if (!c->is_basic && !all)
+			continue;
+		if (!c->is_basic && inv_command_at(k - 1)->is_basic)
+			fputs("\nMore commands:\n", out);
 		put_entry(out, c->name, width, c->purpose, columns);
-	fputs("\n'invar demo' shows the method; 'invar COMMAND --help' explains a command.\n",
-	      out);
+	}
+	fputs("\n'invar COMMAND --help' explains a command", out);
+	fputs(all ? ".\n" : "; 'invar help --all' lists more of them.\n", out);
 }
 
 /* "demo|data|…"; options of invar itself where a dash was typed. */
-static void list_names(bool dashes, char *out, size_t size)
+static void list_commands(bool dashes, char *out, size_t size)
 {
 	const inv_command *c;
 	size_t fill = 0;
@@ -264,7 +348,7 @@ invar_status inv_help_unknown(const char *name)
 	const char *kind = name[0] == '-' ? "option" : "command";
 	char names[SOME], near[64];
 
-	list_names(name[0] == '-', names, sizeof names);
+	list_commands(name[0] == '-', names, sizeof names);
 	inv_nearest_word(name, names, near);
 	if (*near)
 		return inv_fail(INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind, name,

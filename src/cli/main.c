@@ -19,22 +19,33 @@
 #include "cli/command.h"
 #include "cli/command_options.h"
 #include "cli/help.h"
-#include "cli/openmp_policy.h"
 #include "cli/outputs.h"
-#include "cli/stack.h"
+#include "cli/restart.h"
 #include "cli/term.h"
 #include "report/line_text.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
 
-invar_status inv_session_start(inv_session *s)
+invar_status inv_print_json(json_t *document)
+{
+	int bad = !document || json_dumpf(document, stdout, INV_JSON_STYLE) != 0;
+
+	json_decref(document);
+	/* A failed write is found again, with its reason, when stdout is closed. */
+	if (bad && !ferror(stdout))
+		return inv_no_memory();
+	putchar('\n');
+	return INVAR_OK;
+}
+
+/* Makes s->ctx, with the hooks that lead to the terminal; the same CPU code on all ranks. */
+static invar_status start_session(inv_session *s)
 {
 	invar_hooks hooks = inv_term_hooks(s->term);
 	bool silent = inv_processes_rank(s->processes) > 0;
 	unsigned cpu;
 
-	INV_TRY(
-		invar_context_new((unsigned)s->common->threads, silent ? NULL : &hooks, &s->ctx));
+	INV_TRY(invar_context_new(s->threads, silent ? NULL : &hooks, &s->ctx));
 	if (!s->command->by_all_ranks)
 		return INVAR_OK;
 	inv_context_share(s->ctx, s->processes);
@@ -49,37 +60,50 @@ invar_status inv_session_start(inv_session *s)
 	return INVAR_OK;
 }
 
-invar_status inv_print_json(json_t *document)
+static invar_status run_command(inv_session *s, char **word, size_t words)
 {
-	int bad = !document || json_dumpf(document, stdout, INV_JSON_STYLE) != 0;
+	const inv_command *c = s->command;
+	bool help, help_all;
 
-	json_decref(document);
-	/* A failed write is found again, with its reason, when stdout is closed. */
-	if (bad && !ferror(stdout))
-		return inv_no_memory();
-	putchar('\n');
+	INV_TRY(inv_command_options(c, &s->options));
+	INV_TRY(inv_parse(s, word, words));
+	help = inv_flag(s, "help");
+	help_all = inv_flag(s, "help-all");
+	if (help || help_all) {
+		inv_help_command(c, help_all, stdout, inv_term_columns());
+		return INVAR_OK;
+	}
+	if (inv_flag(s, "version")) {
+		printf("invar %s\n", invar_version());
+		return INVAR_OK;
+	}
+	INV_TRY(inv_check_arguments(s));
+	s->json = inv_flag(s, "json"); /* of an option that it does not have, the number is NaN */
+	s->quiet = inv_flag(s, "quiet");
+	s->verbose = inv_flag(s, "verbose");
+	s->threads = inv_number(s, "threads") > 0 ? (unsigned)inv_number(s, "threads") : 0;
+	s->seed = inv_number(s, "seed") > 0 ? (uint64_t)inv_number(s, "seed") : 0;
+	inv_term_start(s->term, s->quiet, s->verbose);
+	if (inv_processes_rank(s->processes) > 0 && !c->by_all_ranks)
+		return INVAR_OK;
+	INV_TRY(inv_check_files(s));
+	INV_TRY(start_session(s));
+	s->is_timed = c->is_timed;
+	INV_TRY(c->run(s));
+	if (s->is_timed)
+		inv_term_close(s->term);
 	return INVAR_OK;
 }
 
-/* The library names no command; what can be looked up about an error is said here. */
-static const char *hint_for(const char *topic)
-{
-	static const char *const hints[][2] = {
-		{"encoders", " (see 'invar models list')"},
-		{"weights", " (see 'invar models inspect FILE')"},
-	};
-
-	for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-		if (strcmp(topic, hints[i][0]) == 0)
-			return hints[i][1];
-	return "";
-}
-
+/* "invar: message (see …)" on standard error; what can be looked up is said here. */
 static int exit_code(inv_session *s, invar_status st)
 {
+	const char *topic = inv_last_error_topic();
+	const char *hint = strcmp(topic, "encoders") == 0  ? " (see 'invar models list')"
+	                   : strcmp(topic, "weights") == 0 ? " (see 'invar models inspect FILE')"
+	                                                   : "";
 	char spelled[1024];
 	const char *sentence = inv_last_error_spelled("--", spelled, sizeof spelled);
-	const char *hint = hint_for(inv_last_error_topic());
 
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
@@ -93,67 +117,6 @@ static int exit_code(inv_session *s, invar_status st)
 	return st == INVAR_E_USE         ? EXIT_USE
 	       : st == INVAR_E_CANCELLED ? EXIT_INTERRUPTED
 	                                 : EXIT_FAILED;
-}
-
-/* 0 where the command has no such option. */
-static uint64_t count_of(const inv_session *s, const char *name)
-{
-	double value = inv_number(s, name);
-
-	return value > 0 ? (uint64_t)value : 0;
-}
-
-static inv_common read_common(const inv_session *s)
-{
-	return (inv_common){.help = inv_flag(s, "help"),
-	                    .version = inv_flag(s, "version"),
-	                    .json = inv_flag(s, "json"),
-	                    .quiet = inv_flag(s, "quiet"),
-	                    .verbose = inv_flag(s, "verbose"),
-	                    .threads = count_of(s, "threads"),
-	                    .seed = count_of(s, "seed")};
-}
-
-/* The session borrows `common`, which its owner keeps. */
-static invar_status run_command(inv_session *s, char **word, size_t words,
-                                inv_common *common)
-{
-	invar_status st = inv_command_options(s->command, &s->options);
-
-	if (st == INVAR_OK)
-		st = inv_parse(s, word, words);
-	if (st != INVAR_OK)
-		return st;
-	*common = read_common(s);
-	s->common = common;
-	if (common->help)
-		inv_help_command(s->command, stdout, inv_term_columns());
-	else if (common->version)
-		printf("invar %s\n", invar_version());
-	if (common->help || common->version || (st = inv_check_arguments(s)) != INVAR_OK)
-		return st;
-	inv_term_start(s->term, common->quiet, common->verbose);
-	if (inv_processes_rank(s->processes) == 0 || s->command->by_all_ranks)
-		st = s->command->run(s);
-	s->term->ctx = NULL;
-	invar_context_free(s->ctx);
-	return st;
-}
-
-static invar_status find_and_run(inv_session *s, char **word, size_t words)
-{
-	inv_common common;
-	invar_status st;
-
-	s->command = inv_command_find(word[0]);
-	if (!s->command)
-		return inv_help_unknown(word[0]);
-	st = run_command(s, word + 1, words - 1, &common);
-	s->common = NULL;
-	inv_reads_clear(s);
-	free(s->argument);
-	invar_options_free(s->options);
-	return st;
 }
 
 /*
@@ -210,11 +173,18 @@ static int run_words(int argc, char **argv, inv_processes *processes)
 	if (inv_interrupted())
 		st = inv_fail(INVAR_E_CANCELLED, "interrupted before the command began");
 	else if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		inv_help_overview(stdout, inv_term_columns());
+		inv_help_overview(false, stdout, inv_term_columns());
 	else if (strcmp(argv[1], "--version") == 0)
 		printf("invar %s\n", invar_version());
+	else if (!(s.command = inv_command_find(argv[1])))
+		st = inv_help_unknown(argv[1]);
 	else
-		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
+		st = run_command(&s, argv + 2, (size_t)argc - 2);
+	term.ctx = NULL;
+	invar_context_free(s.ctx);
+	inv_reads_clear(&s);
+	inv_free(s.argument);
+	invar_options_free(s.options);
 	st = inv_processes_leave(processes, st);
 	inv_signals_done();
 	return close_output(exit_code(&s, st));

@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "adapter/adapter.h"
-#include "cli/command_files.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "cli/command_options.h"
+#include "cli/command_results.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
 #include "formats/weights.h"
-#include "report/table.h"
+#include "run/run.h"
 
 enum {
-	SHAPE_TEXT = 24 * INV_WEIGHT_RANK,
+	SHAPE_TEXT = 24 * INV_WEIGHT_NDIM,
 	SHOWN_NAME = 120, /* bytes of a tensor's name in the table; JSON has all of it */
 	SHOWN_TEXT = 1000 /* bytes of a text of the metadata */
 };
@@ -37,73 +38,43 @@ static uint64_t item_bits(const char *type)
 	return type[letters] ? strtoull(type + letters, NULL, 10) : 8;
 }
 
-static void add_up(contents *c)
-{
-	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
-		const inv_weight_about *t = inv_weights_at(c->weights, i);
-
-		c->cells += t->cells;
-		c->bytes += t->cells * item_bits(t->type) / 8;
-	}
-}
-
-/* Which encoder it is taken for; that it is none is no fault of a file. */
-static invar_status recognise(inv_session *s, contents *c)
-{
-	invar_encoder *e;
-	invar_status st =
-		invar_encoder_open(s->ctx, inv_weights_path(c->weights), s->options, &e);
-
-	if (st == INVAR_OK) {
-		snprintf(c->name, sizeof c->name, "%s", invar_encoder_name(e));
-		snprintf(c->about, sizeof c->about, "%s", invar_encoder_about(e));
-	} else {
-		snprintf(c->why, sizeof c->why, "%s", invar_last_error());
-	}
-	invar_encoder_close(e);
-	return st == INVAR_E_USE || st == INVAR_E_NOMEM ? st : INVAR_OK;
-}
-
 static const char *shape_text(const inv_weight_about *t, char text[SHAPE_TEXT])
 {
 	size_t used = 0;
 
 	snprintf(text, SHAPE_TEXT, "()");
-	for (unsigned k = 0; k < t->rank; k++)
+	for (unsigned k = 0; k < t->ndim; k++)
 		used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%" PRIu64,
 		                         k ? " x " : "", t->shape[k]);
 	return text;
 }
 
-static bool print_tensors(const contents *c)
+static invar_status print_tensors(const inv_weights *weights)
 {
+	static const char *const heads[] = {"tensor", "type", "shape", "values"};
 	inv_table *t = inv_table_new(4);
 	char text[SHAPE_TEXT], name[SHOWN_NAME];
-	bool written;
 
 	if (!t)
-		return false;
+		return inv_no_memory();
 	inv_table_left(t, 1);
-	inv_table_cell(t, "tensor");
-	inv_table_cell(t, "type");
-	inv_table_cell(t, "shape");
-	inv_table_cell(t, "values");
-	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
-		const inv_weight_about *w = inv_weights_at(c->weights, i);
+	for (size_t i = 0; i < 4; i++)
+		inv_table_cell(t, "%s", heads[i]);
+	for (size_t i = 0; i < inv_weights_count(weights); i++) {
+		const inv_weight_about *w = inv_weights_at(weights, i);
 
 		inv_table_cell(t, "%s", inv_shown(w->name, name, sizeof name));
 		inv_table_cell(t, "%s", w->type);
 		inv_table_cell(t, "%s", shape_text(w, text));
 		inv_table_count(t, w->cells);
 	}
-	written = inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written;
+	return inv_put_table(t, "text", stdout);
 }
 
 /* ---- An adapter, and what it was made for ------------------------------------------- */
 
-static const char *said(const invar_adapter *e, const char *key)
+/* An entry of its metadata; NULL: none. */
+static const char *entry_of(const invar_adapter *e, const char *key)
 {
 	const char *text = invar_adapter_metadata(e, key);
 
@@ -113,7 +84,7 @@ static const char *said(const invar_adapter *e, const char *key)
 /* How images were prepared, as far as the file says so; gives, or NULL. */
 static json_t *preparation(const invar_adapter *e)
 {
-	const char *text = said(e, "invar.input");
+	const char *text = entry_of(e, "invar.input");
 
 	return text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 }
@@ -154,8 +125,8 @@ static void print_preparation(const json_t *p)
 
 static void print_adapter(const invar_adapter *e)
 {
-	const char *encoder = said(e, "invar.encoder"), *loss = said(e, "invar.loss");
-	const char *hash = said(e, "invar.encoder_sha256"), *augment = said(e, "invar.augment");
+	const char *encoder = entry_of(e, "invar.encoder"), *loss = entry_of(e, "invar.loss");
+	const char *hash = entry_of(e, "invar.encoder_sha256"), *augment = entry_of(e, "invar.augment");
 	json_t *p = preparation(e);
 	const char *space = json_string_value(json_object_get(p, "augment_space"));
 
@@ -180,30 +151,30 @@ static void print_adapter(const invar_adapter *e)
 	json_decref(p);
 }
 
-static json_t *text_json(const char *text)
-{
-	return text ? inv_name_json(text) : json_null();
-}
-
 static json_t *adapter_json(const invar_adapter *e)
 {
-	json_t *p = e ? preparation(e) : NULL;
+	static const char *const keys[] = {"loss", "augment", "encoder", "encoder_sha256"};
+	json_t *p = preparation(e);
+	json_t *all = json_pack("{s:i, s:i, s:i, s:b, s:b}", "input", invar_adapter_input(e),
+	                        "hidden", invar_adapter_hidden(e), "output",
+	                        invar_adapter_output(e), "residual", invar_adapter_residual(e),
+	                        "unit", invar_adapter_unit(e));
 
-	if (!e)
-		return json_null();
-	return json_pack("{s:i, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "input",
-	                 invar_adapter_input(e), "hidden", invar_adapter_hidden(e), "output",
-	                 invar_adapter_output(e), "residual", invar_adapter_residual(e), "unit",
-	                 invar_adapter_unit(e), "loss", text_json(said(e, "invar.loss")),
-	                 "augment", text_json(said(e, "invar.augment")), "encoder",
-	                 text_json(said(e, "invar.encoder")), "encoder_sha256",
-	                 text_json(said(e, "invar.encoder_sha256")), "preparation",
-	                 p ? p : json_null());
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		char name[40];
+		const char *text;
+
+		snprintf(name, sizeof name, "invar.%s", keys[i]);
+		text = entry_of(e, name);
+		json_object_set_new(all, keys[i], text ? inv_json_path(text) : json_null());
+	}
+	json_object_set_new(all, "preparation", p ? p : json_null());
+	return all;
 }
 
 /* ---- The whole -------------------------------------------------------------------- */
 
-static void print_summary(const contents *c)
+static void print_weights(const contents *c)
 {
 	const char *key = inv_weights_key(c->weights), *keys = inv_weights_keys(c->weights);
 
@@ -228,95 +199,104 @@ static void print_summary(const contents *c)
 	       c->bytes, inv_noun(c->bytes, "byte", "bytes"));
 }
 
-/* The summary comes at once, however long the list is. */
-static bool print_contents(const contents *c, bool tensors)
-{
-	print_summary(c);
-	if (!tensors)
-		return true;
-	putchar('\n');
-	fflush(stdout);
-	return print_tensors(c);
-}
-
-static json_t *tensors_json(const contents *c)
+static json_t *tensors_json(const inv_weights *weights)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
-		const inv_weight_about *w = inv_weights_at(c->weights, i);
+	for (size_t i = 0; i < inv_weights_count(weights); i++) {
+		const inv_weight_about *w = inv_weights_at(weights, i);
 		json_t *shape = json_array();
 
-		for (unsigned k = 0; k < w->rank; k++)
+		for (unsigned k = 0; k < w->ndim; k++)
 			json_array_append_new(shape, json_integer((json_int_t)w->shape[k]));
 		json_array_append_new(
-			all, json_pack("{s:o, s:s, s:o, s:I}", "name", inv_name_json(w->name), "type",
+			all, json_pack("{s:o, s:s, s:o, s:I}", "name", inv_json_path(w->name), "type",
 		                   w->type, "shape", shape, "values", (json_int_t)w->cells));
 	}
 	return all;
 }
 
-/* Gives; NULL if there is no memory. */
-static json_t *contents_json(const contents *c, bool tensors)
+static json_t *weights_json(const contents *c)
 {
 	json_t *encoder = *c->name ? json_pack("{s:s, s:s}", "name", c->name, "about", c->about)
 	                           : json_null();
-	json_t *all = json_pack(
-		"{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
-		inv_name_json(inv_weights_path(c->weights)), "format",
-		inv_weights_format_name(c->weights), "file_bytes", (json_int_t)c->file_bytes, "key",
-		inv_name_json(inv_weights_key(c->weights)), "keys",
-		inv_name_json(inv_weights_keys(c->weights)), "encoder", encoder, "adapter",
-		adapter_json(c->adapter), "tensor_count", (json_int_t)inv_weights_count(c->weights),
-		"values", (json_int_t)c->cells, "bytes", (json_int_t)c->bytes);
 
-	if (tensors && json_object_set_new(all, "tensors", tensors_json(c)) != 0) {
-		json_decref(all);
-		return NULL;
-	}
-	return all;
+	return json_pack(
+		"{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
+		inv_json_path(inv_weights_path(c->weights)), "format",
+		inv_weights_format_name(c->weights), "file_bytes", (json_int_t)c->file_bytes, "key",
+		inv_json_path(inv_weights_key(c->weights)), "keys",
+		inv_json_path(inv_weights_keys(c->weights)), "encoder", encoder, "adapter",
+		c->adapter ? adapter_json(c->adapter) : json_null(), "tensor_count",
+		(json_int_t)inv_weights_count(c->weights), "values", (json_int_t)c->cells, "bytes",
+		(json_int_t)c->bytes);
 }
 
-static invar_status show(inv_session *s, contents *c)
+static invar_status show_weights(inv_session *s, contents *c)
 {
+	const char *path = inv_weights_path(c->weights);
+	invar_encoder *e;
 	struct stat info;
+	json_t *all;
 	invar_status st;
 
-	if (stat(inv_weights_path(c->weights), &info) == 0)
+	if (stat(path, &info) == 0)
 		c->file_bytes = (uint64_t)info.st_size;
-	add_up(c);
-	st = recognise(s, c);
-	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(contents_json(c, inv_flag(s, "tensors")));
-	else if (st == INVAR_OK && !print_contents(c, inv_flag(s, "tensors")))
-		st = inv_no_memory();
-	return st;
-}
+	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
+		const inv_weight_about *t = inv_weights_at(c->weights, i);
 
-static bool is_run(const char *path)
-{
-	char *adapter = inv_path(path, "adapter.safetensors");
-	bool found = adapter && access(adapter, F_OK) == 0;
+		c->cells += t->cells;
+		c->bytes += t->cells * item_bits(t->type) / 8;
+	}
+	/* Which encoder it is taken for; that it is none is not an error of the file. */
+	st = invar_encoder_open(s->ctx, path, s->options, &e);
+	if (st == INVAR_E_USE || st == INVAR_E_NOMEM)
+		return st;
+	if (st != INVAR_OK)
+		snprintf(c->why, sizeof c->why, "%s", invar_last_error());
+	else {
+		snprintf(c->name, sizeof c->name, "%s", invar_encoder_name(e));
+		snprintf(c->about, sizeof c->about, "%s", invar_encoder_about(e));
+	}
+	invar_encoder_close(e);
 
-	free(adapter);
-	return found;
+	if (s->json) {
+		all = weights_json(c);
+		if (inv_flag(s, "tensors"))
+			json_object_set_new(all, "tensors", tensors_json(c->weights));
+		return inv_print_json(all);
+	}
+	print_weights(c);
+	if (!inv_flag(s, "tensors"))
+		return INVAR_OK;
+	putchar('\n');
+	fflush(stdout); /* the summary comes at once, however long the list is */
+	return print_tensors(c->weights);
 }
 
 /* A run means its adapter, as elsewhere. */
 invar_status inv_models_inspect(inv_session *s)
 {
+	const char *path = s->argument[1];
 	invar_adapter *e;
 	inv_weights *w = NULL;
-	const char *path = s->argument[1];
 	invar_status st = invar_adapter_open(s->ctx, path, &e);
 
-	if (st != INVAR_OK && is_run(path))
-		return st;
+	if (st != INVAR_OK && inv_is_folder(path)) {
+		char *adapter;
+		bool is_run;
+
+		INV_TRY(inv_new_path(&adapter, path, INV_RUN_ADAPTER));
+		is_run = inv_exists(adapter);
+		inv_free(adapter);
+		if (is_run)
+			return st;
+	}
 	if (st == INVAR_OK)
 		path = invar_adapter_path(e);
-	st = inv_weights_open(s->ctx, path, inv_text(s, "key"), &w);
-	if (st == INVAR_OK)
-		st = show(s, &(contents){.weights = w, .adapter = e});
+	INV_TRY_OR(end, inv_weights_open(s->ctx, path, inv_text(s, "key"), &w));
+	st = show_weights(s, &(contents){.weights = w, .adapter = e});
+end:
 	inv_weights_close(w);
 	invar_adapter_close(e);
 	return st;

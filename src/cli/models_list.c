@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/command_options.h"
+#include "cli/command_results.h"
 #include "cli/help.h"
 #include "cli/models.h"
 #include "encoders/encoder.h"
-#include "report/table.h"
 
 enum { SOME = 64, SHOWN_DIGITS = 8 };
 
@@ -37,19 +37,11 @@ static void options_text(const inv_known_model *m, char text[SOME])
 	}
 }
 
-static void families_markdown(FILE *out)
-{
-	const char *family, *about;
-
-	fputs("\nFamilies of networks, recognised by the tensors of a file:\n\n", out);
-	for (size_t i = 0; (family = inv_encoder_family(i, &about)); i++)
-		fprintf(out, "- `%s`: %s\n", family, about);
-}
-
-/* The table of docs/MODELS.md, and the list that follows it. */
+/* The table of docs/reference/MODELS.md, and the list that follows it. */
 void inv_models_markdown(FILE *out)
 {
 	char images[SOME], options[SOME];
+	const char *family, *about;
 
 	fputs("| name | network | width | images | normalised | not in the weights | file "
 	      "|\n|---|---|---:|---|---|---|---|\n",
@@ -72,20 +64,21 @@ void inv_models_markdown(FILE *out)
 			        strlen(m->sha256) < INV_SHA256_DIGITS ? "…" : "");
 		fputs(" |\n", out);
 	}
-	families_markdown(out);
+	fputs("\nFamilies of networks, recognised by the tensors of a file:\n\n", out);
+	for (size_t i = 0; (family = inv_encoder_family(i, &about)); i++)
+		fprintf(out, "- `%s`: %s\n", family, about);
 }
 
-static bool print_list(void)
+static invar_status print_list(void)
 {
 	static const char *const heads[] = {"name",       "width", "images",
 	                                    "normalised", "file",  "SHA-256"};
 	enum { COLUMNS = sizeof heads / sizeof *heads };
 	inv_table *t = inv_table_new(COLUMNS);
 	char text[SOME];
-	bool written;
 
 	if (!t)
-		return false;
+		return inv_no_memory();
 	for (size_t k = 0; k < COLUMNS; k++) {
 		if (k != 1)
 			inv_table_left(t, k);
@@ -105,9 +98,7 @@ static bool print_list(void)
 		inv_table_cell(t, "%.*s%s", SHOWN_DIGITS, m->sha256 ? m->sha256 : "-",
 		               m->sha256 && strlen(m->sha256) > SHOWN_DIGITS ? "…" : "");
 	}
-	written = inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written;
+	return inv_put_table(t, "text", stdout);
 }
 
 static json_t *model_json(const inv_known_model *m)
@@ -124,8 +115,8 @@ invar_status inv_models_list(inv_session *s)
 {
 	json_t *all;
 
-	if (!s->common->json)
-		return print_list() ? INVAR_OK : inv_no_memory();
+	if (!s->json)
+		return print_list();
 	all = json_array();
 	for (size_t i = 0; i < inv_model_count(); i++)
 		json_array_append_new(all, model_json(inv_model_at(i)));

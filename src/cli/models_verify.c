@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/sha256.h"
-#include "cli/command_files.h"
+#include "base/json.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
@@ -59,27 +59,21 @@ static invar_status check_known(inv_session *s, finding *f)
 	                f->path, f->hex, f->model->name, f->model->sha256);
 }
 
-static bool holds_floats(const inv_weight_about *t)
-{
-	return *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16; BOOL is let go */
-}
-
 /* The library reports values that are not finite. */
-static invar_status read_all(const inv_weights *w)
+static invar_status read_all_weights(const inv_weights *w)
 {
 	for (size_t i = 0; i < inv_weights_count(w); i++) {
 		const inv_weight_about *t = inv_weights_at(w, i);
+		bool floats = *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16 */
 		float *values;
 		invar_status st;
 
-		if (!holds_floats(t) || strcmp(t->type, "BOOL") == 0)
+		if (!floats || strcmp(t->type, "BOOL") == 0)
 			continue;
-		if (!(values = calloc(t->cells + 1, sizeof *values)))
-			return inv_no_memory();
+		INV_TRY(inv_new_zeros(&values, t->cells + 1));
 		st = inv_weights_read(w, t, values);
-		free(values);
-		if (st != INVAR_OK)
-			return st;
+		inv_free(values);
+		INV_TRY(st);
 	}
 	return INVAR_OK;
 }
@@ -88,17 +82,17 @@ static invar_status check_file(inv_session *s, finding *f)
 {
 	inv_weights *w;
 	struct stat info;
-	invar_status st = inv_weights_open(s->ctx, s->argument[1], inv_text(s, "key"), &w);
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_weights_open(s->ctx, s->argument[1], inv_text(s, "key"), &w));
 	f->path = inv_weights_path(w);
 	f->tensors = inv_weights_count(w);
 	if (stat(f->path, &info) == 0)
 		f->bytes = (uint64_t)info.st_size;
-	if ((st = inv_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
-	    (st = check_known(s, f)) == INVAR_OK)
-		st = read_all(w);
+	INV_TRY_OR(end, inv_file_sha256(s->ctx, f->path, f->hex));
+	INV_TRY_OR(end, check_known(s, f));
+	st = read_all_weights(w);
+end:
 	inv_weights_close(w);
 	f->path = s->argument[1];
 	return st;
@@ -106,64 +100,43 @@ static invar_status check_file(inv_session *s, finding *f)
 
 /* ---- The network ------------------------------------------------------------------ */
 
-/* Three channels, or the one that the network has. */
-static invar_status find_shape(invar_encoder *e, uint64_t side, uint64_t shape[4],
-                               uint64_t *width)
+/* The feature of an image of zeros. */
+static invar_status run_network(inv_session *s, finding *f)
 {
-	invar_status st;
-
-	memcpy(shape, (uint64_t[]){1, 1, side, side}, 4 * sizeof *shape);
-	if (invar_encoder_width(e, shape, width) == INVAR_OK)
-		return INVAR_OK;
-	shape[1] = 3;
-	st = invar_encoder_width(e, shape, width);
-	return st;
-}
-
-static invar_status run_grey(invar_encoder *e, finding *f)
-{
-	uint64_t shape[4];
-	float *image, *feature;
-	invar_status st;
-
-	f->side = invar_encoder_side(e) ? invar_encoder_side(e) : USUAL_SIDE;
-	if ((st = find_shape(e, f->side, shape, &f->width)) != INVAR_OK)
-		return st;
-	image = calloc(shape[1] * f->side * f->side, sizeof *image);
-	feature = calloc(f->width + 1, sizeof *feature);
-	st = image && feature ? invar_encoder_run(e, image, shape, feature) : inv_no_memory();
-	for (uint64_t i = 0; st == INVAR_OK && i < f->width; i++)
-		f->norm += (double)feature[i] * feature[i];
-	f->norm = sqrt(f->norm);
-	free(image);
-	free(feature);
-	if (st == INVAR_OK && !isfinite(f->norm))
-		return inv_fail(INVAR_E_NUMERIC, "%s: computes a feature that is not finite",
-		                f->path);
-	return st;
-}
-
-static invar_status check_network(inv_session *s, finding *f)
-{
+	uint64_t shape[4] = {1, 1};
+	float *image = NULL, *feature = NULL;
 	invar_encoder *e;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	if (!inv_text(s, "encoder") && f->model)
-		st = invar_options_set(s->options, "encoder", f->model->name);
-	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, s->argument[1], s->options, &e);
-	if (st != INVAR_OK)
-		return st;
+		INV_TRY(invar_options_set(s->options, "encoder", f->model->name));
+	INV_TRY(invar_encoder_open(s->ctx, s->argument[1], s->options, &e));
 	snprintf(f->name, sizeof f->name, "%s", invar_encoder_name(e));
 	snprintf(f->about, sizeof f->about, "%s", invar_encoder_about(e));
-	st = run_grey(e, f);
+	f->side = invar_encoder_side(e) ? invar_encoder_side(e) : USUAL_SIDE;
+	shape[2] = shape[3] = f->side;
+	if (invar_encoder_width(e, shape, &f->width) != INVAR_OK) {
+		shape[1] = 3; /* channels; most networks have three */
+		INV_TRY_OR(end, invar_encoder_width(e, shape, &f->width));
+	}
+	INV_TRY_OR(end, inv_new_zeros(&image, shape[1] * f->side * f->side));
+	INV_TRY_OR(end, inv_new_zeros(&feature, f->width + 1));
+	INV_TRY_OR(end, invar_encoder_run(e, image, shape, feature));
+	for (uint64_t i = 0; i < f->width; i++)
+		f->norm += (double)feature[i] * feature[i];
+	f->norm = sqrt(f->norm);
+	if (!isfinite(f->norm))
+		st = inv_fail(INVAR_E_NUMERIC, "%s: computes a feature that is not finite", f->path);
+end:
+	inv_free(image);
+	inv_free(feature);
 	invar_encoder_close(e);
 	return st;
 }
 
 /* ---- What was found --------------------------------------------------------------- */
 
-static const char *verdict(const finding *f)
+static const char *file_verdict(const finding *f)
 {
 	if (!f->model || !f->model->file)
 		return "not a known file";
@@ -175,40 +148,25 @@ static const char *verdict(const finding *f)
 	return "not the published file; its tensors may be the same";
 }
 
-static void print_finding(const finding *f)
-{
-	printf("file     %" PRIu64 " bytes, %s\n", f->bytes, verdict(f));
-	printf("SHA-256  %s\n", f->hex);
-	printf("tensors  %zu, every weight finite\n", f->tensors);
-	printf("encoder  %s: %s\n", f->name, f->about);
-	printf("feature  %" PRIu64 " %s of norm %.6g, of an image of %" PRIu64 " x %" PRIu64
-	       " zeros\n",
-	       f->width, inv_noun(f->width, "number", "numbers"), f->norm, f->side, f->side);
-}
-
-static json_t *finding_json(const finding *f)
-{
-	bool known = f->model && f->model->sha256;
-
-	return json_pack("{s:o, s:I, s:s, s:o, s:I, s:s, s:s, s:I, s:I, s:f}", "file",
-	                 inv_name_json(f->path), "bytes", (json_int_t)f->bytes, "sha256",
-	                 f->hex, "as_known", known ? json_boolean(!differs(f)) : json_null(),
-	                 "tensors", (json_int_t)f->tensors, "encoder", f->name, "about",
-	                 f->about, "side", (json_int_t)f->side, "width", (json_int_t)f->width,
-	                 "norm", f->norm);
-}
-
 invar_status inv_models_verify(inv_session *s)
 {
 	finding f = {0};
-	invar_status st = check_file(s, &f);
 
-	if (st == INVAR_OK)
-		st = check_network(s, &f);
-	if (st != INVAR_OK)
-		return st;
-	if (s->common->json)
-		return inv_print_json(finding_json(&f));
-	print_finding(&f);
+	INV_TRY(check_file(s, &f));
+	INV_TRY(run_network(s, &f));
+	if (s->json)
+		return inv_print_json(json_pack(
+			"{s:o, s:I, s:s, s:o, s:I, s:s, s:s, s:I, s:I, s:f}", "file",
+			inv_json_path(f.path), "bytes", (json_int_t)f.bytes, "sha256", f.hex, "as_known",
+			f.model && f.model->sha256 ? json_boolean(!differs(&f)) : json_null(), "tensors",
+			(json_int_t)f.tensors, "encoder", f.name, "about", f.about, "side",
+			(json_int_t)f.side, "width", (json_int_t)f.width, "norm", f.norm));
+	printf("file     %" PRIu64 " bytes, %s\n", f.bytes, file_verdict(&f));
+	printf("SHA-256  %s\n", f.hex);
+	printf("tensors  %zu, every weight finite\n", f.tensors);
+	printf("encoder  %s: %s\n", f.name, f.about);
+	printf("feature  %" PRIu64 " %s of norm %.6g, of an image of %" PRIu64 " x %" PRIu64
+	       " zeros\n",
+	       f.width, inv_noun(f.width, "number", "numbers"), f.norm, f.side, f.side);
 	return INVAR_OK;
 }

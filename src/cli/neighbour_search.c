@@ -3,7 +3,7 @@
 #include "cli/neighbour_search.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "cli/term.h"
@@ -19,63 +19,65 @@ typedef struct search {
 
 /* ---- Queries ------------------------------------------------------------------------- */
 
-static bool is_first_of_class(const int64_t *label, uint64_t row)
+/* Where the rows of the queries' split begin in the index. */
+static uint64_t gallery_rows(const inv_search *n)
 {
-	for (uint64_t i = 0; i < row; i++)
-		if (label[i] == label[row])
-			return false;
-	return label[row] >= 0;
+	return strcmp(n->split, n->gallery) ? invar_bank_rows(n->bank, n->gallery) : 0;
 }
 
-static void choose_by_class(search *m, const int64_t *label, uint64_t rows)
+const char *inv_search_split(const inv_search *n, uint64_t *row)
 {
-	for (uint64_t i = 0; i < rows && m->out->queries < m->n->queries; i++)
-		if (is_first_of_class(label, i))
-			m->out->query[m->out->queries++] = (inv_query){.row = i, .label = label[i]};
+	uint64_t first = gallery_rows(n);
+
+	if (*row < first)
+		return n->gallery;
+	*row -= first;
+	return n->split;
 }
 
-static void choose_evenly(search *m, uint64_t rows)
+bool inv_search_is_same(const inv_search *n, const inv_query *q, uint64_t row)
 {
-	size_t wanted = m->n->queries < rows ? m->n->queries : (size_t)rows;
-
-	for (; m->out->queries < wanted; m->out->queries++)
-		m->out->query[m->out->queries] =
-			(inv_query){.row = (uint64_t)m->out->queries * rows / wanted, .label = -1};
+	return row == gallery_rows(n) + q->row;
 }
 
-/* Gives the labels of a split, or NULL in *out where it has none. */
-static invar_status read_labels(search *m, const char *split, int64_t **out)
-{
-	uint64_t rows = invar_bank_rows(m->n->bank, split);
-
-	*out = NULL;
-	if (!invar_bank_has_labels(m->n->bank, split))
-		return INVAR_OK;
-	if (!(*out = malloc(rows * sizeof **out)))
-		return inv_no_memory();
-	return invar_bank_labels(m->n->bank, split, *out);
-}
-
+/*
+ * The first image of each class; without labels spread evenly. Labels are used if both
+ * splits have them.
+ */
 static invar_status choose_queries(search *m)
 {
-	uint64_t rows = invar_bank_rows(m->n->bank, m->n->split);
-	int64_t *label;
-	invar_status st = read_labels(m, m->n->split, &label);
+	const inv_search *n = m->n;
+	const uint64_t rows = invar_bank_rows(n->bank, n->split), first = gallery_rows(n);
+	const size_t wanted = n->queries < rows ? n->queries : (size_t)rows;
 
-	if (st == INVAR_OK)
-		st = read_labels(m, m->n->gallery, &m->out->label);
-	if (st == INVAR_OK && label && m->out->label)
-		choose_by_class(m, label, rows);
-	if (st == INVAR_OK && !m->out->queries)
-		choose_evenly(m, rows);
-	free(label);
-	return st;
+	if (invar_bank_has_labels(n->bank, n->split) &&
+	    invar_bank_has_labels(n->bank, n->gallery)) {
+		const int64_t *label;
+
+		INV_TRY(inv_new_array(&m->out->label, first + rows));
+		if (first)
+			INV_TRY(invar_bank_labels(n->bank, n->gallery, m->out->label));
+		INV_TRY(invar_bank_labels(n->bank, n->split, m->out->label + first));
+		label = m->out->label + first;
+		for (uint64_t i = 0; i < rows && m->out->queries < n->queries; i++) {
+			uint64_t k = 0;
+
+			while (k < i && label[k] != label[i])
+				k++;
+			if (k == i && label[i] >= 0)
+				m->out->query[m->out->queries++] = (inv_query){.row = i, .label = label[i]};
+		}
+	}
+	for (size_t i = 0, evenly = m->out->queries ? 0 : wanted; i < evenly; i++)
+		m->out->query[m->out->queries++] =
+			(inv_query){.row = (uint64_t)i * rows / wanted, .label = -1};
+	return INVAR_OK;
 }
 
 /* ---- Nearest rows ---------------------------------------------------------------------
  */
 
-static double squared_distance(const float *a, const float *b, uint32_t dim)
+static double neighbour_distance(const float *a, const float *b, uint32_t dim)
 {
 	double sum = 0;
 
@@ -85,13 +87,13 @@ static double squared_distance(const float *a, const float *b, uint32_t dim)
 }
 
 /* Keeps the nearest in order; of equal ones the earlier row comes first. */
-static void offer(inv_found *f, size_t most, uint64_t row, double distance)
+static void offer(inv_found *f, size_t max, uint64_t row, double distance)
 {
 	size_t at;
 
-	if (f->count == most && !(distance < f->distance[most - 1]))
+	if (f->count == max && !(distance < f->distance[max - 1]))
 		return;
-	at = f->count < most ? f->count++ : most - 1;
+	at = f->count < max ? f->count++ : max - 1;
 	for (; at > 0 && distance < f->distance[at - 1]; at--) {
 		f->distance[at] = f->distance[at - 1];
 		f->row[at] = f->row[at - 1];
@@ -116,78 +118,69 @@ static void normalise_if_unit(const search *m, float *rows, uint64_t count)
 }
 
 /* z and e are [queries, dim]: the copies of the queries as they are, and after E. */
-static void search_block(search *m, const float *block, uint64_t first, uint64_t rows,
-                         const float *z, const float *e)
+static invar_status read_query_codes(search *m, float *z, float *e)
 {
+	char line[1024];
+
 	for (size_t q = 0; q < m->out->queries; q++)
-		for (uint64_t i = 0; i < rows; i++) {
-			const float *row = block + i * m->dim;
-
-			offer(&m->out->query[q].by_f, m->n->nearest, first + i,
-			      squared_distance(z + q * m->dim, row, m->dim));
-			offer(&m->out->query[q].by_e, m->n->nearest, first + i,
-			      squared_distance(e + q * m->dim, row, m->dim));
-		}
-}
-
-static invar_status read_queries(search *m, float *z, float *e)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t q = 0; q < m->out->queries && st == INVAR_OK; q++)
-		st = invar_bank_read(m->n->bank, m->n->split, (int32_t)m->n->copy,
-		                     m->out->query[q].row, 1, z + q * m->dim);
-	if (st == INVAR_OK &&
-	    invar_adapter_check_norms(m->n->adapter, z, m->out->queries) != INVAR_OK) {
-		char line[1024];
-
+		INV_TRY(invar_bank_read(m->n->bank, m->n->split, (int32_t)m->n->copy,
+		                        m->out->query[q].row, 1, z + q * m->dim));
+	if (invar_adapter_check_norms(m->n->adapter, z, m->out->queries) != INVAR_OK) {
 		inv_last_error_spelled("--", line, sizeof line);
 		inv_term_hooks(m->s->term).log(m->s->term, INVAR_LOG_WARNING, line);
 	}
-	if (st == INVAR_OK)
-		st = invar_adapter_apply(m->n->adapter, z, m->out->queries, e);
-	normalise_if_unit(m, z, st == INVAR_OK ? m->out->queries : 0);
-	return st;
+	INV_TRY(invar_adapter_apply(m->n->adapter, z, m->out->queries, e));
+	normalise_if_unit(m, z, m->out->queries);
+	return INVAR_OK;
 }
 
-static invar_status look_up(search *m)
+static invar_status search_neighbours(search *m)
 {
-	uint64_t rows = invar_bank_rows(m->n->bank, m->n->gallery);
-	float *z = malloc(2 * m->out->queries * m->dim * sizeof *z), *e;
-	float *block = malloc((size_t)BLOCK * m->dim * sizeof *block);
-	invar_status st = z && block ? INVAR_OK : inv_no_memory();
+	const uint64_t rows = gallery_rows(m->n) + invar_bank_rows(m->n->bank, m->n->split);
+	const size_t cells = m->out->queries * m->dim;
+	float *z = NULL, *block = NULL;
+	invar_status st;
 
-	e = z ? z + m->out->queries * m->dim : NULL;
-	if (st == INVAR_OK)
-		st = read_queries(m, z, e);
-	for (uint64_t first = 0; first < rows && st == INVAR_OK; first += BLOCK) {
-		uint64_t count = rows - first < BLOCK ? rows - first : BLOCK;
+	INV_TRY_OR(end, inv_new_array(&z, 2 * cells + 1));
+	INV_TRY_OR(end, inv_new_array(&block, (uint64_t)BLOCK * m->dim));
+	INV_TRY_OR(end, read_query_codes(m, z, z + cells));
+	for (uint64_t first = 0, count; first < rows; first += count) {
+		uint64_t at = first;
+		const char *split = inv_search_split(m->n, &at);
 
-		st = invar_bank_read(m->n->bank, m->n->gallery, INVAR_CLEAN, first, count, block);
-		normalise_if_unit(m, block, st == INVAR_OK ? count : 0);
-		if (st == INVAR_OK)
-			search_block(m, block, first, count, z, e);
+		count = invar_bank_rows(m->n->bank, split) - at;
+		count = count < BLOCK ? count : BLOCK;
+		INV_TRY_OR(end, invar_bank_read(m->n->bank, split, INVAR_CLEAN, at, count, block));
+		normalise_if_unit(m, block, count);
+		for (size_t i = 0; i < m->out->queries * count; i++) {
+			inv_query *q = &m->out->query[i / count];
+			const float *row = block + i % count * m->dim, *query = z + i / count * m->dim;
+
+			offer(&q->by_f, m->n->nearest, first + i % count,
+			      neighbour_distance(query, row, m->dim));
+			offer(&q->by_e, m->n->nearest, first + i % count,
+			      neighbour_distance(query + cells, row, m->dim));
+		}
 	}
-	free(block);
-	free(z);
+end:
+	inv_free(block);
+	inv_free(z);
 	return st;
 }
 
 invar_status inv_search_run(inv_session *s, const inv_search *n, inv_answers *out)
 {
 	search m = {.s = s, .n = n, .dim = invar_bank_dim(n->bank), .out = out};
-	invar_status st;
 
-	*out = (inv_answers){.query = calloc(n->queries, sizeof *out->query)};
-	if (!out->query)
-		return inv_no_memory();
-	st = choose_queries(&m);
-	return st == INVAR_OK ? look_up(&m) : st;
+	*out = (inv_answers){0};
+	INV_TRY(inv_new_zeros(&out->query, n->queries));
+	INV_TRY(choose_queries(&m));
+	return search_neighbours(&m);
 }
 
 void inv_answers_clear(inv_answers *a)
 {
-	free(a->query);
-	free(a->label);
+	inv_free(a->query);
+	inv_free(a->label);
 	*a = (inv_answers){0};
 }

@@ -3,7 +3,6 @@
 #include "cli/outputs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,78 +10,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/command_files.h"
+#include "base/file.h"
+#include "base/options.h"
+#include "base/words.h"
 #include "cli/command_options.h"
-#include "run/run.h"
+#include "cli/command_results.h"
 
 /* ---- What is read ----------------------------------------------------------------- */
 
 struct inv_input {
 	char *path;
-	const char *what;
-	bool all; /* of a folder, every file is read */
+	inv_reading reading;
 };
 
-/* In a run or in a folder of weights. */
-static const char *const known_names[] = {"adapter.safetensors",
-                                          "decoder.safetensors",
-                                          "checkpoint.safetensors",
-                                          "run.json",
-                                          "log.jsonl",
-                                          "metrics.json",
-                                          "model.safetensors",
-                                          "pytorch_model.bin",
-                                          "config.json",
-                                          "preprocessor_config.json"};
-
-static void add_input(inv_session *s, const char *path, size_t length, const char *what,
-                      bool all)
+static invar_status add_input(inv_session *s, const char *path, size_t length,
+                              inv_reading reading)
 {
-	char *copy = strndup(path, length);
 	struct inv_input *longer = realloc(s->inputs, (s->input_count + 1) * sizeof *longer);
 
 	if (longer)
 		s->inputs = longer;
-	if (!copy || !longer) {
-		free(copy);
-		s->inputs_missing = true;
-		return;
+	if (!longer || !(longer[s->input_count].path = strndup(path, length)))
+		return inv_no_memory();
+	longer[s->input_count++].reading = reading;
+	return INVAR_OK;
+}
+
+invar_status inv_reads(inv_session *s, const char *text, inv_reading reading)
+{
+	const char *colon = text ? strpbrk(text, ":/") : NULL;
+
+	if (!text || reading == INV_READS_NOTHING)
+		return INVAR_OK;
+	INV_TRY(add_input(s, text, strlen(text), reading));
+	for (text = colon && *colon == ':' ? colon + 1 : text; *text;) {
+		size_t length = strcspn(text, ",");
+
+		INV_TRY(add_input(s, text, length, reading));
+		text += length + (text[length] == ',');
 	}
-	longer[s->input_count++] = (struct inv_input){copy, what, all};
-}
-
-void inv_reads(inv_session *s, const char *path, const char *what)
-{
-	if (path)
-		add_input(s, path, strlen(path), what, false);
-}
-
-void inv_reads_all(inv_session *s, const char *folder, const char *what)
-{
-	if (folder)
-		add_input(s, folder, strlen(folder), what, true);
-}
-
-void inv_reads_list(inv_session *s, const char *list, const char *what)
-{
-	while (list) {
-		const char *comma = strchr(list, ',');
-
-		inv_reads_all(s, list, what);
-		if (comma)
-			add_input(s, list, (size_t)(comma - list), what, true);
-		list = comma ? comma + 1 : NULL;
-	}
-}
-
-void inv_reads_dataset(inv_session *s, const char *dataset)
-{
-	const char *colon = dataset ? strpbrk(dataset, ":/") : NULL;
-
-	if (!colon || *colon == '/' || inv_path_is_folder(dataset))
-		inv_reads_all(s, dataset, "the images");
-	else
-		inv_reads_list(s, colon + 1, "the images");
+	return INVAR_OK;
 }
 
 void inv_reads_clear(inv_session *s)
@@ -92,68 +59,58 @@ void inv_reads_clear(inv_session *s)
 	free(s->inputs);
 }
 
-/* ---- One file, by any names ------------------------------------------------------- */
+/* ---- The same file, by any name ----------------------------------------------------- */
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-static bool is_named(const struct stat *file, const char *folder, const char *name)
+static bool is_input(const struct stat *file, const struct inv_input *in)
 {
-	char *path = inv_path(folder, name);
+	/* In a run or in a folder of weights. */
+	static const char *const names[] = {
+		"adapter.safetensors", "decoder.safetensors", "checkpoint.safetensors",
+		"run.json",            "log.jsonl",           "metrics.json",
+		"model.safetensors",   "pytorch_model.bin",   "config.json",
+		"preprocessor_config.json"};
 	struct stat info;
-	bool same = path && stat(path, &info) == 0 && is_same(&info, file);
+	bool same;
 
-	free(path);
+	if (strcmp(in->path, "-") == 0)
+		return fstat(STDIN_FILENO, &info) == 0 && is_same(&info, file);
+	if (stat(in->path, &info) != 0)
+		return false;
+	same = is_same(&info, file);
+	for (size_t i = 0; S_ISDIR(info.st_mode) && i < sizeof names / sizeof *names; i++) {
+		char *path = inv_join(in->path, names[i]);
+		struct stat inside;
+
+		same = same || (path && stat(path, &inside) == 0 && is_same(&inside, file));
+		inv_free(path);
+	}
+	if (S_ISDIR(info.st_mode) && in->reading == INV_READS_DATA && !same) {
+		/* Folders of images may have links to other places. */
+		FTS *tree =
+			fts_open((char *const[]){in->path, NULL}, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+
+		for (FTSENT *e; tree && !same && (e = fts_read(tree));)
+			same = e->fts_info == FTS_F && is_same(e->fts_statp, file);
+		if (tree)
+			fts_close(tree);
+	}
 	return same;
 }
 
-/* A folder of images may contain links to other places, so every file is checked. */
-static bool is_among(const struct stat *file, char *folder)
+/* The nearest folder above `path` that exists, without links; gives, NULL: no memory. */
+static char *existing_folder_of(const char *path)
 {
-	char *const roots[] = {folder, NULL};
-	FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
-	bool found = false;
+	char *folder = realpath(path, NULL), *text = folder ? NULL : strdup(path), *slash;
 
-	for (FTSENT *e; walk && !found && (e = fts_read(walk));)
-		found = e->fts_info == FTS_F && is_same(e->fts_statp, file);
-	if (walk)
-		fts_close(walk);
-	return found;
-}
-
-static bool is_of_input(const struct stat *file, const struct inv_input *in)
-{
-	struct stat info;
-	bool found;
-
-	if (strcmp(in->path, "-") == 0)
-		return fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode) &&
-		       is_same(&info, file);
-	if (stat(in->path, &info) != 0)
-		return false;
-	found = is_same(&info, file);
-	if (!S_ISDIR(info.st_mode))
-		return found;
-	for (size_t i = 0; i < sizeof known_names / sizeof *known_names && !found; i++)
-		found = is_named(file, in->path, known_names[i]);
-	return found || (in->all && is_among(file, in->path));
-}
-
-/* ---- Where it would be ------------------------------------------------------------ */
-
-/* The nearest folder that exists, without links; gives, or NULL. */
-static char *home_of(const char *path)
-{
-	char *folder = realpath(path, NULL), *text = folder ? NULL : strdup(path);
-	char *slash;
-
-	if (folder && !inv_path_is_folder(folder) && (slash = strrchr(folder, '/')))
+	if (folder && !inv_is_folder(folder) && (slash = strrchr(folder, '/')))
 		slash[slash == folder] = '\0';
 	while (text && !folder) {
-		slash = strrchr(text, '/');
-		if (slash)
+		if ((slash = strrchr(text, '/')))
 			slash[slash == text] = '\0';
 		folder = realpath(slash ? text : ".", NULL);
 		if (!slash || slash == text)
@@ -163,190 +120,159 @@ static char *home_of(const char *path)
 	return folder;
 }
 
-/* `home` has no links, so its folders are found by cutting it. */
-static bool lies_in(const char *home, const char *folder)
+/* Whether `folder`, a path without links, is the folder `outer` or below it. */
+static bool lies_in(const char *folder, const char *outer)
 {
-	char *at = strdup(home), *slash;
-	struct stat info, around;
-	bool inside = false;
+	char *place = realpath(outer, NULL);
+	size_t length = place ? strlen(place) : 0;
+	bool inside = place && inv_is_folder(place) && strncmp(folder, place, length) == 0 &&
+	              (length == 1 || !folder[length] || folder[length] == '/');
 
-	if (at && stat(folder, &info) == 0 && S_ISDIR(info.st_mode))
-		for (;;) {
-			if ((inside = stat(at, &around) == 0 && is_same(&around, &info)))
-				break;
-			slash = strrchr(at, '/');
-			if (!slash || !slash[1])
-				break;
-			slash[slash == at] = '\0';
-		}
-	free(at);
+	free(place);
 	return inside;
 }
 
-/* Neither a file nor a folder is made among data that is read. */
-static invar_status check_place(const inv_session *s, const char *option, const char *path)
+static bool reads_file(const inv_session *s, const struct stat *file)
 {
-	char *home = home_of(path);
-	const struct inv_input *in = NULL;
-
-	for (size_t i = 0; home && i < s->input_count && !in; i++)
-		if (s->inputs[i].all && lies_in(home, s->inputs[i].path))
-			in = &s->inputs[i];
-	free(home);
-	if (!in)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_USE,
-		"%s%s%s is inside %s, among %s that this command reads; choose another place",
-		option ? option : "", option ? " " : "", path, in->path, in->what);
-}
-
-/* ---- Kinds ------------------------------------------------------------------------ */
-
-const inv_file_kind inv_kind_npy = {"a NumPy file", {"\x93NUMPY"}, 0};
-const inv_file_kind inv_kind_safetensors = {"a safetensors file", {"{\""}, 8};
-const inv_file_kind inv_kind_png = {"a PNG picture", {"\x89PNG\r\n"}, 0};
-const inv_file_kind inv_kind_svg = {"an SVG picture", {"<svg", "<?xml"}, 0};
-const inv_file_kind inv_kind_results = {
-	"a JSON file of results", {"{\n  \"format\": \"invar-results\""}, 0};
-/* Its first heading is empty, the second is F. */
-const inv_file_kind inv_kind_table = {
-	"a table of 'invar eval'", {",F", "|  | F ", "\\begin{tabular}"}, 0};
-const inv_file_kind inv_kind_params = {
-	"a JSON file of parameters", {"{\n \"augment\": ", "{\"augment\": "}, 0};
-const inv_file_kind inv_kind_page = {"a page of 'invar report'", {INV_REPORT_MARK}, 0};
-
-const inv_file_kind *inv_sheet_kind(const char *path)
-{
-	size_t length = strlen(path);
-
-	return length >= 4 && strcmp(path + length - 4, ".svg") == 0 ? &inv_kind_svg
-	                                                             : &inv_kind_png;
-}
-
-static bool is_of_kind(const inv_output *o)
-{
-	char text[64] = "";
-	int fd = open(o->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ssize_t bytes = fd >= 0 ? pread(fd, text, sizeof text - 1, (off_t)o->kind->after) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	for (size_t i = 0; bytes > 0 && i < 3 && o->kind->begins[i]; i++)
-		if (strncmp(text, o->kind->begins[i], strlen(o->kind->begins[i])) == 0)
+	for (size_t i = 0; i < s->input_count; i++)
+		if (is_input(file, &s->inputs[i]))
 			return true;
 	return false;
 }
 
-/* ---- The rules -------------------------------------------------------------------- */
-
-static invar_status check_inputs(const inv_session *s, const inv_output *o,
-                                 const char *path, const struct stat *file)
+/* An output is written to its part file first. */
+static bool reads_part_of(const inv_session *s, const char *path)
 {
-	for (size_t i = 0; i < s->input_count; i++)
-		if (is_of_input(file, &s->inputs[i]))
-			return inv_fail(
-				INVAR_E_USE,
-				"%s%s%s would replace %s that this command reads; choose another file",
-				o->option ? o->option : "", o->option ? " " : "", path, s->inputs[i].what);
-	return INVAR_OK;
-}
-
-/* Its part file must not be an input either. */
-static invar_status check_part(const inv_session *s, const inv_output *o)
-{
-	char *real = realpath(o->path, NULL), *part;
+	char *real = realpath(path, NULL), *part = NULL;
 	struct stat file;
-	invar_status st = INVAR_OK;
+	bool reads;
 
-	if (asprintf(&part, "%s.invar.part", real ? real : o->path) < 0)
+	if (asprintf(&part, "%s" INV_PART, real ? real : path) < 0)
 		part = NULL;
-	if (part && stat(part, &file) == 0 && S_ISREG(file.st_mode))
-		st = check_inputs(s, o, part, &file);
+	reads = part && stat(part, &file) == 0 && S_ISREG(file.st_mode) && reads_file(s, &file);
 	free(part);
 	free(real);
-	return part ? st : inv_no_memory();
+	return reads;
 }
 
-static invar_status check_regular(const inv_output *o, const struct stat *file)
-{
-	struct stat out;
+/* ---- The rules -------------------------------------------------------------------- */
 
-	if (S_ISDIR(file->st_mode))
-		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", o->path);
-	if (!S_ISREG(file->st_mode))
-		return inv_fail(INVAR_E_IO, "%s: is a pipe or a device, expected a file%s", o->path,
-		                o->stream ? "; '-o -' is standard output" : "");
-	if (fstat(STDOUT_FILENO, &out) == 0 && is_same(&out, file))
-		return inv_fail(INVAR_E_USE,
-		                "%s%s%s is already standard output; choose another file%s",
-		                o->option ? o->option : "", o->option ? " " : "", o->path,
-		                o->stream ? ", or '-o -'" : "");
-	return INVAR_OK;
-}
-
-static invar_status check_existing(const inv_output *o, const struct stat *file)
+invar_status inv_check_writable(const char *path)
 {
-	if (!o->kind || o->force)
-		return INVAR_OK;
-	if (file->st_size > 0 && !is_of_kind(o)) /* an empty file has nothing to lose */
-		return inv_fail(INVAR_E_IO,
-		                "%s: already exists and is not %s; choose another file, or replace "
-		                "it with --force",
-		                o->path, o->kind->name);
-	if (access(o->path, W_OK) != 0 && errno == EACCES)
-		return inv_fail(
-			INVAR_E_IO,
-			"%s: is write-protected; choose another file, or replace it with --force",
-			o->path);
-	return INVAR_OK;
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	invar_status st = INVAR_OK;
+
+	if (!folder)
+		return inv_no_memory();
+	if (access(folder, F_OK) == 0 && !inv_is_folder(folder))
+		st = inv_fail(INVAR_E_IO, "%s: cannot write: %s is not a folder", path, folder);
+	else if (access(folder, W_OK | X_OK) != 0)
+		st = inv_fail_errno(path, "cannot write");
+	free(folder);
+	return st;
 }
 
 invar_status inv_check_output(inv_session *s, const inv_output *o)
 {
-	struct stat file;
-	bool exists;
+	const char *option = o->option ? o->option : "", *blank = o->option ? " " : "";
+	const char *hint = o->stream ? "; '-o -' is standard output" : "";
+	char *folder;
+	const char *endings = o->endings;
+	char ending[INV_WORD];
+	struct stat file, out;
+	bool exists, named = false;
 
-	if (!o->path || (o->stream && strcmp(o->path, "-") == 0) ||
-	    inv_processes_rank(s->processes)) /* rank 0 checks */
+	if (!o->path || inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
-	if (s->inputs_missing)
-		return inv_no_memory();
+	if (o->stream && strcmp(o->path, "-") == 0)
+		return s->json
+		           ? inv_fail(INVAR_E_USE,
+		                      "--json and '-o -' both write to standard output; use only one")
+		           : INVAR_OK;
 	if (!*o->path || strcmp(o->path, "-") == 0)
 		return inv_fail(INVAR_E_USE,
-		                "'%s' is not a file name, and the result cannot go to standard "
-		                "output; give a file name",
-		                o->path);
-	exists = stat(o->path, &file) == 0;
-	if (exists) {
-		INV_TRY(check_regular(o, &file));
-		INV_TRY(check_inputs(s, o, o->path, &file));
-	}
-	INV_TRY(check_place(s, o->option, o->path));
-	INV_TRY(check_part(s, o));
-	if (exists)
-		INV_TRY(check_existing(o, &file));
+		                "'%s' is not a %s name, and the result cannot go to standard output; "
+		                "give a %s name",
+		                o->path, o->folder ? "folder" : "file", o->folder ? "folder" : "file");
+	exists = !o->folder && stat(o->path, &file) == 0;
+	if (exists && S_ISDIR(file.st_mode))
+		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", o->path);
+	if (exists && !S_ISREG(file.st_mode))
+		return inv_fail(INVAR_E_IO, "%s: is a pipe or a device, expected a file%s", o->path,
+		                hint);
+	if (exists && fstat(STDOUT_FILENO, &out) == 0 && is_same(&out, &file))
+		return inv_fail(INVAR_E_USE, "%s%s%s is already standard output; choose another file%s",
+		                option, blank, o->path, hint);
+
+	if ((exists && reads_file(s, &file)) || (!o->folder && reads_part_of(s, o->path)))
+		return inv_fail(
+			INVAR_E_USE,
+			"%s%s%s would replace a file that this command reads; choose another file", option,
+			blank, o->path);
+	if (!(folder = existing_folder_of(o->path)))
+		return inv_no_memory();
+	for (size_t i = 0; i < s->input_count; i++)
+		if (s->inputs[i].reading == INV_READS_DATA && lies_in(folder, s->inputs[i].path)) {
+			free(folder);
+			return inv_fail(
+				INVAR_E_USE,
+				"%s%s%s is inside %s, which this command reads; choose another place", option,
+				blank, o->path, s->inputs[i].path);
+		}
+	free(folder);
+	if (o->folder)
+		return INVAR_OK;
+
+	while (inv_next_word(&endings, '|', ending))
+		named = named || inv_ends_in(o->path, ending);
+	if (exists && file.st_size > 0 && !named && !o->force)
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: already exists; choose another file, or replace it with --force", o->path);
+	if (exists && !o->force && access(o->path, W_OK) != 0 && errno == EACCES)
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: is write-protected; choose another file, or replace it with --force",
+			o->path);
 	return inv_check_writable(o->path);
 }
 
-invar_status inv_check_output_option(inv_session *s, const inv_file_kind *kind)
+invar_status inv_check_files(inv_session *s)
 {
+	const inv_command *c = s->command;
+	const inv_argument *a = c->arguments;
+	const invar_option *output = inv_options_find(s->options, "output"), *row;
+	size_t of_argument = 0;
+
+	for (size_t i = 0; i < s->arguments && a && a->name; i++) {
+		INV_TRY(inv_reads(s, s->argument[i], a->reads));
+		if (++of_argument == a->max) {
+			of_argument = 0;
+			a++;
+		}
+	}
+	for (size_t i = 0; (row = invar_options_at(s->options, i)); i++) {
+		bool data = strcmp(row->name, "data") == 0 || strcmp(row->name, "bank") == 0;
+		const char *text;
+
+		if (!inv_has_word(c->reads, '|', row->name))
+			continue;
+		for (size_t k = 0; (text = inv_options_text(s->options, row->name, k)); k++) {
+			INV_TRY(inv_reads(s, text, data ? INV_READS_DATA : INV_READS_FILE));
+			if (row->type != INVAR_OPTION_LIST)
+				break;
+		}
+	}
+	if (c->needs_output && !inv_options_text(s->options, "output", 0))
+		return inv_fail(INVAR_E_USE, "the output is missing: -o %s", output->meta);
+	if (c->output == INV_OUTPUT_NONE)
+		return INVAR_OK;
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = inv_text(s, "output"),
-	                                         .kind = kind,
-	                                         .force = inv_flag(s, "force")});
-}
-
-invar_status inv_check_output_folder(inv_session *s, const char *option, const char *path)
-{
-	if (!path || inv_processes_rank(s->processes)) /* rank 0 checks */
-		return INVAR_OK;
-	if (s->inputs_missing)
-		return inv_no_memory();
-	if (!*path || strcmp(path, "-") == 0)
-		return inv_fail(INVAR_E_USE,
-		                "'%s' is not a folder name, and the result cannot go to standard "
-		                "output; give a folder name",
-		                path);
-	return check_place(s, option, path);
+	                                         .endings = c->endings,
+	                                         .force = inv_flag(s, "force"),
+	                                         .stream = c->output == INV_OUTPUT_STREAM,
+	                                         .folder = c->output == INV_OUTPUT_FOLDER});
 }

@@ -11,8 +11,7 @@
 #include "images/dataset.h"
 #include "images/image.h"
 
-/* ---- How pictures are made ------------------------------------------------------------
- */
+/* ---- How pictures are made --------------------------------------------------------- */
 
 /* "0.485,0.456,0.406/0.229,0.224,0.225"; "none" where bank.json does not say. */
 static void spell_normalize(const json_t *preprocess, char out[INV_NORMALIZE])
@@ -36,49 +35,52 @@ static void spell_normalize(const json_t *preprocess, char out[INV_NORMALIZE])
 		snprintf(out, INV_NORMALIZE, "none");
 }
 
-/* A SPEC with inside=1 takes pictures that are larger than the bank's size. */
-static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
+/* Old or foreign banks may not say how their copies were made: these are not shown then. */
+invar_status inv_pictures_open(inv_session *s, const invar_bank *bank, const char *split,
+                               uint32_t copy, inv_pictures *out)
 {
+	const char *spec = invar_bank_field(bank, "augment");
+	const json_t *preprocess = json_object_get(bank->json, "preprocess");
 	const json_t *size = json_object_get(preprocess, "size");
 	json_int_t height = json_integer_value(json_array_get(size, 0));
 	uint64_t seen[4] = {1, 3, (uint64_t)height, (uint64_t)height}, prepared[4];
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	snprintf(m->side, sizeof m->side, "native");
-	if (height < 1 || height != json_integer_value(json_array_get(size, 1)))
-		return INVAR_OK;
-	memcpy(prepared, seen, sizeof seen);
-	if (m->augment)
-		st = inv_augment_prepared(m->augment, seen, prepared);
-	snprintf(m->side, sizeof m->side, "%llu", (unsigned long long)prepared[2]);
-	return st;
-}
-
-/* Old or foreign banks may not say how their copies were made: these are not shown then. */
-static invar_status prepare(inv_pictures *m)
-{
-	const char *spec = invar_bank_field(m->bank, "augment");
-	const json_t *preprocess = json_object_get(m->bank->json, "preprocess");
-	invar_status st =
-		inv_copy_params_open(m->bank, inv_bank_split(m->bank, m->split), &m->params);
-
-	if (st != INVAR_OK && st != INVAR_E_MISMATCH)
-		return st;
-	m->seed = json_number_value(json_object_get(m->bank->json, "seed"));
-	spell_normalize(preprocess, m->normalize);
-	if (spec && m->params) {
-		INV_TRY(invar_augment_parse(m->s->ctx, spec, &m->augment));
-		INV_TRY(invar_augment_pixels(m->augment, m->normalize));
-		if (invar_augment_columns(m->augment) != inv_copy_params_columns(m->params))
+	*out = (inv_pictures){.s = s, .bank = bank, .split = split, .copy = copy};
+	st = inv_copy_params_open(bank, inv_bank_split(bank, split), &out->params);
+	if (st != INVAR_E_MISMATCH)
+		INV_TRY(st);
+	out->seed = json_number_value(json_object_get(bank->json, "seed"));
+	spell_normalize(preprocess, out->normalize);
+	if (spec && out->params) {
+		INV_TRY(invar_augment_parse(s->ctx, spec, &out->augment));
+		INV_TRY(invar_augment_pixels(out->augment, out->normalize));
+		if (invar_augment_columns(out->augment) != inv_copy_params_columns(out->params))
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: augment_params of bank.json are not those of '%s'",
-			                m->bank->path, spec);
+			                bank->path, spec);
 	}
-	return choose_side(m, preprocess);
+	snprintf(out->side, sizeof out->side, "native");
+	if (height < 1 || height != json_integer_value(json_array_get(size, 1)))
+		return INVAR_OK;
+	/* A SPEC with inside=1 takes pictures that are larger than the bank's size. */
+	memcpy(prepared, seen, sizeof seen);
+	if (out->augment)
+		INV_TRY(inv_augment_prepared(out->augment, seen, prepared));
+	snprintf(out->side, sizeof out->side, "%llu", (unsigned long long)prepared[2]);
+	return INVAR_OK;
 }
 
-/* ---- Which image a row is --------------------------------------------------------------
- */
+void inv_pictures_close(inv_pictures *p)
+{
+	for (size_t i = 0; i < INV_PICTURE_SPLITS; i++)
+		inv_free(p->index[i].image);
+	inv_copy_params_close(p->params);
+	invar_augment_close(p->augment);
+	*p = (inv_pictures){0};
+}
+
+/* ---- Which image a row is ---------------------------------------------------------- */
 
 /* An image of the data set by its name, of which `length` bytes count. */
 typedef struct named {
@@ -144,54 +146,34 @@ static void match_names(inv_picture_index *x, uint64_t rows, char *const *names,
 	}
 }
 
-static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_t rows)
-{
-	named *all = malloc((inv_dataset_count(x->images, x->split) + 1) * sizeof *all);
-	char **names = NULL;
-	invar_status st = all ? invar_bank_names(m->bank, x->split, &names) : inv_no_memory();
-
-	for (uint64_t i = 0; i < rows; i++)
-		x->image[i] = UINT64_MAX;
-	for (int stems = 0; stems < 2 && st == INVAR_OK; stems++)
-		match_names(x, rows, names, all, stems);
-	invar_free(names);
-	free(all);
-	return st;
-}
-
 /* By its name where the bank has names; else rows and images are in the same order. */
 static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
 {
 	uint64_t rows = invar_bank_rows(m->bank, x->split);
 	uint64_t count = inv_dataset_count(x->images, x->split);
-
-	if (!(x->image = malloc((rows + 1) * sizeof *x->image)))
-		return inv_no_memory();
-	if (inv_bank_has_names(m->bank, x->split))
-		return index_by_name(m, x, rows);
-	for (uint64_t i = 0; i < rows; i++)
-		x->image[i] = i;
-	if (count == rows)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s has %llu rows of %s, but the data set has %llu images; give the "
-	                "data set with the options of 'invar encode'",
-	                m->bank->path, (unsigned long long)rows, x->split,
-	                (unsigned long long)count);
-}
-
-static invar_status missing_image(inv_pictures *m, const char *split, uint64_t row)
-{
+	bool has_names = inv_bank_has_names(m->bank, x->split);
+	named *all = NULL;
 	char **names = NULL;
-	invar_status st = invar_bank_names(m->bank, split, &names);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "the data set has no image '%s', which row %llu of %s was made from; "
-		              "give the data set with the options of 'invar encode'",
-		              names[row],
-		              (unsigned long long)inv_bank_file_row(m->bank, split, row), split);
+	INV_TRY(inv_new_array(&x->image, rows + 1));
+	for (uint64_t i = 0; i < rows; i++)
+		x->image[i] = has_names ? UINT64_MAX : i;
+	if (!has_names && count != rows)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has %llu rows of %s, but the data set has %llu images; give the "
+		                "data set with the options of 'invar encode'",
+		                m->bank->path, (unsigned long long)rows, x->split,
+		                (unsigned long long)count);
+	if (!has_names)
+		return INVAR_OK;
+	INV_TRY(inv_new_array(&all, count + 1));
+	INV_TRY_OR(end, invar_bank_names(m->bank, x->split, &names));
+	match_names(x, rows, names, all, false);
+	match_names(x, rows, names, all, true);
+end:
 	invar_free(names);
+	inv_free(all);
 	return st;
 }
 
@@ -199,23 +181,28 @@ static invar_status find_image(inv_pictures *m, const invar_dataset *images,
                                const char *split, uint64_t row, uint64_t *out)
 {
 	inv_picture_index *x = m->index, *last = m->index + INV_PICTURE_SPLITS - 1;
-	invar_status st = INVAR_OK;
+	char **names = NULL;
 
 	while (x < last && x->image && (x->images != images || strcmp(x->split, split) != 0))
 		x++;
 	if (!x->image || x->images != images || strcmp(x->split, split) != 0) {
-		free(x->image);
+		inv_free(x->image);
 		*x = (inv_picture_index){.split = split, .images = images};
-		st = fill_index(m, x);
+		INV_TRY(fill_index(m, x));
 	}
-	if (st != INVAR_OK)
-		return st;
 	*out = x->image[row];
-	return *out == UINT64_MAX ? missing_image(m, split, row) : INVAR_OK;
+	if (*out != UINT64_MAX)
+		return INVAR_OK;
+	INV_TRY(invar_bank_names(m->bank, split, &names));
+	inv_fail(INVAR_E_MISMATCH,
+	         "the data set has no image '%s', which row %llu of %s was made from; give the "
+	         "data set with the options of 'invar encode'",
+	         names[row], (unsigned long long)inv_bank_file_row(m->bank, split, row), split);
+	invar_free(names);
+	return INVAR_E_MISMATCH;
 }
 
-/* ---- Drawing ---------------------------------------------------------------------------
- */
+/* ---- Drawing ----------------------------------------------------------------------- */
 
 /* The prepared picture as the encoder sees it: row's copy, or its centre; gives *out. */
 static invar_status view_tensor(const inv_pictures *m, invar_options *o, const char *split,
@@ -223,29 +210,24 @@ static invar_status view_tensor(const inv_pictures *m, invar_options *o, const c
                                 const uint64_t shape[4], float **out, uint64_t seen[4])
 {
 	const invar_augment *a = m->augment;
-	float *params = NULL;
-	invar_status st = augmented ? invar_augment_result(a, shape, seen)
-	                            : inv_augment_clean(a, x, shape, seen, NULL);
+	const double first = (double)inv_bank_file_row(m->bank, split, row);
+	float *params;
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
-	*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out);
-	params = malloc((invar_augment_columns(a) + 1) * sizeof *params);
-	if (!*out || !params)
-		st = inv_no_memory();
-	else if (!augmented)
-		st = inv_augment_clean(a, x, shape, seen, *out);
-	else {
-		INV_TRY_OR(end, inv_copy_params_drawn(m->params, m->copy, row, params));
-		INV_TRY_OR(end, invar_options_set(o, "split", m->split));
-		INV_TRY_OR(end, invar_options_set_number(o, "seed", m->seed));
-		INV_TRY_OR(end, invar_options_set_number(o, "copy", m->copy));
-		INV_TRY_OR(end, invar_options_set_number(
-							o, "first", (double)inv_bank_file_row(m->bank, split, row)));
-		st = invar_augment_apply(a, o, x, shape, params, *out);
-	}
+	INV_TRY(augmented ? invar_augment_result(a, shape, seen)
+	                  : inv_augment_clean(a, x, shape, seen, NULL));
+	INV_TRY(inv_new_array(out, seen[1] * seen[2] * seen[3]));
+	if (!augmented)
+		return inv_augment_clean(a, x, shape, seen, *out);
+	INV_TRY(inv_new_array(&params, invar_augment_columns(a) + 1));
+	INV_TRY_OR(end, inv_copy_params_drawn(m->params, m->copy, row, params));
+	INV_TRY_OR(end, invar_options_set(o, "split", m->split));
+	INV_TRY_OR(end, invar_options_set_number(o, "seed", m->seed));
+	INV_TRY_OR(end, invar_options_set_number(o, "copy", m->copy));
+	INV_TRY_OR(end, invar_options_set_number(o, "first", first));
+	st = invar_augment_apply(a, o, x, shape, params, *out);
 end:
-	free(params);
+	inv_free(params);
 	return st;
 }
 
@@ -277,26 +259,7 @@ invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
 end:
 	invar_free(stored);
 	invar_free(tensor);
-	free(seen);
+	inv_free(seen);
 	invar_options_free(o);
 	return st;
-}
-
-/* ---- Open and close --------------------------------------------------------------------
- */
-
-invar_status inv_pictures_open(inv_session *s, const invar_bank *bank, const char *split,
-                               uint32_t copy, inv_pictures *out)
-{
-	*out = (inv_pictures){.s = s, .bank = bank, .split = split, .copy = copy};
-	return prepare(out);
-}
-
-void inv_pictures_close(inv_pictures *p)
-{
-	for (size_t i = 0; i < INV_PICTURE_SPLITS; i++)
-		free(p->index[i].image);
-	inv_copy_params_close(p->params);
-	invar_augment_close(p->augment);
-	*p = (inv_pictures){0};
 }

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command_files.h"
+#include "base/file.h"
+#include "cli/command_results.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "report/draw_svg.h"
 
 /* Ids come from files: what is not a plain letter or digit becomes '-' in a file name. */
 static void name_figure(const inv_figures *all, inv_named_figure *f)
@@ -55,13 +55,13 @@ void inv_figures_free(inv_figures *all)
 
 invar_status inv_figure_check(inv_session *s, const char *path, bool force)
 {
-	if (inv_sheet_kind(path) == &inv_kind_png && !inv_can_draw())
+	if (!inv_ends_in(path, ".svg") && !inv_can_draw())
 		return inv_fail(INVAR_E_USE,
 		                "%s: this program was built without librsvg and writes only SVG; "
 		                "give a name that ends in .svg",
 		                path);
-	return inv_check_output(
-		s, &(inv_output){.path = path, .kind = inv_sheet_kind(path), .force = force});
+	return inv_check_output(s, &(inv_output){
+							   .path = path, .endings = ".png|.svg", .force = force});
 }
 
 invar_status inv_figure_save(inv_session *s, const inv_named_figure *f, const char *path,
@@ -83,20 +83,19 @@ invar_status inv_figure_save(inv_session *s, const inv_named_figure *f, const ch
 invar_status inv_figures_save(inv_session *s, const inv_figures *all, const char *folder,
                               bool force, bool dark)
 {
-	INV_TRY(inv_folder_make(folder));
+	INV_TRY(inv_make_folder(folder));
 	for (size_t i = 0; i < all->count; i++) {
 		const inv_named_figure *f = &all->one[i];
 		char name[sizeof f->name + 8], *path;
 		invar_status st;
 
 		snprintf(name, sizeof name, "%s.%s", f->name, inv_can_draw() ? "png" : "svg");
-		if (!(path = inv_path(folder, name)))
-			return inv_no_memory();
+		INV_TRY(inv_new_path(&path, folder, name));
 		if ((st = inv_figure_check(s, path, force)) == INVAR_OK)
 			st = inv_figure_save(s, f, path, dark);
 		if (st == INVAR_OK)
 			inv_term_say(s->term, "%s: %s", path, f->figure.title);
-		free(path);
+		inv_free(path);
 		INV_TRY(st);
 	}
 	return INVAR_OK;

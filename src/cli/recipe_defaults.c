@@ -47,7 +47,7 @@ static void print_option(const invar_option *row, const invar_options *o,
 
 	fprintf(out, "%*s# %s", used < COLUMN ? COLUMN - used : 1, "", row->help);
 	if (row->choices || row->choice) {
-		inv_spell_default(row, extra, sizeof extra);
+		inv_spell_default(NULL, row, extra, sizeof extra);
 		fprintf(out, "; %s", extra);
 	}
 	if (part) {
@@ -62,9 +62,9 @@ static void print_option(const invar_option *row, const invar_options *o,
 static invar_status print_options(const inv_recipe_key *k, const char *indent, FILE *out)
 {
 	invar_options *o;
-	invar_status st = invar_options_new(k->command, &o);
 
-	for (size_t i = 0; st == INVAR_OK && i < invar_options_count(o); i++) {
+	INV_TRY(invar_options_new(k->command, &o));
+	for (size_t i = 0; i < invar_options_count(o); i++) {
 		const invar_option *row = invar_options_at(o, i);
 		bool is_value = k->shorthand && strcmp(row->name, k->shorthand) == 0;
 
@@ -73,7 +73,7 @@ static invar_status print_options(const inv_recipe_key *k, const char *indent, F
 			print_option(row, o, indent, out);
 	}
 	invar_options_free(o);
-	return st;
+	return INVAR_OK;
 }
 
 /* The options of encoding are shown once, where they are for all banks. */
@@ -100,17 +100,15 @@ static invar_status print_key(const inv_recipe_key *k, FILE *out)
 	return INVAR_OK;
 }
 
-invar_status inv_print_recipe(inv_session *s, FILE *out)
+invar_status inv_print_recipe(FILE *out)
 {
 	const inv_recipe_key *k;
-	invar_status st = INVAR_OK;
 
-	(void)s;
 	fputs(
 		"# A recipe for 'invar run'; docs/RECIPES.md describes recipes. Options stand in\n"
 		"# comments with their defaults: remove the first # to set one.\n",
 		out);
-	for (size_t i = 0; (k = inv_recipe_key_at(i)) && st == INVAR_OK; i++)
-		st = print_key(k, out);
-	return st;
+	for (size_t i = 0; (k = inv_recipe_key_at(i)); i++)
+		INV_TRY(print_key(k, out));
+	return INVAR_OK;
 }

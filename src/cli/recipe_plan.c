@@ -6,12 +6,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/command_files.h"
+#include "cli/command_results.h"
 #include "cli/display_text.h"
 #include "cli/recipe_words.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
-#include "report/table.h"
 
 /* Of what is pending. */
 typedef struct totals {
@@ -46,12 +45,11 @@ static bool is_first(const inv_study_job *j, size_t i)
 	return j->plan[i].unknown;
 }
 
-static invar_status print_table(const inv_study_job *j)
+static invar_status print_stages(const inv_study_job *j)
 {
 	static const char *const heads[] = {"stage", "state", "took", "disk"};
 	char took[INV_SPELLED_TIME], size[INV_SPELLED_TIME];
 	inv_table *t = inv_table_new(4);
-	bool written;
 
 	for (size_t i = 0; t && i < 4; i++)
 		inv_table_cell(t, "%s", heads[i]);
@@ -70,9 +68,7 @@ static invar_status print_table(const inv_study_job *j)
 		if (is_first(j, i))
 			inv_table_note(t, one->unknown);
 	}
-	written = t && inv_table_write(t, "text", stdout);
-	inv_table_free(t);
-	return written ? INVAR_OK : inv_no_memory();
+	return inv_put_table(t, "text", stdout);
 }
 
 static void print_totals(const inv_study_job *j, double free_bytes)
@@ -95,7 +91,7 @@ static void print_totals(const inv_study_job *j, double free_bytes)
 		       inv_duration_text(all.seconds, time));
 }
 
-static invar_status print_json(const inv_study_job *j, double free_bytes)
+static invar_status print_plan_json(const inv_study_job *j, double free_bytes)
 {
 	const totals all = add_up(j);
 	json_t *stages = json_array();
@@ -126,9 +122,9 @@ invar_status inv_print_plan(inv_session *s, const inv_study *study)
 	inv_term_clear(s->term);
 	if (st != INVAR_OK)
 		inv_study_spelled(st);
-	else if (s->common->json)
-		st = print_json(&j, free_bytes);
-	else if ((st = print_table(&j)) == INVAR_OK)
+	else if (s->json)
+		st = print_plan_json(&j, free_bytes);
+	else if ((st = print_stages(&j)) == INVAR_OK)
 		print_totals(&j, free_bytes);
 	inv_study_job_clear(&j);
 	return st;

@@ -61,7 +61,7 @@ static json_t *list_of(json_t *type)
 }
 
 /* A value, or a list where one is taken; in adapters also a multiple of d. */
-static json_t *value_of(const char *command, const invar_option *row)
+static json_t *option_value_schema(const char *command, const invar_option *row)
 {
 	bool expands = strcmp(command, "train") == 0;
 	bool joins = !row->choices && !row->choice &&
@@ -80,7 +80,7 @@ static json_t *value_of(const char *command, const invar_option *row)
 
 static json_t *option_schema(const char *command, const invar_option *row)
 {
-	json_t *schema = value_of(command, row);
+	json_t *schema = option_value_schema(command, row);
 
 	json_object_set_new(schema, "description", json_string(row->help));
 	if (row->initial && row->type == INVAR_OPTION_TEXT)
@@ -95,9 +95,9 @@ static invar_status add_definitions(json_t *all, const char *command)
 {
 	json_t *own = json_object();
 	invar_options *o;
-	invar_status st = invar_options_new(command, &o);
 
-	for (size_t i = 0; st == INVAR_OK && i < invar_options_count(o); i++) {
+	INV_TRY(invar_options_new(command, &o));
+	for (size_t i = 0; i < invar_options_count(o); i++) {
 		const invar_option *row = invar_options_at(o, i);
 
 		if (inv_recipe_has_option(command, row))
@@ -105,7 +105,7 @@ static invar_status add_definitions(json_t *all, const char *command)
 	}
 	invar_options_free(o);
 	json_object_set_new(all, command, own);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Keys ---------------------------------------------------------------------------- */
@@ -165,14 +165,15 @@ invar_status inv_print_recipe_schema(FILE *out)
 	              "a recipe of invar run", "type", "object", "additionalProperties", 0,
 	              "properties", properties, "definitions", definitions);
 	const inv_recipe_key *k;
-	invar_status st = schema ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
-	for (size_t i = 0; i < sizeof commands / sizeof *commands && st == INVAR_OK; i++)
-		st = add_definitions(definitions, commands[i]);
-	for (size_t i = 0; st == INVAR_OK && (k = inv_recipe_key_at(i)); i++)
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		INV_TRY_OR(end, add_definitions(definitions, commands[i]));
+	for (size_t i = 0; (k = inv_recipe_key_at(i)); i++)
 		json_object_set_new(properties, k->name, key_schema(k, definitions));
-	if (st == INVAR_OK && json_dumpf(schema, out, JSON_INDENT(1)) == 0)
+	if (json_dumpf(schema, out, JSON_INDENT(1)) == 0)
 		fputc('\n', out);
+end:
 	json_decref(schema);
 	return st;
 }

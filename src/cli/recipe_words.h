@@ -12,7 +12,7 @@
 bool inv_row_is_on(const invar_option *row);
 
 /* A recipe with every key and option, its default and meaning, as comments. */
-invar_status inv_print_recipe(inv_session *s, FILE *out);
+invar_status inv_print_recipe(FILE *out);
 /* The JSON Schema of recipes. */
 invar_status inv_print_recipe_schema(FILE *out);
 /* What would run, how large it will be and how long it took before. */

@@ -16,7 +16,6 @@
 #include "bank/bank.h"
 #include "base/file.h"
 #include "base/words.h"
-#include "cli/command_files.h"
 #include "cli/report_bounds.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
@@ -48,7 +47,7 @@ typedef struct reporter {
 
 /* ---- Runs ---------------------------------------------------------------------------- */
 
-static invar_status open_run(reporter *p, opened_run *run, const char *path)
+static invar_status open_report_run(reporter *p, opened_run *run, const char *path)
 {
 	const inv_series *series;
 
@@ -91,20 +90,20 @@ static bool has_same_rows(const reporter *p, const opened_run *run, const char *
  * such a folder at all. The path is as `invar train` was given it, so it is looked for from
  * the current folder, then from the run and from every folder above it. Gives.
  */
-static char *find_bank(const reporter *p, const opened_run *run, const char *recorded,
-                       bool *exists)
+static char *find_recorded_bank(const reporter *p, const opened_run *run,
+                                const char *recorded, bool *exists)
 {
 	char *base = *recorded == '/' ? NULL : realpath(run->path, NULL);
-	char *path = strdup(recorded);
+	char *path = inv_strdup(recorded);
 
 	while (path) {
-		bool there = inv_path_is_folder(path);
+		bool there = inv_is_folder(path);
 
 		*exists = *exists || there;
 		if (there && has_same_rows(p, run, path))
 			break;
-		free(path);
-		path = base && *base ? inv_path(base, recorded) : NULL;
+		inv_free(path);
+		path = base && *base ? inv_join(base, recorded) : NULL;
 		if (path)
 			*strrchr(base, '/') = '\0';
 	}
@@ -119,9 +118,9 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 	char why[WORDS], line[WORDS + 32];
 
 	if (p->r->bank)
-		return (run->bank_path = strdup(p->r->bank)) ? INVAR_OK : inv_no_memory();
+		return inv_new_text(&run->bank_path, p->r->bank);
 	run->recorded = recorded;
-	if (recorded && (run->bank_path = find_bank(p, run, recorded, &exists)))
+	if (recorded && (run->bank_path = find_recorded_bank(p, run, recorded, &exists)))
 		return INVAR_OK;
 	if (!recorded)
 		snprintf(why, sizeof why, "run.json of %.100s names no bank; give --bank BANK",
@@ -158,31 +157,30 @@ static invar_status make_options(const reporter *p, const char *metrics, double 
 	return invar_options_set_number(*out, "points", points);
 }
 
-/* Adds words of `more` that list does not have. */
-static void unite(char list[WORDS], const char *more)
-{
-	char word[INV_WORD];
-
-	while (inv_next_word(&more, ',', word))
-		if (!inv_has_word(list, ',', word) && strlen(list) + strlen(word) + 2 < WORDS)
-			sprintf(list + strlen(list), "%s%s", *list ? "," : "", word);
-}
-
 /* What any of the runs on the bank lacks, "" if nothing. */
 static invar_status find_missing(reporter *p, const group *g, const char *metrics,
                                  double points, char missing[WORDS])
 {
 	invar_options *o = NULL;
-	invar_status st = make_options(p, metrics, points, &o);
+	char word[INV_WORD];
+	invar_status st;
 
 	*missing = '\0';
-	for (size_t i = 0; i < g->count && *metrics && st == INVAR_OK; i++) {
+	if (!*metrics)
+		return INVAR_OK;
+	INV_TRY_OR(end, make_options(p, metrics, points, &o));
+	for (size_t i = 0; i < g->count; i++) {
 		char *own = NULL;
+		const char *at;
 
-		if ((st = inv_eval_missing(g->bank, o, g->run[i], &own)) == INVAR_OK)
-			unite(missing, own);
+		INV_TRY_OR(end, inv_eval_missing(g->bank, o, g->run[i], &own));
+		for (at = own; inv_next_word(&at, ',', word);)
+			if (!inv_has_word(missing, ',', word) &&
+			    strlen(missing) + strlen(word) + 2 < WORDS)
+				sprintf(missing + strlen(missing), "%s%s", *missing ? "," : "", word);
 		invar_free(own);
 	}
+end:
 	invar_options_free(o);
 	return st;
 }
@@ -191,15 +189,15 @@ static invar_status find_missing(reporter *p, const group *g, const char *metric
  * Measures and keeps it in each run. A measurement that the bank has nothing for is a gap
  * in the page, not a failure.
  */
-static invar_status measure_group(reporter *p, const group *g, const char *missing,
-                                  double points)
+static invar_status measure_runs(reporter *p, const group *g, const char *missing,
+                                 double points)
 {
 	invar_options *o = NULL;
 	invar_results *results = NULL;
-	invar_status st = make_options(p, missing, points, &o), kept = INVAR_OK;
+	invar_status st, kept = INVAR_OK;
 
-	if (st == INVAR_OK)
-		st = invar_eval(g->bank, g->adapter, g->title, g->count, o, &results);
+	INV_TRY_OR(end, make_options(p, missing, points, &o));
+	st = invar_eval(g->bank, g->adapter, g->title, g->count, o, &results);
 	if ((st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
 	    (!results || inv_results_is_complete(results))) {
 		if (!results)
@@ -212,6 +210,7 @@ static invar_status measure_group(reporter *p, const group *g, const char *missi
 		snprintf(id, sizeof id, "%zu", i + 1);
 		kept = invar_run_keep_results(p->s->ctx, g->run[i], results, id);
 	}
+end:
 	invar_results_free(results);
 	invar_options_free(o);
 	return st == INVAR_OK ? kept : st;
@@ -249,7 +248,7 @@ static invar_status measure_missing(reporter *p, const group *g, const char *ban
 	double points = p->r->points;
 
 	if (!inv_bank_has_split(g->bank, p->r->split))
-		return inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --from",
+		return inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --split",
 		                bank_path, p->r->split);
 	snprintf(metrics, sizeof metrics, "%s",
 	         p->r->metrics ? p->r->metrics : INV_REPORT_METRICS);
@@ -268,35 +267,37 @@ static invar_status measure_missing(reporter *p, const group *g, const char *ban
 			                g->run[i]);
 	inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split, bank_path,
 	             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
-	return measure_group(p, g, missing, points);
+	return measure_runs(p, g, missing, points);
 }
 
 /* Run `first` and those after it that have its bank; nothing if one before it has. */
 static invar_status measure_bank_of(reporter *p, size_t first)
 {
 	const char *path = p->run[first].bank_path;
-	size_t runs = p->r->runs;
-	group g = {.adapter = calloc(runs, sizeof *g.adapter),
-	           .title = calloc(runs, sizeof *g.title),
-	           .run = calloc(runs, sizeof *g.run)};
-	invar_status st = g.adapter && g.title && g.run ? INVAR_OK : inv_no_memory();
-	bool is_first = path;
+	group g = {0};
+	invar_status st;
 
-	for (size_t i = 0; i < runs && path && st == INVAR_OK; i++)
+	for (size_t i = 0; path && i < first; i++)
+		if (p->run[i].bank_path && strcmp(p->run[i].bank_path, path) == 0)
+			path = NULL;
+	if (!path)
+		return INVAR_OK;
+	INV_TRY_OR(end, inv_new_zeros(&g.adapter, p->r->runs));
+	INV_TRY_OR(end, inv_new_zeros(&g.title, p->r->runs));
+	INV_TRY_OR(end, inv_new_zeros(&g.run, p->r->runs));
+	for (size_t i = first; i < p->r->runs; i++)
 		if (p->run[i].bank_path && strcmp(p->run[i].bank_path, path) == 0) {
-			is_first = is_first && i >= first;
 			g.adapter[g.count] = p->run[i].adapter;
 			g.title[g.count] = p->run[i].title;
 			g.run[g.count++] = p->run[i].path;
 		}
-	if (st == INVAR_OK && is_first)
-		st = inv_bank_open(p->s->ctx, path, &g.bank);
-	if (st == INVAR_OK && is_first)
-		st = measure_missing(p, &g, path);
+	INV_TRY_OR(end, inv_bank_open(p->s->ctx, path, &g.bank));
+	st = measure_missing(p, &g, path);
+end:
 	invar_bank_close(g.bank);
-	free(g.adapter);
-	free(g.title);
-	free(g.run);
+	inv_free((void *)(uintptr_t)g.adapter);
+	inv_free((void *)(uintptr_t)g.title);
+	inv_free((void *)(uintptr_t)g.run);
 	return st;
 }
 
@@ -343,7 +344,7 @@ static void put_best_first(reporter *p)
 	}
 }
 
-static invar_status read_documents(reporter *p)
+static invar_status read_report_documents(reporter *p)
 {
 	while (p->documents < MAX_DOCUMENTS) {
 		invar_results **next = &p->document[p->documents];
@@ -374,8 +375,14 @@ static bool is_searchable(const invar_adapter *adapter)
 /* The run that the headline is about; if its codes cannot be looked up, the first other. */
 static const opened_run *find_searchable(const reporter *p)
 {
-	const invar_column *best = inv_page_best(p->document[0]);
-	size_t column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
+	const invar_column *best;
+	size_t column;
+	bool unit = true;
+
+	for (size_t i = 0; i < p->r->runs; i++)
+		unit = unit && invar_adapter_unit(p->run[i].adapter);
+	best = inv_page_best(p->document[0], p->r->recommended, unit);
+	column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
 
 	if (column >= 1 && column <= p->r->runs && is_searchable(p->run[column - 1].adapter))
 		return &p->run[column - 1];
@@ -415,7 +422,7 @@ static invar_status draw_pictures(reporter *p)
 	if (!p->r->images)
 		inv_page_leave_out(
 			&p->gaps, "pictures (the augmentation, what a search finds, the worst images)",
-			"no images were given; --images DATASET shows them");
+			"no images were given; --data DATASET shows them");
 	if (!p->r->images || !p->documents || !p->run[0].bank_path)
 		return INVAR_OK;
 	q.results = p->document[0];
@@ -434,30 +441,34 @@ static invar_status draw_pictures(reporter *p)
 
 static invar_status write_page(reporter *p)
 {
-	inv_page_run *run = calloc(p->r->runs, sizeof *run);
-	const inv_page page = {.title = p->r->name,
-	                       .document = (const invar_results *const *)p->document,
-	                       .document_count = p->documents,
-	                       .run = run,
-	                       .run_count = p->r->runs,
-	                       .pictures = &p->pictures,
-	                       .gaps = &p->gaps};
-	char *text = NULL;
+	inv_page_run *run;
+	inv_page page = {.title = p->r->name,
+	                 .document = (const invar_results *const *)p->document,
+	                 .document_count = p->documents,
+	                 .run_count = p->r->runs,
+	                 .pictures = &p->pictures,
+	                 .gaps = &p->gaps,
+	                 .recommended = p->r->recommended};
+	char *text;
 	size_t size = 0;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	for (size_t i = 0; run && i < p->r->runs; i++)
-		run[i] = (inv_page_run){.path = p->run[i].path,
-		                        .title = p->run[i].title,
-		                        .json = p->run[i].json,
-		                        .training = p->run[i].training,
-		                        .d = invar_adapter_input(p->run[i].adapter),
-		                        .hidden = invar_adapter_hidden(p->run[i].adapter),
-		                        .w = invar_adapter_output(p->run[i].adapter),
-		                        .residual = invar_adapter_residual(p->run[i].adapter),
-		                        .unit = invar_adapter_unit(p->run[i].adapter)};
-	if (run)
-		text = inv_page_text(&page, &size);
+	INV_TRY(inv_new_zeros(&run, p->r->runs));
+	page.run = run;
+	for (size_t i = 0; i < p->r->runs; i++) {
+		const opened_run *from = &p->run[i];
+
+		run[i] = (inv_page_run){.path = from->path,
+		                        .title = from->title,
+		                        .json = from->json,
+		                        .training = from->training,
+		                        .d = invar_adapter_input(from->adapter),
+		                        .hidden = invar_adapter_hidden(from->adapter),
+		                        .w = invar_adapter_output(from->adapter),
+		                        .residual = invar_adapter_residual(from->adapter),
+		                        .unit = invar_adapter_unit(from->adapter)};
+	}
+	text = inv_page_text(&page, &size);
 	if (text && size > INV_PAGE_MAX && p->pictures.atlas.bytes) {
 		free(text);
 		invar_free(p->pictures.atlas.bytes);
@@ -470,47 +481,46 @@ static invar_status write_page(reporter *p)
 	if (st == INVAR_OK)
 		inv_term_say(p->s->term, "%s: %.1f MB", p->r->output, (double)size / 1e6);
 	free(text);
-	free(run);
+	inv_free(run);
 	return st;
 }
 
-static invar_status write_report(reporter *p)
+static invar_status make_report(reporter *p)
 {
 	for (size_t i = 0; i < p->r->runs; i++)
-		INV_TRY(open_run(p, &p->run[i], p->r->run[i]));
+		INV_TRY(open_report_run(p, &p->run[i], p->r->run[i]));
 	for (size_t i = 0; i < p->r->runs; i++)
 		INV_TRY(choose_bank(p, &p->run[i]));
 	for (size_t i = 0; i < p->r->runs && !p->r->as_is; i++)
 		INV_TRY(measure_bank_of(p, i));
-	INV_TRY(read_documents(p));
+	INV_TRY(read_report_documents(p));
 	INV_TRY(draw_pictures(p));
 	return write_page(p);
 }
 
 invar_status inv_report_write(inv_session *s, const inv_report *r)
 {
-	reporter *p = calloc(1, sizeof *p);
-	opened_run *run = calloc(r->runs, sizeof *run);
+	reporter *p; /* too large for a stack */
 	invar_status st;
 
-	if (!p || !run) {
-		st = inv_no_memory();
-	} else {
-		*p = (reporter){.s = s, .r = r, .run = run};
-		st = write_report(p);
-		for (size_t i = 0; i < p->documents; i++)
-			invar_results_free(p->document[i]);
-		inv_page_pictures_clear(&p->pictures);
+	INV_TRY(inv_new(&p));
+	p->s = s;
+	p->r = r;
+	INV_TRY_OR(end, inv_new_zeros(&p->run, r->runs));
+	st = make_report(p);
+	for (size_t i = 0; i < r->runs; i++) {
+		inv_free(p->run[i].title);
+		inv_free(p->run[i].bank_path);
+		json_decref(p->run[i].json);
+		invar_adapter_close(p->run[i].adapter);
+		invar_results_free(p->run[i].training);
 	}
-	for (size_t i = 0; run && i < r->runs; i++) {
-		inv_free(run[i].title);
-		free(run[i].bank_path);
-		json_decref(run[i].json);
-		invar_adapter_close(run[i].adapter);
-		invar_results_free(run[i].training);
-	}
-	free(run);
-	free(p);
+end:
+	for (size_t i = 0; i < p->documents; i++)
+		invar_results_free(p->document[i]);
+	inv_page_pictures_clear(&p->pictures);
+	inv_free(p->run);
+	inv_free(p);
 	return st;
 }
 

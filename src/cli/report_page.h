@@ -26,6 +26,7 @@ typedef struct inv_report {
 	const char *images;        /* data set of the bank's images; NULL: no pictures */
 	const invar_options *data; /* a list for "data", which chooses images; or NULL */
 	const char *name;          /* title of the page; NULL: the names of the runs */
+	const char *recommended;   /* name of the run that a trial chose; NULL: the best */
 	const char *output;        /* the file to write */
 } inv_report;
 

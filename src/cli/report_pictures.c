@@ -14,7 +14,7 @@
 #include "bank/bank.h"
 #include "cli/neighbour_search.h"
 #include "cli/pictures.h"
-#include "formats/jpeg_file.h"
+#include "formats/pixels.h"
 #include "images/dataset.h"
 #include "run/results.h"
 
@@ -115,7 +115,7 @@ static char *class_caption(const maker *m, int64_t label)
 
 /* ---- The augmentation ---------------------------------------------------------------- */
 
-static invar_status draw_sheet(maker *m)
+static invar_status draw_copies_sheet(maker *m)
 {
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 	uint32_t copies = invar_bank_copies(m->q->bank, m->q->split);
@@ -143,7 +143,7 @@ static invar_status draw_sheet(maker *m)
 
 /* ---- Search -------------------------------------------------------------------------- */
 
-static invar_status draw_found(maker *m, const char *gallery, const inv_answers *a,
+static invar_status draw_found(maker *m, const inv_search *search, const inv_answers *a,
                                const inv_query *q, const inv_found *f,
                                inv_page_picture **out)
 {
@@ -151,15 +151,18 @@ static invar_status draw_found(maker *m, const char *gallery, const inv_answers 
 		return inv_no_memory();
 	for (size_t i = 0; i < f->count; i++) {
 		int64_t label = a->label ? a->label[f->row[i]] : -1;
+		uint64_t row = f->row[i];
+		const char *split = inv_search_split(search, &row);
 
-		INV_TRY(draw(m, gallery, f->row[i], false, &(*out)[i]));
-		(*out)[i].caption = class_caption(m, label);
+		INV_TRY(draw(m, split, row, false, &(*out)[i]));
+		(*out)[i].same = inv_search_is_same(search, q, f->row[i]);
+		(*out)[i].caption = (*out)[i].same ? strdup("same image") : class_caption(m, label);
 		(*out)[i].right = q->label < 0 ? -1 : label == q->label;
 	}
 	return INVAR_OK;
 }
 
-static invar_status draw_answers(maker *m, const char *gallery, const inv_answers *a)
+static invar_status draw_answers(maker *m, const inv_search *search, const inv_answers *a)
 {
 	inv_page_pictures *out = m->out;
 
@@ -177,8 +180,8 @@ static invar_status draw_answers(maker *m, const char *gallery, const inv_answer
 			INV_TRY(draw(m, m->q->split, q->row, true, &to->augmented));
 			to->augmented.caption = strdup("as looked up");
 		}
-		INV_TRY(draw_found(m, gallery, a, q, &q->by_f, &to->by_f));
-		INV_TRY(draw_found(m, gallery, a, q, &q->by_e, &to->by_e));
+		INV_TRY(draw_found(m, search, a, q, &q->by_f, &to->by_f));
+		INV_TRY(draw_found(m, search, a, q, &q->by_e, &to->by_e));
 	}
 	return INVAR_OK;
 }
@@ -199,7 +202,7 @@ static invar_status draw_search(maker *m)
 	if (!m->q->adapter || !invar_bank_copies(m->q->bank, m->q->split))
 		return INVAR_OK;
 	if ((st = inv_search_run(m->s, &search, &answers)) == INVAR_OK)
-		st = draw_answers(m, search.gallery, &answers);
+		st = draw_answers(m, &search, &answers);
 	inv_answers_clear(&answers);
 	return st;
 }
@@ -253,22 +256,6 @@ static invar_status draw_lists(maker *m)
 
 /* ---- Thumbnails ---------------------------------------------------------------------- */
 
-/* The rows of a scatter that has some. */
-static const inv_points *find_points(const invar_results *r)
-{
-	const inv_scatter *s;
-
-	for (size_t i = 0; (s = inv_results_scatter(r, i)); i++)
-		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const inv_points *p =
-				inv_results_points(r, s->id, invar_results_column(r, c)->id);
-
-			if (p && p->rows)
-				return p;
-		}
-	return NULL;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -276,28 +263,30 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Each row once, ascending. */
-static invar_status list_rows(maker *m, const inv_points *p)
+/* The rows of the first scatter that has some: each once, ascending, with their names. */
+static invar_status list_rows(maker *m)
 {
+	const invar_results *r = m->q->results;
 	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 	inv_page_atlas *a = &m->out->atlas;
-	size_t kept = 0;
+	const inv_points *p = NULL;
+	const inv_scatter *s;
+	char **names = NULL;
 
+	for (size_t i = 0; !p && (s = inv_results_scatter(r, i)); i++)
+		for (size_t c = 0; !p && c < invar_results_columns(r); c++) {
+			p = inv_results_points(r, s->id, invar_results_column(r, c)->id);
+			p = p && p->rows ? p : NULL;
+		}
+	if (!p)
+		return INVAR_OK;
 	if (!(a->row = malloc((p->count + 1) * sizeof *a->row)))
 		return inv_no_memory();
 	memcpy(a->row, p->rows, p->count * sizeof *a->row);
 	qsort(a->row, p->count, sizeof *a->row, by_number);
 	for (size_t i = 0; i < p->count; i++)
-		if (a->row[i] < rows && (!kept || a->row[kept - 1] != a->row[i]))
-			a->row[kept++] = a->row[i];
-	a->count = kept;
-	return INVAR_OK;
-}
-
-static invar_status name_rows(maker *m)
-{
-	inv_page_atlas *a = &m->out->atlas;
-	char **names = NULL;
+		if (a->row[i] < rows && (!a->count || a->row[a->count - 1] != a->row[i]))
+			a->row[a->count++] = a->row[i];
 
 	if (!inv_bank_has_names(m->q->bank, m->q->split))
 		return INVAR_OK;
@@ -331,44 +320,35 @@ static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
 	return st;
 }
 
-/* Thumbnails of all rows, smaller ones if they would not fit their part of the page. */
-static invar_status draw_cells(maker *m, uint8_t *cells)
+/* Thumbnails of all rows, smaller ones if they would not fit their place in the page. */
+static invar_status draw_atlas(maker *m)
 {
 	inv_page_atlas *a = &m->out->atlas;
+	const size_t cell = ATLAS_SIDE * ATLAS_SIDE * 3;
+	uint8_t *cells;
+	invar_status st;
 
+	INV_TRY(list_rows(m));
+	if (!a->row)
+		return INVAR_OK;
+	a->across = 32;
+	INV_TRY(inv_new_array(&cells, (a->count + 1) * cell));
 	for (size_t i = 0; i < a->count; i++) {
 		uint8_t *rgb = NULL;
 		uint32_t width, height;
 
-		INV_TRY(inv_pictures_draw(&m->pictures, m->q->images, m->q->split, a->row[i], false,
-		                          &rgb, &width, &height));
-		resize(rgb, width, height, ATLAS_SIDE, ATLAS_SIDE,
-		       cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE);
+		INV_TRY_OR(end, inv_pictures_draw(&m->pictures, m->q->images, m->q->split,
+		                                  a->row[i], false, &rgb, &width, &height));
+		resize(rgb, width, height, ATLAS_SIDE, ATLAS_SIDE, cells + i * cell, ATLAS_SIDE);
 		invar_free(rgb);
 	}
 	for (uint32_t side = ATLAS_SIDE; side >= ATLAS_LEAST; side -= 8) {
-		INV_TRY(encode_atlas(m, cells, side));
+		INV_TRY_OR(end, encode_atlas(m, cells, side));
 		if (a->size <= ATLAS_BYTES)
 			break;
 	}
-	return INVAR_OK;
-}
-
-static invar_status draw_atlas(maker *m)
-{
-	const inv_points *p = find_points(m->q->results);
-	inv_page_atlas *a = &m->out->atlas;
-	uint8_t *cells;
-	invar_status st;
-
-	if (!p)
-		return INVAR_OK;
-	INV_TRY(list_rows(m, p));
-	INV_TRY(name_rows(m));
-	a->across = 32;
-	cells = malloc((a->count + 1) * ATLAS_SIDE * ATLAS_SIDE * 3);
-	st = cells ? draw_cells(m, cells) : inv_no_memory();
-	free(cells);
+end:
+	inv_free(cells);
 	return st;
 }
 
@@ -380,13 +360,12 @@ static invar_status draw_all(maker *m)
 
 	INV_TRY(inv_pictures_open(m->s, m->q->bank, m->q->split, 0, &m->pictures));
 	if (invar_bank_has_labels(m->q->bank, m->q->split)) {
-		if (!(m->label = malloc((rows + 1) * sizeof *m->label)))
-			return inv_no_memory();
+		INV_TRY(inv_new_array(&m->label, rows + 1));
 		INV_TRY(invar_bank_labels(m->q->bank, m->q->split, m->label));
 	}
 	if (m->q->search_only)
 		return draw_search(m);
-	INV_TRY(draw_sheet(m));
+	INV_TRY(draw_copies_sheet(m));
 	INV_TRY(draw_search(m));
 	INV_TRY(draw_lists(m));
 	return draw_atlas(m);
@@ -400,7 +379,44 @@ invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
 
 	*out = (inv_page_pictures){0};
 	st = draw_all(&m);
-	free(m.label);
+	inv_free(m.label);
 	inv_pictures_close(&m.pictures);
 	return st;
+}
+
+/* ---- The end ------------------------------------------------------------------------- */
+
+static void clear_pictures(inv_page_picture *p, size_t count)
+{
+	for (size_t i = 0; p && i < count; i++) {
+		invar_free(p[i].bytes);
+		free(p[i].caption);
+	}
+}
+
+void inv_page_pictures_clear(inv_page_pictures *p)
+{
+	for (size_t i = 0; i < p->query_count; i++) {
+		inv_page_query *q = &p->query[i];
+
+		clear_pictures(&q->clean, 1);
+		clear_pictures(&q->augmented, 1);
+		clear_pictures(q->by_f, q->nearest);
+		clear_pictures(q->by_e, q->nearest);
+		free(q->by_f);
+		free(q->by_e);
+	}
+	clear_pictures(p->sheet, p->sheet_count);
+	clear_pictures(p->row, p->row_count);
+	for (size_t i = 0; p->atlas.name && i < p->atlas.count; i++)
+		free(p->atlas.name[i]);
+	invar_free(p->atlas.bytes);
+	free(p->atlas.row);
+	free(p->atlas.name);
+	free(p->query);
+	free(p->query_title);
+	free(p->sheet);
+	free(p->row);
+	free(p->row_number);
+	*p = (inv_page_pictures){0};
 }

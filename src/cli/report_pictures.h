@@ -23,4 +23,6 @@ typedef struct inv_picture_request {
 invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
                                  inv_page_pictures *out);
 
+void inv_page_pictures_clear(inv_page_pictures *p);
+
 #endif

@@ -7,13 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/processes.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/command_files.h"
 #include "cli/outputs.h"
-#include "cli/study_report.h"
-#include "cli/study_tables.h"
 #include "cli/term.h"
 #include "report/line_text.h"
 #include "run/run.h"
@@ -48,10 +46,11 @@ invar_status inv_recipe_set(inv_node *tree, const char *text)
 
 invar_status inv_recipe_set_text(inv_node *tree, const char *path, const char *text)
 {
-	inv_node *value = text ? inv_node_new(INV_NODE_TEXT, NULL, path) : NULL;
+	inv_node *value;
 
 	if (!text)
 		return INVAR_OK;
+	value = inv_node_new(INV_NODE_TEXT, NULL, path);
 	if (!value || !(value->text = strdup(text))) {
 		inv_node_free(value);
 		return inv_no_memory();
@@ -59,63 +58,56 @@ invar_status inv_recipe_set_text(inv_node *tree, const char *path, const char *t
 	return inv_study_spelled(inv_node_set(tree, path, value, inv_recipe_short_for));
 }
 
-static bool has_file(const char *folder, const char *name)
+static invar_status has_file(const char *folder, const char *name, bool *out)
 {
-	char *path = inv_path(folder, name);
-	bool there = path && access(path, F_OK) == 0;
+	char *path;
 
-	free(path);
-	return there;
+	INV_TRY(inv_new_path(&path, folder, name));
+	*out = access(path, F_OK) == 0;
+	inv_free(path);
+	return INVAR_OK;
 }
 
-/* A folder without a record of stages is no study, so its files are somebody else's. */
-static invar_status check_foreign(const inv_study *study)
+invar_status inv_study_check_output(inv_session *s, const inv_study *study)
 {
-	const char *name;
-
-	if (has_file(study->folder, "stages.json"))
-		return INVAR_OK;
-	for (size_t i = 0; (name = inv_study_table_file(i)); i++)
-		if (has_file(study->folder, name))
-			break;
-	if (!name && study->reports && has_file(study->folder, INV_RUN_REPORT))
-		name = INV_RUN_REPORT;
-	return name ? inv_fail(INVAR_E_IO,
-	                       "%s/%s: already exists and is not from a study; choose another "
-	                       "folder with -o",
-	                       study->folder, name)
-	            : INVAR_OK;
-}
-
-invar_status inv_study_check_output(inv_session *s, const char *recipe,
-                                    const inv_study *study)
-{
-	invar_status st;
+	const char *name = NULL;
+	bool is_study = false, exists = false;
 
 	if (inv_processes_rank(s->processes)) /* rank 0 checks */
 		return INVAR_OK;
-	inv_reads(s, recipe, "the recipe");
 	for (size_t i = 0; i < study->banks; i++) {
 		const inv_study_bank *b = &study->bank[i];
 
-		inv_reads_dataset(s, b->dataset);
-		inv_reads(s, inv_settings_find(&b->encode, "weights"), "the weights");
-		if (!b->dataset)
-			inv_reads_all(s, b->path, "the features");
+		INV_TRY(inv_reads(s, b->dataset ? b->dataset : b->path, INV_READS_DATA));
+		INV_TRY(inv_reads(s, inv_settings_find(&b->encode, "weights"), INV_READS_FILE));
 	}
-	st = inv_check_output_folder(s, "-o", study->folder);
-	return st == INVAR_OK ? check_foreign(study) : st;
+	INV_TRY(inv_check_output(
+		s, &(inv_output){.option = "-o", .path = study->folder, .folder = true}));
+
+	/* A folder without a record of stages is no study, so its files are the user's. */
+	INV_TRY(has_file(study->folder, "stages.json", &is_study));
+	for (size_t i = 0; !is_study && !exists && (name = inv_study_table_file(i)); i++)
+		INV_TRY(has_file(study->folder, name, &exists));
+	if (!is_study && !exists && study->reports)
+		INV_TRY(has_file(study->folder, name = INV_RUN_REPORT, &exists));
+	return exists ? inv_fail(INVAR_E_IO,
+	                         "%s/%s: already exists and is not from a study; choose another "
+	                         "folder with -o",
+	                         study->folder, name)
+	              : INVAR_OK;
 }
 
 /* ---- Running ------------------------------------------------------------------------- */
 
 invar_status inv_study_print_file(const inv_study *study, const char *name)
 {
-	char *path = inv_path(study->folder, name), block[4096];
-	FILE *f = path ? fopen(path, "rb") : NULL;
+	char *path, block[4096];
 	size_t bytes;
+	FILE *f;
 
-	free(path);
+	INV_TRY(inv_new_path(&path, study->folder, name));
+	f = fopen(path, "rb");
+	inv_free(path);
 	if (!f)
 		return inv_fail(INVAR_E_IO, "%s/%s could not be read", study->folder, name);
 	while ((bytes = fread(block, 1, sizeof block, f)) > 0)
@@ -144,7 +136,6 @@ static void say(void *user, const char *text)
 static invar_status run_stages(inv_session *s, inv_study_job *j)
 {
 	inv_processes *all = s->ctx->processes;
-	const inv_study *study = j->study;
 	invar_status st;
 
 	j->ctx = s->ctx;
@@ -153,9 +144,9 @@ static invar_status run_stages(inv_session *s, inv_study_job *j)
 	if (!j->plans) {
 		INV_TRY(inv_study_check(j));
 		if (inv_process_rank(s->ctx) == 0)
-			INV_TRY(inv_folder_make(study->folder));
+			INV_TRY(inv_make_folder(j->study->folder));
 	}
-	INV_TRY(inv_study_run(j, INV_STUDY_TABLES + inv_study_report_files(study)));
+	INV_TRY(inv_study_run(j, INV_STUDY_TABLES + inv_study_report_files(j->study)));
 	if (inv_process_rank(s->ctx) > 0)
 		return INVAR_OK;
 	inv_context_share(s->ctx, NULL); /* rank 0 writes them alone */

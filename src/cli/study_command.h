@@ -16,9 +16,8 @@ invar_status inv_recipe_set(inv_node *tree, const char *text);
 /* A value that is not YAML: a path, a SPEC. NULL: nothing changes; "": the default. */
 invar_status inv_recipe_set_text(inv_node *tree, const char *path, const char *text);
 
-/* No study is made in what it reads. `recipe` is its file. */
-invar_status inv_study_check_output(inv_session *s, const char *recipe,
-                                    const inv_study *study);
+/* No study is made in what it reads. */
+invar_status inv_study_check_output(inv_session *s, const inv_study *study);
 
 /*
  * Runs all stages, tables and pages, or plans them. The caller has filled `study`,
@@ -29,5 +28,20 @@ invar_status inv_study_execute(inv_session *s, inv_study_job *j);
 invar_status inv_study_tell_failures(const inv_study_job *j);
 /* Prints STUDY/NAME. */
 invar_status inv_study_print_file(const inv_study *study, const char *name);
+
+/*
+ * study_tables.c: STUDY/table.txt, .md, .csv, .tex and .json for people, papers and
+ * programs, a stage each, made from the table.json of every bank.
+ */
+enum { INV_STUDY_TABLES = 5 };
+const char *inv_study_table_file(size_t i); /* its name; NULL past the last */
+invar_status inv_study_tables(inv_session *s, inv_study_job *j);
+
+/*
+ * study_report.c: STUDY/report.html and, with several banks, one beside the table of each,
+ * as the last stages.
+ */
+size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
+invar_status inv_study_report(inv_session *s, inv_study_job *j);
 
 #endif

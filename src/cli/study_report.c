@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * study_report.c - the pages of a study, as its last stages. See study_report.h.
+ * study_report.c - the pages of a study, as its last stages. See study_command.h.
  *
  * A study of one bank has one page. With several banks each has a page of its own beside
  * its table, with the pictures of its images, and the study has an overview with links.
  */
-#include "cli/study_report.h"
+#include "cli/study_command.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/options.h"
-#include "cli/command_files.h"
 #include "cli/report_page.h"
+#include "cli/report_pictures.h"
 #include "report/page.h"
 #include "run/run.h"
 #include "study/stage.h"
@@ -29,6 +30,22 @@ size_t inv_study_report_files(const inv_study *study)
 	if (!study->reports)
 		return 0;
 	return study->banks > 1 ? study->banks + 1 : 1;
+}
+
+/* The preset that the trial of a bank named; gives, NULL: there was none. */
+static char *read_verdict(inv_session *s, const inv_study_bank *b)
+{
+	invar_results *diagnosis = NULL;
+	const char *verdict = NULL;
+	char *path = NULL, *out = NULL;
+
+	if (inv_new_path(&path, b->folder, "diagnose.json") == INVAR_OK && inv_exists(path) &&
+	    invar_results_open(s->ctx, path, &diagnosis) == INVAR_OK)
+		verdict = invar_results_about(diagnosis, "verdict");
+	out = verdict ? inv_strdup(verdict) : NULL;
+	invar_results_free(diagnosis);
+	inv_free(path);
+	return out;
 }
 
 /* ---- The page of a bank -------------------------------------------------------------- */
@@ -66,21 +83,27 @@ static invar_status write_bank_page(void *user)
 	const paging *p = user;
 	const inv_study_job *j = p->job;
 	const inv_study_bank *b = j->table_bank[p->table];
-	const char **run = calloc(j->runs + 1, sizeof *run);
-	inv_report r = {.run = run,
-	                .as_is = true, /* what is measured stands in the recipe */
+	const char **run = NULL;
+	inv_report r = {.as_is = true, /* what is measured stands in the recipe */
 	                .name = j->study->banks > 1 ? b->title : j->study->name,
 	                .output = p->path};
 	invar_options *data = NULL;
-	invar_status st = run ? describe_page(j->study, b, &r, &data) : inv_no_memory();
+	char *verdict = read_verdict(p->session, b);
+	invar_status st;
 
-	for (size_t i = 0; run && i < j->runs; i++)
+	r.recommended = verdict;
+	INV_TRY_OR(end, inv_new_zeros(&run, j->runs + 1));
+	INV_TRY_OR(end, describe_page(j->study, b, &r, &data));
+	r.run = run;
+	for (size_t i = 0; i < j->runs; i++)
 		if (j->run_bank[i] == b)
 			run[r.runs++] = j->run[i];
-	if (st == INVAR_OK && r.runs)
+	if (r.runs)
 		st = inv_report_write(p->session, &r);
+end:
 	invar_options_free(data);
-	free((void *)(uintptr_t)run);
+	inv_free(verdict);
+	inv_free((void *)(uintptr_t)run);
 	return st;
 }
 
@@ -91,76 +114,73 @@ typedef struct overview {
 	invar_results **table;
 	inv_page_part *part;
 	inv_page_pictures *pictures;
-	char **href;
+	char **href, **verdict;
 } overview;
 
-/* The run of the first seed that a column of a table is; gives, NULL if there is none. */
-static char *run_of_column(const inv_study *study, const inv_study_bank *b,
-                           const invar_column *column)
-{
-	for (size_t a = 0; column && a < study->adapters; a++)
-		if (strcmp(study->adapter[a].title, column->title) == 0)
-			return inv_study_run_path(b, &study->adapter[a], study->seed[0]);
-	return NULL;
-}
-
-/* Searches with the adapter that the headline is about. */
+/* Searches with the adapter that the headline is about: its run of the first seed. */
 static invar_status draw_searches(const paging *p, const inv_study_bank *b,
-                                  const invar_results *table, inv_page_pictures *out)
+                                  const invar_results *table, const char *verdict,
+                                  inv_page_pictures *out)
 {
 	const inv_study *study = p->job->study;
-	const invar_column *best = inv_page_best(table);
-	char *run = b->dataset ? run_of_column(study, b, best) : NULL;
-	const char *const runs[] = {run};
-	inv_report r = {.run = runs, .runs = 1};
+	const invar_column *best = inv_page_best(table, verdict, false);
+	char *run = NULL;
+	inv_report r = {.runs = 1};
 	invar_options *data = NULL;
-	invar_status st = run ? describe_page(study, b, &r, &data) : INVAR_OK;
+	invar_status st;
 
-	if (run && st == INVAR_OK)
-		st = inv_overview_pictures(p->session, &r, best->title, out);
+	for (size_t a = 0; b->dataset && best && !run && a < study->adapters; a++)
+		if (strcmp(study->adapter[a].title, best->title) == 0)
+			run = inv_study_run_path(b, &study->adapter[a], study->seed[0]);
+	if (!run)
+		return INVAR_OK;
+	r.run = (const char *const[]){run};
+	INV_TRY_OR(end, describe_page(study, b, &r, &data));
+	st = inv_overview_pictures(p->session, &r, best->title, out);
+end:
 	invar_options_free(data);
 	free(run);
 	return st;
-}
-
-static invar_status open_part(const paging *p, overview *o, size_t i)
-{
-	const inv_study_bank *b = p->job->table_bank[i];
-	const char *below = inv_study_below(p->job->study, b->folder);
-
-	if (has_runs(p->job, b) && !(o->href[i] = inv_path(below, INV_RUN_REPORT)))
-		return inv_no_memory();
-	INV_TRY(invar_results_open(p->session->ctx, p->job->table[i], &o->table[i]));
-	o->part[i] = (inv_page_part){b->title, o->href[i], &o->pictures[i]};
-	return draw_searches(p, b, o->table[i], &o->pictures[i]);
 }
 
 static invar_status write_overview(void *user)
 {
 	const paging *p = user;
 	const inv_study_job *j = p->job;
-	overview o = {.table = calloc(j->tables, sizeof *o.table),
-	              .part = calloc(j->tables, sizeof *o.part),
-	              .pictures = calloc(j->tables, sizeof *o.pictures),
-	              .href = calloc(j->tables, sizeof *o.href)};
-	bool all = o.table && o.part && o.pictures && o.href;
-	invar_status st = all ? INVAR_OK : inv_no_memory();
+	overview o = {0};
+	invar_status st;
 
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
-		st = open_part(p, &o, i);
-	if (st == INVAR_OK)
-		st = inv_overview_write(p->session, j->study->name,
-		                        (const invar_results *const *)o.table, o.part, j->tables,
-		                        p->path);
-	for (size_t i = 0; all && i < j->tables; i++) {
+	INV_TRY_OR(end, inv_new_zeros(&o.table, j->tables));
+	INV_TRY_OR(end, inv_new_zeros(&o.part, j->tables));
+	INV_TRY_OR(end, inv_new_zeros(&o.pictures, j->tables));
+	INV_TRY_OR(end, inv_new_zeros(&o.href, j->tables));
+	INV_TRY_OR(end, inv_new_zeros(&o.verdict, j->tables));
+	for (size_t i = 0; i < j->tables; i++) {
+		const inv_study_bank *b = j->table_bank[i];
+
+		if (has_runs(j, b))
+			INV_TRY_OR(end, inv_new_path(&o.href[i], inv_study_below(j->study, b->folder),
+			                             INV_RUN_REPORT));
+		INV_TRY_OR(end, invar_results_open(p->session->ctx, j->table[i], &o.table[i]));
+		o.verdict[i] = read_verdict(p->session, b);
+		o.part[i] = (inv_page_part){b->title, o.href[i], &o.pictures[i], o.verdict[i]};
+		INV_TRY_OR(end, draw_searches(p, b, o.table[i], o.verdict[i], &o.pictures[i]));
+	}
+	st = inv_overview_write(p->session, j->study->name,
+	                        (const invar_results *const *)o.table, o.part, j->tables,
+	                        p->path);
+end:
+	for (size_t i = 0; o.verdict && i < j->tables; i++) {
 		invar_results_free(o.table[i]);
 		inv_page_pictures_clear(&o.pictures[i]);
-		free(o.href[i]);
+		inv_free(o.href[i]);
+		inv_free(o.verdict[i]);
 	}
-	free(o.table);
-	free(o.part);
-	free(o.pictures);
-	free(o.href);
+	inv_free(o.table);
+	inv_free(o.part);
+	inv_free(o.pictures);
+	inv_free(o.href);
+	inv_free(o.verdict);
 	return st;
 }
 
@@ -174,8 +194,7 @@ static invar_status add_page(paging *p, const char *folder, const char *const *i
 	bool done;
 	invar_status st;
 
-	if (!(p->path = inv_path(folder, INV_RUN_REPORT)))
-		return inv_no_memory();
+	INV_TRY(inv_new_path(&p->path, folder, INV_RUN_REPORT));
 	st = inv_study_add(j,
 	                   &(inv_own_stage){.user = p,
 	                                    .name = inv_study_below(j->study, p->path),
@@ -184,7 +203,7 @@ static invar_status add_page(paging *p, const char *folder, const char *const *i
 	                                    .output = p->path,
 	                                    .run = write},
 	                   &done);
-	free(p->path);
+	inv_free(p->path);
 	return st;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* study_tables.c - the tables of a study as files. See study_tables.h. */
-#include "cli/study_tables.h"
+/* study_tables.c - the tables of a study as files. See study_command.h. */
+#include "cli/study_command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/command_files.h"
+#include "cli/command_results.h"
 #include "report/line_text.h"
 #include "report/results_table.h"
 #include "run/results.h"
@@ -28,17 +28,17 @@ const char *inv_study_table_file(size_t i)
 	return i < INV_STUDY_TABLES ? forms[i].file : NULL;
 }
 
-typedef struct writing {
+typedef struct table_stage {
 	inv_session *session;
 	inv_study_job *job;
 	const table_form *form;
 	char *path;
-} writing;
+} table_stage;
 
-/* ---- Headings ------------------------------------------------------------------------ */
+/* ---- Formats for people -------------------------------------------------------------- */
 
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
-static void put_line(FILE *f, const table_form *form, const char *text)
+static void put_study_title(FILE *f, const table_form *form, const char *text)
 {
 	char *line = inv_line_text(text);
 	const char *title = line ? line : "?";
@@ -52,76 +52,58 @@ static void put_line(FILE *f, const table_form *form, const char *text)
 	free(line);
 }
 
-/* The heading of the table of a bank, in the words of a format. */
-static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
-                        const invar_results *r)
-{
-	const char *format = form->format;
-	bool markdown = strcmp(format, "markdown") == 0, latex = strcmp(format, "latex") == 0;
-	char measured[INV_HEADING];
-
-	fputs(latex ? "% " : markdown ? "## " : "", f);
-	put_line(f, form, b->title);
-	if (strcmp(format, "csv") == 0) {
-		fputs("\r\n", f);
-		return;
-	}
-	fputs(latex ? ": " : markdown ? "\n\n" : "\n", f);
-	fputs(inv_results_measured(r, measured), f);
-	fputs(latex ? "\n" : "\n\n", f);
-}
-
-/* ---- Formats for people -------------------------------------------------------------- */
-
-static invar_status put_tables(const writing *w, FILE *f)
+static invar_status put_tables(const table_stage *w, FILE *f)
 {
 	const char *format = w->form->format;
-	bool markdown = strcmp(format, "markdown") == 0;
+	bool markdown = strcmp(format, "markdown") == 0, csv = strcmp(format, "csv") == 0;
+	bool latex = strcmp(format, "latex") == 0;
+	char measured[INV_HEADING];
 
-	if (markdown || strcmp(format, "text") == 0) {
+	if (!csv && !latex) {
 		fputs(markdown ? "# " : "", f);
-		put_line(f, w->form, w->job->study->name);
+		put_study_title(f, w->form, w->job->study->name);
 		fputs("\n\n", f);
 	}
 	for (size_t i = 0; i < w->job->tables; i++) {
 		invar_results *r;
-		inv_table *t;
-		bool written;
+		invar_status st;
 
 		INV_TRY(invar_results_open(w->session->ctx, w->job->table[i], &r));
 		if (i)
-			fputs(strcmp(format, "csv") == 0 ? "\r\n" : "\n", f);
-		put_heading(f, w->form, w->job->table_bank[i], r);
-		t = inv_results_table(r);
-		written = t && inv_table_write(t, format, f);
-		inv_table_free(t);
+			fputs(csv ? "\r\n" : "\n", f);
+		fputs(latex ? "% " : markdown ? "## " : "", f);
+		put_study_title(f, w->form, w->job->table_bank[i]->title);
+		if (csv)
+			fputs("\r\n", f);
+		else
+			fprintf(f, "%s%s%s", latex ? ": " : markdown ? "\n\n" : "\n",
+			        inv_results_measured(r, measured), latex ? "\n" : "\n\n");
+		st = inv_put_table(inv_results_table(r, true), format, f);
 		invar_results_free(r);
-		if (!written)
-			return inv_no_memory();
+		INV_TRY(st);
 	}
 	return INVAR_OK;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static invar_status put_json(const writing *w, FILE *f)
+static invar_status put_json(const table_stage *w, FILE *f)
 {
 	json_t *tables = json_array();
 	json_t *all = json_pack("{s:s, s:i, s:s, s:o}", "format", "invar-study", "version", 1,
 	                        "name", w->job->study->name, "tables", tables);
-	invar_status st = all ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
-	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < w->job->tables; i++) {
 		invar_results *r;
 
-		st = invar_results_open(w->session->ctx, w->job->table[i], &r);
-		if (st == INVAR_OK)
-			json_array_append_new(tables, inv_results_document(r));
+		INV_TRY_OR(end, invar_results_open(w->session->ctx, w->job->table[i], &r));
+		json_array_append_new(tables, inv_results_document(r));
 		invar_results_free(r);
 	}
-	if (st == INVAR_OK && json_dumpf(all, f, INV_JSON_STYLE) != 0)
-		st = inv_no_memory();
+	st = all && json_dumpf(all, f, INV_JSON_STYLE) == 0 ? INVAR_OK : inv_no_memory();
 	fputc('\n', f);
+end:
 	json_decref(all);
 	return st;
 }
@@ -130,15 +112,16 @@ static invar_status put_json(const writing *w, FILE *f)
 
 static invar_status write_form(void *user)
 {
-	const writing *w = user;
+	const table_stage *w = user;
 	char *text = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);
-	invar_status st = f ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = w->form->format ? put_tables(w, f) : put_json(w, f);
-	if (f && fclose(f) != 0 && st == INVAR_OK)
+	if (!f)
+		return inv_no_memory();
+	st = w->form->format ? put_tables(w, f) : put_json(w, f);
+	if (fclose(f) != 0 && st == INVAR_OK)
 		st = inv_no_memory();
 	if (st == INVAR_OK)
 		st = inv_file_write(w->session->ctx, w->path, text, bytes);
@@ -148,20 +131,23 @@ static invar_status write_form(void *user)
 
 invar_status inv_study_tables(inv_session *s, inv_study_job *j)
 {
-	invar_status st = INVAR_OK;
 	bool done;
 
-	for (size_t i = 0; i < INV_STUDY_TABLES && st == INVAR_OK && j->tables; i++) {
-		writing w = {s, j, &forms[i], inv_path(j->study->folder, forms[i].file)};
-		const inv_own_stage stage = {.user = &w,
-		                             .name = forms[i].file,
-		                             .inputs = (const char *const *)j->table,
-		                             .options = j->study->name,
-		                             .output = w.path,
-		                             .run = write_form};
+	for (size_t i = 0; i < INV_STUDY_TABLES && j->tables; i++) {
+		table_stage w = {.session = s, .job = j, .form = &forms[i]};
+		invar_status st;
 
-		st = w.path ? inv_study_add(j, &stage, &done) : inv_no_memory();
-		free(w.path);
+		INV_TRY(inv_new_path(&w.path, j->study->folder, forms[i].file));
+		st = inv_study_add(j,
+		                   &(inv_own_stage){.user = &w,
+		                                    .name = forms[i].file,
+		                                    .inputs = (const char *const *)j->table,
+		                                    .options = j->study->name,
+		                                    .output = w.path,
+		                                    .run = write_form},
+		                   &done);
+		inv_free(w.path);
+		INV_TRY(st);
 	}
-	return st;
+	return INVAR_OK;
 }

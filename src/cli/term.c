@@ -208,7 +208,7 @@ void inv_term_clear(inv_term *t)
 	line_drawn = 0;
 }
 
-static void write_line(void *user, int level, const char *line)
+static void write_log_line(void *user, int level, const char *line)
 {
 	inv_term *t = user;
 
@@ -230,13 +230,13 @@ void inv_term_say(inv_term *t, const char *format, ...)
 	va_end(args);
 }
 
-static void begin_stage(inv_term *t, const char *stage, uint64_t done, double now)
+static void begin_title(inv_term *t, const char *title, uint64_t done, double now)
 {
-	snprintf(t->stage, sizeof t->stage, "%s", stage);
+	snprintf(t->title, sizeof t->title, "%s", title);
 	t->first = done;
-	t->stage_began = now;
+	t->title_began = now;
 	if (t->live)
-		t->shown = 0; /* a terminal shows a new stage at once */
+		t->shown = 0; /* a terminal shows a new title at once */
 	else if (t->shown == 0)
 		t->shown = t->began; /* a file its first line after a minute */
 }
@@ -264,42 +264,42 @@ static void put_progress(inv_term *t, const char *line)
 	line_drawn = 1;
 }
 
-/* A stage that is not done has never 100 %. */
+/* What is not done has never 100 %. */
 static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
-	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
-	double elapsed = now - t->stage_began;
+	char rate[INV_SPELLED_TIME] = "", left[48] = "", fraction[16] = "", line[256];
+	double elapsed = now - t->title_began;
 	double speed = elapsed > 0 ? (double)(done - t->first) / elapsed : 0;
 
 	if (total)
-		snprintf(share, sizeof share, "%3.0f %%",
+		snprintf(fraction, sizeof fraction, "%3.0f %%",
 		         floor(100 * (double)done / (double)total));
 	if (speed > 0) {
 		inv_rate_text(speed, rate);
 		if (total && (double)(total - done) / speed < 1e7)
 			spell_time((double)(total - done) / speed, left, sizeof left);
 	}
-	snprintf(line, sizeof line, "%s  %s  %s  %s", t->stage, share, rate, left);
+	snprintf(line, sizeof line, "%s  %s  %s  %s", t->title, fraction, rate, left);
 	put_progress(t, line);
 	fflush(stderr);
 	t->shown = now;
 }
 
-static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t total)
+static int check_interrupt(void *user, const char *title, uint64_t done, uint64_t total)
 {
 	inv_term *t = user;
 	double now;
 
-	saving = inv_interrupted() && strcmp(stage, "train") == 0;
+	saving = inv_interrupted() && strcmp(title, "train") == 0;
 	if (!t->progress)
 		return inv_interrupted();
 	now = inv_wall_seconds();
-	if (strncmp(stage, t->stage, sizeof t->stage - 1) != 0 || done < t->first)
-		begin_stage(t, stage, done, now);
-	/* A stage that has just begun has no rate; a file gets its line all the same, as two
-	 * stages may take turns for hours. */
+	if (strncmp(title, t->title, sizeof t->title - 1) != 0 || done < t->first)
+		begin_title(t, title, done, now);
+	/* What has just begun has no rate; a file gets its line all the same, as two
+	 * titles may take turns for hours. */
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) &&
-	    (!t->live || now > t->stage_began))
+	    (!t->live || now > t->title_began))
 		draw_progress(t, done < total ? done : total, total, now);
 	return inv_interrupted();
 }
@@ -309,8 +309,8 @@ invar_hooks inv_term_hooks(inv_term *t)
 	return (invar_hooks){.size = sizeof(invar_hooks),
 	                     .option_prefix = "--",
 	                     .user = t,
-	                     .log = write_line,
-	                     .progress = check_cancel};
+	                     .log = write_log_line,
+	                     .progress = check_interrupt};
 }
 
 void inv_term_close(inv_term *t)

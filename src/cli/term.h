@@ -16,9 +16,9 @@ typedef struct inv_term {
 	bool drawn;    /* a progress line is on the screen */
 	int level;     /* most detailed log level that is shown */
 	double began;
-	char stage[64];
-	uint64_t first; /* where the stage stood when it was first heard of */
-	double stage_began, shown;
+	char title[64];
+	uint64_t first; /* how much was done when the title was first shown */
+	double title_began, shown;
 	const invar_context *ctx; /* whose processes count for inv_term_close; or NULL */
 } inv_term;
 
@@ -34,7 +34,7 @@ void inv_term_close(inv_term *t);
 
 /*
  * Holds SIGINT, SIGTERM and SIGHUP back until inv_signals_catch(): called first, as those
- * that come while the program begins again (openmp_policy.h, stack.h) would end it without
+ * that come while the program begins again (restart.h) would end it without
  * a message. Signals that come before main(), while libraries are loaded, still do.
  */
 void inv_signals_hold(void);

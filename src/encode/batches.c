@@ -129,9 +129,12 @@ static void advise(inv_batches *b, uint64_t batch)
 	if (!b->advise || batch >= last_batch(b))
 		return;
 	want = find_batch(b, batch);
-	inv_source_expect_clean(p->source[0], &want);
+	for (uint32_t i = 0; i < want.N; i++)
+		inv_bank_will_need(p->source[0]->bank, p->source[0]->stored, INVAR_CLEAN,
+		                   want.rows[i]);
 	for (uint32_t g = 0; g < p->sources; g++, want.draws++)
-		inv_source_expect_copies(p->source[g], &want);
+		if (p->source[g]->kind->expect_copies)
+			p->source[g]->kind->expect_copies(p->source[g], &want);
 }
 
 static invar_status fill_buffer(void *user, uint64_t batch, unsigned thread)
@@ -190,7 +193,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
 	b->dim = plan->source[0]->dim;
 	for (uint32_t g = 0; g < plan->sources; g++)
-		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
+		b->advise |= inv_split_bytes(plan->source[g]->stored) > RESIDENT;
 	for (int i = 0; i < 2; i++) {
 		INV_TRY_OR(fail, inv_new_zeros(&b->order[i], plan->image_count));
 		b->order_epoch[i] = UINT32_MAX;
@@ -200,7 +203,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 	for (int i = 0; i < BUFFERS; i++)
 		INV_TRY_OR(fail, inv_new_zeros(&b->buffer[i], b->rows * b->dim));
 	for (uint32_t g = 0; b->advise && g < plan->sources; g++)
-		inv_source_expect_random(plan->source[g]);
+		inv_bank_expect_random(plan->source[g]->stored);
 	*out = b;
 	return INVAR_OK;
 fail:

@@ -40,7 +40,6 @@
 #include "encode/encode_options.h"
 #include "encode/encode_pass.h"
 #include "encode/encoding.h"
-#include "encode/image_ranks.h"
 #include "formats/npy.h"
 #include "images/prefetch.h"
 
@@ -56,7 +55,7 @@ typedef struct encoding {
 
 /* ---- The rows of a split ---------------------------------------------------------- */
 
-typedef struct part {
+typedef struct split_job {
 	const inv_images *split; /* as the data set has it */
 	inv_images images;       /* without the images left out; borrows the rest */
 	uint32_t *index;         /* owned; NULL if nothing is left out */
@@ -71,9 +70,9 @@ typedef struct part {
 	uint64_t copies; /* wanted */
 	bool views;      /* wanted */
 	bool compared;   /* all ranks read the same images */
-} part;
+} split_job;
 
-static void clear_part(part *p)
+static void clear_split_job(split_job *p)
 {
 	json_decref(p->left_out);
 	json_decref(p->entry);
@@ -84,7 +83,7 @@ static void clear_part(part *p)
 }
 
 /* Of arrays that are being filled. */
-static uint64_t rows_to_fill(const part *p)
+static uint64_t rows_to_fill(const split_job *p)
 {
 	return p->open ? p->split->count : p->images.count;
 }
@@ -109,7 +108,7 @@ static invar_status append_index(json_t *list, uint64_t index)
 	           : inv_no_memory();
 }
 
-static invar_status find_readable(encoding *k, part *p)
+static invar_status find_readable(encoding *k, split_job *p)
 {
 	const inv_images *s = p->split;
 	const inv_prefetch_item *item;
@@ -137,7 +136,7 @@ end:
 	return st;
 }
 
-static invar_status leave_images_out(encoding *k, part *p)
+static invar_status leave_images_out(encoding *k, split_job *p)
 {
 	p->images = *p->split;
 	if (!json_array_size(p->left_out))
@@ -150,7 +149,7 @@ static invar_status leave_images_out(encoding *k, part *p)
 	                      k->of.dataset->text, p->split->name);
 }
 
-static json_t *split_entry(const part *p, uint64_t rows, json_t *left_out, bool open)
+static json_t *split_entry(const split_job *p, uint64_t rows, json_t *left_out, bool open)
 {
 	json_t *entry = json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total,
 	                          "rows", (json_int_t)rows, "left_out", left_out);
@@ -163,7 +162,7 @@ static json_t *split_entry(const part *p, uint64_t rows, json_t *left_out, bool 
 }
 
 /* Images left out when the split was started stay left out. */
-static invar_status choose_rows(encoding *k, part *p)
+static invar_status choose_rows(encoding *k, split_job *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	json_t *known = json_object_get(entry, "left_out");
@@ -187,7 +186,7 @@ static invar_status choose_rows(encoding *k, part *p)
 }
 
 /* Indices in order, those found now among those known before. */
-static invar_status add_lost(const part *p, const inv_lost *lost, json_t *left_out)
+static invar_status add_lost(const split_job *p, const inv_lost *lost, json_t *left_out)
 {
 	for (size_t i = 0; i < lost->count; i++) {
 		json_int_t index = (json_int_t)inv_images_index(&p->images, lost->row[i]);
@@ -203,14 +202,14 @@ static invar_status add_lost(const part *p, const inv_lost *lost, json_t *left_o
 
 typedef struct keeper {
 	encoding *k;
-	const part *p;
+	const split_job *p;
 } keeper;
 
 /* What is known so far, in bank.json. */
 static invar_status list_lost(void *user, const inv_lost *lost)
 {
 	const keeper *keep = user;
-	const part *p = keep->p;
+	const split_job *p = keep->p;
 	json_t *left_out = json_deep_copy(p->left_out), *entry = NULL;
 	invar_status st;
 
@@ -226,7 +225,7 @@ end:
 
 /* ---- Existing rows must match ------------------------------------------------------- */
 
-static invar_status read_split_labels(const encoding *k, const part *p, int64_t **out)
+static invar_status read_split_labels(const encoding *k, const split_job *p, int64_t **out)
 {
 	uint64_t rows = p->images.count, missing = 0;
 
@@ -249,7 +248,7 @@ static invar_status read_split_labels(const encoding *k, const part *p, int64_t 
 	return INVAR_OK;
 }
 
-static invar_status check_split_labels(const encoding *k, const part *p,
+static invar_status check_split_labels(const encoding *k, const split_job *p,
                                        const int64_t *labels)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "labels.npy");
@@ -281,7 +280,7 @@ end:
 	return st;
 }
 
-static invar_status check_names(const encoding *k, const part *p)
+static invar_status check_names(const encoding *k, const split_job *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
 	invar_status st = path ? INVAR_OK : inv_no_memory();
@@ -292,7 +291,7 @@ static invar_status check_names(const encoding *k, const part *p)
 	return st;
 }
 
-static invar_status check_existing_split(const encoding *k, const part *p)
+static invar_status check_existing_split(const encoding *k, const split_job *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	uint64_t rows = p->there.clean
@@ -318,7 +317,7 @@ static invar_status check_existing_split(const encoding *k, const part *p)
 /* Compares existing rows with rows computed now. */
 typedef struct comparison {
 	const encoding *k;
-	const part *p;
+	const split_job *p;
 	const inv_npy *known;
 	float *row;
 } comparison;
@@ -355,7 +354,7 @@ static invar_status compare_rows(void *user, size_t array, uint64_t row, size_t 
  * Existing clean rows must be reproduced, or new rows would belong to other images. The
  * first group is enough to tell; float16 and other processors change the last digits.
  */
-static invar_status check_clean_rows(encoding *k, const part *p, const char *name)
+static invar_status check_clean_rows(encoding *k, const split_job *p, const char *name)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
 	inv_pipeline_plan plan = {.images = &p->images,
@@ -384,7 +383,7 @@ end:
  * Every existing row must come from the image that is there now. Banks without fingerprints
  * are checked by their first rows only.
  */
-static invar_status check_fingerprints(encoding *k, const part *p, const inv_block_map *map,
+static invar_status check_fingerprints(encoding *k, const split_job *p, const inv_block_map *map,
                                        const inv_npy *known)
 {
 	uint64_t rows = p->images.count;
@@ -403,7 +402,7 @@ static invar_status check_fingerprints(encoding *k, const part *p, const inv_blo
 }
 
 /* Fingerprints of finished rows; *out is NULL if there are none. */
-static invar_status open_split_prints(const encoding *k, const part *p, const char *name,
+static invar_status open_split_prints(const encoding *k, const split_job *p, const char *name,
                                       inv_npy **out)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
@@ -420,7 +419,7 @@ static const char *const of_copies[] = {"augment", "augment_space", "augment_par
                                         "seed"};
 
 /* Of all images of the split, also of those left out. */
-static invar_status hash_labels(const encoding *k, const part *p, char hex[INV_SHA256_HEX])
+static invar_status hash_labels(const encoding *k, const split_job *p, char hex[INV_SHA256_HEX])
 {
 	uint64_t rows = p->split->count;
 	int64_t *labels;
@@ -441,7 +440,7 @@ static invar_status hash_labels(const encoding *k, const part *p, char hex[INV_S
  * Identified by everything they depend on; clean rows do not depend on the SPEC. Images
  * left out are not part of it, as they are found on the way; bank.json has them.
  */
-static invar_status belong(const encoding *k, const part *p, bool clean, bool views,
+static invar_status identify_rows(const encoding *k, const split_job *p, bool clean, bool views,
                            char hex[INV_SHA256_HEX])
 {
 	char labels[INV_SHA256_HEX];
@@ -466,14 +465,14 @@ static invar_status belong(const encoding *k, const part *p, bool clean, bool vi
 }
 
 /* The map of a split, with what each array to be filled belongs to. */
-static invar_status open_map(const encoding *k, const part *p, size_t from, bool views,
+static invar_status open_map(const encoding *k, const split_job *p, size_t from, bool views,
                              inv_block_map **out)
 {
 	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
 
 	INV_TRY(inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out));
-	INV_TRY(belong(k, p, true, views, clean));
-	INV_TRY(belong(k, p, false, views, copies));
+	INV_TRY(identify_rows(k, p, true, views, clean));
+	INV_TRY(identify_rows(k, p, false, views, copies));
 	for (size_t i = from; i <= p->copies; i++)
 		INV_TRY(inv_block_map_expect(*out, i, i ? copies : clean));
 	return INVAR_OK;
@@ -481,7 +480,7 @@ static invar_status open_map(const encoding *k, const part *p, size_t from, bool
 
 /* ---- One split -------------------------------------------------------------------- */
 
-static bool is_array_complete(const part *p, const inv_block_map *map, size_t i)
+static bool is_array_complete(const split_job *p, const inv_block_map *map, size_t i)
 {
 	for (uint64_t b = 0; b < inv_pass_blocks(p->images.count); b++)
 		if (!inv_block_map_has(map, i, b))
@@ -489,7 +488,7 @@ static bool is_array_complete(const part *p, const inv_block_map *map, size_t i)
 	return true;
 }
 
-static bool has_split_file(const encoding *k, const part *p, const char *name)
+static bool has_split_file(const encoding *k, const split_job *p, const char *name)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
 	bool there = path && inv_exists(path);
@@ -499,7 +498,7 @@ static bool has_split_file(const encoding *k, const part *p, const char *name)
 }
 
 /* The files beside it were finished just before the program ended. */
-static bool has_beside(const encoding *k, const part *p, const inv_block_map *map,
+static bool has_beside(const encoding *k, const split_job *p, const inv_block_map *map,
                        int32_t copy)
 {
 	char name[INV_ARRAY_NAME];
@@ -509,7 +508,7 @@ static bool has_beside(const encoding *k, const part *p, const inv_block_map *ma
 }
 
 /* Rows started by an older version have no fingerprints, and get none. */
-static bool wants_beside(const encoding *k, const part *p, const inv_block_map *map,
+static bool wants_beside(const encoding *k, const split_job *p, const inv_block_map *map,
                          int32_t copy, bool begun)
 {
 	if (copy != INVAR_CLEAN)
@@ -526,7 +525,7 @@ static void forget_array(inv_block_map *map, int32_t copy)
 		inv_block_map_forget(map, i);
 }
 
-static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
+static invar_status open_array(encoding *k, const split_job *p, inv_pass *pass,
                                inv_pass_array *a)
 {
 	char name[INV_ARRAY_NAME];
@@ -569,7 +568,7 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 	return st;
 }
 
-static invar_status save_names(const encoding *k, const part *p)
+static invar_status save_names(const encoding *k, const split_job *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
 	invar_status st =
@@ -580,7 +579,7 @@ static invar_status save_names(const encoding *k, const part *p)
 }
 
 /* bank.json, and what says of each row which image it comes from. */
-static invar_status save_about_rows(encoding *k, const part *p)
+static invar_status save_about_rows(encoding *k, const split_job *p)
 {
 	const json_t *known = inv_bank_writer_entry(k->bank, p->split->name);
 	bool rows = !p->there.clean && !p->open;
@@ -606,7 +605,7 @@ static invar_status shorten_arrays(const inv_pass *pass, uint64_t rows)
 }
 
 /* All images were read: the rows of the split are known, and all that follows from them. */
-static invar_status settle_rows(encoding *k, part *p, const inv_pass *pass)
+static invar_status settle_rows(encoding *k, split_job *p, const inv_pass *pass)
 {
 	INV_TRY(add_lost(p, &p->lost, p->left_out));
 	inv_free(p->index);
@@ -641,7 +640,7 @@ static invar_status prepare_pass(const inv_pass *pass, prepared *out)
 	return inv_block_map_share(pass->map, true);
 }
 
-static char *path_in_split(const encoding *k, const part *p, const char *name)
+static char *path_in_split(const encoding *k, const split_job *p, const char *name)
 {
 	char *folder = inv_join(k->path, p->split->name);
 	char *path = folder ? inv_join(folder, name) : NULL;
@@ -651,7 +650,7 @@ static char *path_in_split(const encoding *k, const part *p, const char *name)
 }
 
 /* The part files, on every rank; on others than rank 0 also the map and fingerprints. */
-static invar_status join_pass(const encoding *k, const part *p, const prepared *by_0,
+static invar_status join_pass(const encoding *k, const split_job *p, const prepared *by_0,
                               inv_pass *pass, inv_npy **known)
 {
 	const inv_rows_shape shape = inv_pass_shape(pass, p->images.count);
@@ -687,8 +686,67 @@ end:
 	return st;
 }
 
+_Static_assert((int)INV_COMPARED_BYTES == (int)INV_FINGERPRINT,
+               "images are compared by it");
+
+typedef struct compared_images {
+	const invar_dataset *d;
+	const inv_images *s;
+	inv_image *scratch; /* one per thread */
+} compared_images;
+
+static bool identify_image(void *user, size_t item, inv_file_id *out)
+{
+	const compared_images *c = user;
+
+	return inv_images_file_id(c->d, c->s, item, out);
+}
+
+/* An image that is broken on all ranks is passed over by all. */
+static invar_status print_rank_image(void *user, size_t item, unsigned thread,
+                                     unsigned char out[INV_COMPARED_BYTES])
+{
+	const compared_images *c = user;
+	inv_fingerprint print = {{0}};
+	invar_status st = inv_images_fingerprint(c->d, c->s, item, &c->scratch[thread], &print);
+
+	if (c->d->opts.skip_broken && inv_is_broken(st))
+		st = INVAR_OK;
+	memcpy(out, print.byte, INV_COMPARED_BYTES);
+	return st;
+}
+
+static invar_status refuse_image(void *user, size_t item)
+{
+	const compared_images *c = user;
+	char image[INV_ROW_TEXT], text[INV_ROW_TEXT + 512];
+
+	snprintf(text, sizeof text, "%.256s: image %s of %.100s", c->d->text,
+	         inv_image_text(c->d, c->s, item, image), c->s->name);
+	return inv_fail_other_file(text);
+}
+
+/* All ranks: do they see the same images? (base/rank_compare.h) */
+static invar_status compare_images_of_ranks(const invar_dataset *d, const inv_images *s)
+{
+	compared_images images = {.d = d, .s = s};
+	const inv_compared c = {.count = s->count,
+	                        .user = &images,
+	                        .file = identify_image,
+	                        .print = print_rank_image,
+	                        .differs = refuse_image};
+	invar_status st;
+
+	INV_TRY(inv_new_zeros(&images.scratch, d->ctx->threads));
+	st = inv_ranks_compare(d->ctx, &c);
+	for (unsigned i = 0; i < d->ctx->threads; i++)
+		inv_image_clear(&images.scratch[i]);
+	inv_free(images.scratch);
+	return st;
+}
+
 /* The share of this rank; returns once all have finished theirs. */
-static invar_status encode_share(encoding *k, part *p, inv_pass *pass)
+static invar_status encode_share(encoding *k, split_job *p, inv_pass *pass)
 {
 	inv_pass mine = *pass;
 	inv_npy *known = NULL;
@@ -703,7 +761,7 @@ static invar_status encode_share(encoding *k, part *p, inv_pass *pass)
 	mine.ranks = k->ranks;
 	INV_TRY_OR(done, join_pass(k, p, &by_0, &mine, &known));
 	if (!p->compared)
-		INV_TRY_OR(done, inv_images_agree(k->of.dataset, &p->images));
+		INV_TRY_OR(done, compare_images_of_ranks(k->of.dataset, &p->images));
 	p->compared = true;
 	INV_TRY_OR(done, inv_pass_run(&mine));
 	st = inv_agree(k->of.ctx, INVAR_OK);
@@ -725,7 +783,7 @@ done:
  * may still have marked blocks while the ranks of this one read the map, and then their
  * shares leave blocks out.
  */
-static invar_status run_together(encoding *k, part *p, inv_pass *pass)
+static invar_status run_together(encoding *k, split_job *p, inv_pass *pass)
 {
 	char text[1024];
 	inv_pass rest;
@@ -749,7 +807,7 @@ static invar_status run_together(encoding *k, part *p, inv_pass *pass)
 /* ---- Passes ----------------------------------------------------------------------- */
 
 /* A pass that does not record fingerprints is checked against the existing ones. */
-static invar_status encode_in_pass(encoding *k, part *p, inv_pass *pass)
+static invar_status encode_in_pass(encoding *k, split_job *p, inv_pass *pass)
 {
 	keeper keep = {k, p};
 	inv_npy *known = NULL;
@@ -773,7 +831,7 @@ static invar_status encode_in_pass(encoding *k, part *p, inv_pass *pass)
 }
 
 /* Fills the arrays from number `from` on; 0 are the clean rows. */
-static invar_status encode_arrays(encoding *k, part *p, inv_pass *pass, size_t from)
+static invar_status encode_arrays(encoding *k, split_job *p, inv_pass *pass, size_t from)
 {
 	int64_t copy = (int64_t)from + INVAR_CLEAN;
 	invar_status st = INVAR_OK;
@@ -797,7 +855,7 @@ static invar_status encode_arrays(encoding *k, part *p, inv_pass *pass, size_t f
 	return st;
 }
 
-static invar_status check_images(encoding *k, const part *p, const inv_block_map *map)
+static invar_status check_images(encoding *k, const split_job *p, const inv_block_map *map)
 {
 	bool finished = p->there.clean || has_beside(k, p, map, INVAR_CLEAN);
 	inv_npy *known = NULL;
@@ -819,13 +877,12 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 }
 
 /* Clean rows and copies, or the views of both: what is missing of them. */
-static invar_status fill_part(encoding *k, part *p, bool views)
+static invar_status fill_split(encoding *k, split_job *p, bool views)
 {
 	char stage[96] = "encode";
 	inv_pass pass = {.of = &k->of,
 	                 .walk = k->walk,
 	                 .images = &p->images,
-	                 .map_rows = p->split->count,
 	                 .views = views,
 	                 .stage = stage};
 	size_t rows = p->there.clean ? (size_t)p->there.copies + 1 : 0;
@@ -861,7 +918,7 @@ end:
  * Rows made before banks had names get them, if they come from these images. The file is
  * optional: a bank that cannot be written to does without it.
  */
-static invar_status add_names(encoding *k, const part *p)
+static invar_status add_names(encoding *k, const split_job *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
 	bool missing = path && !inv_exists(path);
@@ -882,7 +939,7 @@ static invar_status add_names(encoding *k, const part *p)
 	return st;
 }
 
-static invar_status begin_arrays(encoding *k, const part *p)
+static invar_status begin_arrays(encoding *k, const split_job *p)
 {
 	INV_TRY(save_about_rows(k, p));
 	if (p->begun)
@@ -892,7 +949,7 @@ static invar_status begin_arrays(encoding *k, const part *p)
 }
 
 /* Of all rows of the split, which are finished by now. */
-static invar_status add_views(encoding *k, part *p)
+static invar_status add_views(encoding *k, split_job *p)
 {
 	if (k->bank)
 		INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
@@ -909,11 +966,11 @@ static invar_status add_views(encoding *k, part *p)
 		p->begun = inv_block_map_is_begun(p->map_path);
 		INV_TRY(begin_arrays(k, p));
 	}
-	return fill_part(k, p, true);
+	return fill_split(k, p, true);
 }
 
 /* What is there, and which images have rows. */
-static invar_status begin_part(encoding *k, part *p)
+static invar_status begin_split(encoding *k, split_job *p)
 {
 	INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
 	p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part");
@@ -928,7 +985,7 @@ static invar_status begin_part(encoding *k, part *p)
 }
 
 /* The other ranks get that from rank 0. */
-static invar_status follow_part(encoding *k, part *p)
+static invar_status follow_split(encoding *k, split_job *p)
 {
 	char *text = p->left_out ? inv_json_text(p->left_out, 0) : NULL;
 	invar_status st;
@@ -945,12 +1002,12 @@ done:
 	return st;
 }
 
-static invar_status encode_part(encoding *k, part *p)
+static invar_status encode_split(encoding *k, split_job *p)
 {
 	if (k->bank)
-		INV_TRY(begin_part(k, p));
+		INV_TRY(begin_split(k, p));
 	if (k->ranks > 1)
-		INV_TRY(follow_part(k, p));
+		INV_TRY(follow_split(k, p));
 	if (p->there.clean && p->there.copies >= p->copies) {
 		if (k->again)
 			INV_TRY(check_images(k, p, NULL));
@@ -964,7 +1021,7 @@ static invar_status encode_part(encoding *k, part *p)
 	} else {
 		if (k->bank)
 			INV_TRY(begin_arrays(k, p));
-		INV_TRY(fill_part(k, p, false));
+		INV_TRY(fill_split(k, p, false));
 	}
 	return p->views ? add_views(k, p) : INVAR_OK;
 }
@@ -975,13 +1032,13 @@ static invar_status encode_splits(encoding *k)
 	invar_status st;
 
 	for (size_t i = 0; i < d->split_count; i++) {
-		part p = {.split = &d->splits[i],
+		split_job p = {.split = &d->splits[i],
 		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name),
 		          .views = inv_encode_views(&k->of.opts, d->splits[i].name)};
 
 		INV_TRY(inv_encoding_check_weights(&k->of));
-		st = encode_part(k, &p);
-		clear_part(&p);
+		st = encode_split(k, &p);
+		clear_split_job(&p);
 		INV_TRY(st);
 	}
 	return INVAR_OK;

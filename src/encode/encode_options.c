@@ -10,7 +10,7 @@
 
 #include "base/options.h"
 
-enum { MAX_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64, VIEWS = 4 };
+enum { MAX_COPIES = 10000, DEFAULT_COPIES = 4, WORD = 64, VIEWS = 4 };
 
 /* Those that make tensors of images and augment them. bank.json records those with the flag
  * INVAR_OPTION_RESULT by name, and others as what follows from them. */
@@ -24,6 +24,7 @@ static const invar_option tensor_rows[] = {
 	{.name = "augment-space",
      .type = INVAR_OPTION_TEXT,
      .initial = "normalized",
+     .flags = INVAR_OPTION_EXPERT,
      .choices = "normalized|pixel",
      .meta = "WORD",
      .group = "Copies",
@@ -32,18 +33,21 @@ static const invar_option tensor_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "native|N",
      .group = "Preparation",
-     .help = "resize the shorter side to N and crop the centre N x N; native keeps images "
-             "as they are; default: the encoder's own size (pixels: native)"},
+     .help = "resize the shorter side to N and crop the centre N x N, or stretch images to "
+             "N x N where the encoder does; native keeps images as they are; default: the "
+             "encoder's own size (pixels: native)"},
 	{.name = "resize",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = INV_MAX_SIDE,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Preparation",
      .help = "length of the shorter side before the centre is cropped; 0: the size if "
              "given, else the encoder's own"},
 	{.name = "normalize",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "NAME|MEANS/STDS",
      .group = "Preparation",
      .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
@@ -51,12 +55,14 @@ static const invar_option tensor_rows[] = {
              "data set's, else imagenet, or half for grey images)"},
 	{.name = "mean",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "F,…",
      .group = "Preparation",
      .help = "mean of pixels from 0 to 1, one number or one per channel; overrides the "
              "normalisation"},
 	{.name = "std",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "F,…",
      .group = "Preparation",
      .help = "standard deviation, given like the mean"},
@@ -69,21 +75,21 @@ static const invar_option bank_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "N|SPLIT=N,…",
      .group = "Copies",
-     .help = "copies per image, for all splits or by split; default: 5 in test, 10 in the "
-             "others; existing copies are kept"},
+     .help = "copies per image, for all splits or by split; default: 4; existing copies are "
+             "kept"},
 	{.name = "views",
      .type = INVAR_OPTION_TEXT,
      .meta = "4|SPLIT=4,…",
      .group = "Copies",
      .help =
-         "also store the features of each image rotated by 90, 180 and 270 degrees, for "
-         "clean rows and copies, so that retrieval can compare adapters with four "
-         "encodings per query; 4: in test, the split that is measured, else in the "
-         "splits listed; default: none"},
+         "also store features of images and copies rotated by 90, 180 and 270 degrees, to "
+         "compare with four encodings per query; 4: in test, else in the splits listed; "
+         "default: none"},
 	{.name = "dtype",
      .type = INVAR_OPTION_TEXT,
      .initial = "float32",
      .choices = "float32|float16",
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "WORD",
      .group = "Result",
      .help = "number type of the features; float16 takes half the disk space"},
@@ -212,7 +218,7 @@ uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split)
 	if (!o->augment)
 		return 0;
 	if (!o->copies)
-		return strcmp(split, "test") == 0 ? TEST_COPIES : OTHER_COPIES;
+		return DEFAULT_COPIES;
 	if (!strchr(o->copies, '='))
 		return read_split_count(o->copies, &count) ? count : 0;
 	return count_of_split(o->copies, split);
@@ -332,8 +338,22 @@ invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_en
 {
 	const char *named = o->normalize ? o->normalize : standard_normalisation(e, d);
 
+	if (e->input.asks_size && !o->side)
+		return inv_fail(
+			INVAR_E_USE,
+			"%s: takes images of any size; say which one with @size N, or @size "
+			"native",
+			e->weights ? e->weights : invar_encoder_name(e));
+	if (e->input.asks_normalisation && !o->normalize && !(o->mean && o->std))
+		return inv_fail(
+			INVAR_E_USE,
+			"%s: does not say how images are normalised; use @normalize "
+			"(imagenet for most networks, none if the model does it itself), or "
+			"@mean and @std",
+			e->weights ? e->weights : invar_encoder_name(e));
 	*out = (inv_preparation){.resize = e->input.resize,
 	                         .side = e->input.side,
+	                         .stretch = e->input.stretch && !o->resize,
 	                         .filter = e->input.filter,
 	                         .channels = d->grey && e->input.keeps_grey ? 1 : INV_RGB};
 	if (o->side)

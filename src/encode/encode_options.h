@@ -14,7 +14,7 @@
 typedef struct inv_encode_settings {
 	const invar_options *all;  /* NULL on ranks other than 0 */
 	const char *augment;       /* SPEC of the copies; NULL: no copies */
-	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 for test, else 10 */
+	const char *copies;        /* "10", or "train=10,test=5"; NULL: 4 of each */
 	const char *views;         /* "4", for test, or "val=4,test=4"; NULL: none */
 	const char *augment_space; /* "normalized", or "pixel": augmented before that */
 	const char *side;          /* "native" or N; NULL: the encoder's */

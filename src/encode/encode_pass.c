@@ -377,7 +377,7 @@ static invar_status flush_after(filling *f, invar_status st)
 
 	if (st == INVAR_OK)
 		return flush(f);
-	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
+	inv_last_error_spelled(INV_MARKED, sentence, sizeof sentence);
 	flush(f);
 	return inv_fail(st, "%s", sentence);
 }

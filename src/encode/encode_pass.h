@@ -37,7 +37,6 @@ typedef struct inv_pass {
 	inv_pipeline *walk;
 	const inv_images *images; /* the rows, all of which can be read unless ... */
 	inv_lost *lost;           /* ... some are lost; NULL: that is an error */
-	uint64_t map_rows;        /* of the map, at least those of the images */
 	const inv_npy *known;     /* their fingerprints, which must match; NULL: not checked */
 	inv_block_map *map;
 	inv_pass_array array[INV_WALK_ARRAYS];

@@ -259,6 +259,10 @@ static json_t *resize_json(const inv_encoding *of)
 
 	if (!p->side)
 		return *inside ? json_sprintf("native%s", inside) : json_null();
+	if (p->stretch && (!p->resize || p->resize == p->side))
+		return json_sprintf("both sides, %s%s", filter, inside);
+	if (p->stretch)
+		return json_sprintf("both sides %zu, %s, centre%s", p->resize, filter, inside);
 	if (!p->resize || p->resize == p->side)
 		return json_sprintf("shorter side, %s, centre%s", filter, inside);
 	return json_sprintf("shorter side %zu, %s, centre%s", p->resize, filter, inside);
@@ -308,12 +312,16 @@ static json_t *encoder_options_json(const invar_encoder *e)
 	json_t *value;
 	void *next;
 
-	if (e->version)
+	if (e->version && e->kind->by_caller)
 		return json_pack("{s:o}", "version", inv_json_path(e->version));
 	if (!e->weights)
 		return json_null();
 	options = inv_encoder_options_json(e);
 	json_object_del(options, "encoder");
+	if (e->version && json_object_set_new(options, "version", inv_json_path(e->version))) {
+		json_decref(options);
+		return NULL;
+	}
 	json_object_foreach_safe (options, next, key, value)
 		if (json_is_number(value) && !(json_number_value(value) > 0))
 			json_object_set_new(options, key, json_null());

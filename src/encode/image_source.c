@@ -53,7 +53,7 @@ static invar_status prepare_clean(inv_source *s, uint64_t seed, const char *fold
 	image_source *i = of(s);
 
 	INV_TRY(inv_new_text(&i->called, called));
-	inv_live_set_seed(i->live, seed); /* which may belong to a run that is resumed */
+	i->live->of.opts.seed = seed; /* which may belong to a run that is resumed */
 	INV_TRY(inv_live_encode_clean(i->live, folder, &i->clean));
 	s->bank = i->clean;
 	s->name = i->clean->path; /* where its rows are from now on */
@@ -62,7 +62,7 @@ static invar_status prepare_clean(inv_source *s, uint64_t seed, const char *fold
 
 static invar_status need_augment(const inv_source *s)
 {
-	if (inv_live_augments(of_const(s)->live))
+	if (of_const(s)->live->of.augment)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "training on images needs an augmentation: set @augment SPEC");
@@ -80,7 +80,7 @@ static const char *path_of_clean(const inv_source *s)
 
 static json_t *encoding_of(const inv_source *s)
 {
-	return inv_live_json(of_const(s)->live);
+	return inv_encoding_json(&of_const(s)->live->of);
 }
 
 static json_t *options_of_images(const inv_source *s)
@@ -90,7 +90,7 @@ static json_t *options_of_images(const inv_source *s)
 
 static void cancel(inv_source *s)
 {
-	inv_live_cancel(of(s)->live);
+	atomic_store(&of(s)->live->cancelled, true);
 }
 
 static void close_image_source(inv_source *s)
@@ -124,7 +124,7 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 	*out = NULL;
 	if (inv_options_text(o, "encoder-name", 0))
 		return inv_fail(INVAR_E_USE,
-		                "@encoder-name is for features that others made; with @images the "
+		                "@encoder-name is for features that others made; with @data the "
 		                "encoder is known, so leave it out");
 	if (e->kind->by_caller) /* copies are made on another thread */
 		return inv_fail(INVAR_E_USE,
@@ -135,9 +135,9 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 	INV_TRY(inv_new(&i));
 	INV_TRY_OR(fail, inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live));
 	i->base = (inv_source){.kind = &image_source_kind,
-	                       .ctx = inv_live_context(i->live),
-	                       .name = inv_live_name(i->live),
-	                       .dim = inv_live_width(i->live),
+	                       .ctx = i->live->of.ctx,
+	                       .name = d->text,
+	                       .dim = (uint32_t)i->live->of.width,
 	                       .unlimited = true};
 	*out = &i->base;
 	return INVAR_OK;

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_copies.c - see live_copies.h. */
 #include "encode/live_copies.h"
-#include "bank/bank.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "bank/fingerprints.h"
 #include "base/memory.h"
 #include "encode/encode_options.h"
-#include "encode/pipeline.h"
-
-struct inv_live {
-	invar_encoder *encoder;
-	invar_options *kept; /* texts of the encoding */
-	inv_encoding of;
-	inv_pipeline *pipeline;
-	const inv_images *split; /* the data set's; NULL before one is selected */
-	uint32_t *index;         /* [rows] of the clean bank */
-	uint64_t rows;
-	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
-	struct inv_kernels kernels;
-	pthread_mutex_t lock; /* one pass of the pipeline at a time */
-	atomic_bool cancelled;
-};
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
@@ -67,42 +49,12 @@ void inv_live_close(inv_live *f)
 	inv_free(f);
 }
 
-void inv_live_set_seed(inv_live *f, uint64_t seed)
-{
-	f->of.opts.seed = seed;
-}
-
 invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images)
 {
 	*images = 0;
 	INV_TRY(inv_dataset_need_split(f->of.dataset, split, &f->split));
 	*images = f->split->count;
 	return INVAR_OK;
-}
-
-const invar_context *inv_live_context(const inv_live *f)
-{
-	return f->of.ctx;
-}
-
-const char *inv_live_name(const inv_live *f)
-{
-	return f->of.dataset->text;
-}
-
-uint32_t inv_live_width(const inv_live *f)
-{
-	return (uint32_t)f->of.width;
-}
-
-bool inv_live_augments(const inv_live *f)
-{
-	return f->of.augment != NULL;
-}
-
-json_t *inv_live_json(const inv_live *f)
-{
-	return inv_encoding_json(&f->of);
 }
 
 /* Takes `some`. */
@@ -260,9 +212,4 @@ end:
 	pthread_mutex_unlock(&f->lock);
 	inv_free(index);
 	return st;
-}
-
-void inv_live_cancel(inv_live *f)
-{
-	atomic_store(&f->cancelled, true);
 }

@@ -10,27 +10,35 @@
 #ifndef INV_LIVE_COPIES_H
 #define INV_LIVE_COPIES_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "bank/bank.h"
+#include "encode/pipeline.h"
 #include "images/dataset.h"
 
-typedef struct inv_live inv_live;
+/* Read it freely. */
+typedef struct inv_live {
+	invar_encoder *encoder;
+	invar_options *kept; /* texts of the encoding */
+	inv_encoding of;     /* its seed may be replaced before anything is encoded */
+	inv_pipeline *pipeline;
+	const inv_images *split; /* the data set's; NULL before one is selected */
+	uint32_t *index;         /* [rows] of the clean bank */
+	uint64_t rows;
+	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
+	struct inv_kernels kernels;
+	pthread_mutex_t lock;  /* one pass of the pipeline at a time */
+	atomic_bool cancelled; /* running and later fills soon fail with INVAR_E_CANCELLED */
+} inv_live;
 
 /* Borrows the encoder, the data set, and the texts in o about preparing and augmenting. */
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar_options *o,
                            uint64_t seed, inv_live **out);
 void inv_live_close(inv_live *f); /* accepts NULL */
 
-/* Replaces the seed it was opened with; before anything is encoded. */
-void inv_live_set_seed(inv_live *f, uint64_t seed);
 /* The split whose copies are made, and its number of images, including unreadable ones. */
 invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images);
-
-const invar_context *inv_live_context(const inv_live *f);
-const char *inv_live_name(const inv_live *f); /* the data set's name as given; views */
-uint32_t inv_live_width(const inv_live *f);   /* of the features */
-bool inv_live_augments(const inv_live *f);    /* has a SPEC for copies */
-/* What is encoded and how, as in bank.json; gives, NULL if there is no memory. */
-json_t *inv_live_json(const inv_live *f);
 
 /* What it was opened with, every option by its name, for run.json; gives likewise. */
 json_t *inv_live_options(const inv_live *f);
@@ -45,7 +53,5 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
  */
 invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
                            uint32_t s, float *out);
-/* Running and later fills soon fail with INVAR_E_CANCELLED. */
-void inv_live_cancel(inv_live *f);
 
 #endif

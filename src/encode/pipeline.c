@@ -14,7 +14,7 @@
 #include "base/threads.h"
 #include "images/augment/inside.h"
 #include "images/prefetch.h"
-#include "images/rot90.h"
+#include "images/prepare.h"
 
 /* INV_GROUP images or fewer. */
 typedef struct gathered {

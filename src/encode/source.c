@@ -122,28 +122,6 @@ void inv_source_cancel(inv_source *s)
 		s->kind->cancel(s);
 }
 
-uint64_t inv_source_bytes(const inv_source *s)
-{
-	return inv_split_bytes(s->stored);
-}
-
-void inv_source_expect_random(const inv_source *s)
-{
-	inv_bank_expect_random(s->stored);
-}
-
-void inv_source_expect_clean(const inv_source *s, const inv_source_batch *b)
-{
-	for (uint32_t i = 0; i < b->N; i++)
-		inv_bank_will_need(s->bank, s->stored, INVAR_CLEAN, b->rows[i]);
-}
-
-void inv_source_expect_copies(const inv_source *s, const inv_source_batch *b)
-{
-	if (s->kind->expect_copies)
-		s->kind->expect_copies(s, b);
-}
-
 /* ---- Its description ------------------------------------------------------- */
 
 invar_status inv_source_describe(const inv_source *s, json_t *out)

@@ -39,6 +39,7 @@ typedef struct inv_source_kind {
 	                        const char *called); /* NULL: its rows already exist */
 	invar_status (*need_copies)(const inv_source *s);
 	invar_status (*fill_copies)(const inv_source *s, const inv_source_batch *b, float *out);
+	/* A hint to the system: what a later batch will read. NULL: nothing is stored. */
 	void (*expect_copies)(const inv_source *s, const inv_source_batch *b);
 	const char *(*path)(const inv_source *s);
 	json_t *(*encoding)(const inv_source *s); /* NULL: not encoded here; likewise below */
@@ -115,12 +116,6 @@ invar_status inv_source_fill_copies(const inv_source *s, const inv_source_batch 
                                     float *out);
 /* Running and later fills soon fail with INVAR_E_CANCELLED. */
 void inv_source_cancel(inv_source *s);
-
-/* For hints to the system: bytes stored, order of reading, what a later batch will read. */
-uint64_t inv_source_bytes(const inv_source *s);
-void inv_source_expect_random(const inv_source *s);
-void inv_source_expect_clean(const inv_source *s, const inv_source_batch *b);
-void inv_source_expect_copies(const inv_source *s, const inv_source_batch *b);
 
 /* Adds to out, for run.json: "bank", where its rows are, and "inputs", what they are. */
 invar_status inv_source_describe(const inv_source *s, json_t *out);

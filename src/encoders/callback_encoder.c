@@ -180,6 +180,8 @@ static invar_status take_callback(invar_encoder *e, const invar_encoder_callback
 		INV_TRY(inv_new_text(&c->version, is->version));
 	if (is->normalize)
 		INV_TRY(inv_new_text(&c->normalize, is->normalize));
+	if (is->weights)
+		INV_TRY(inv_new_text(&e->weights, is->weights));
 	c->is = *is;
 	c->batch = is->batch ? is->batch : STANDARD_BATCH;
 	e->name = c->name;

@@ -126,5 +126,6 @@ const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
+	.bfloat16 = true,
 	.onnx = inv_convnet_onnx,
 };

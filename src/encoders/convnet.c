@@ -123,8 +123,8 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 	/* The image has as many channels as the first convolution takes. */
 	if (!net->channels[0])
 		net->channels[0] =
-			w && w->rank == 4 && (w->shape[1] == 1 || w->shape[1] == 3) ? w->shape[1] : 3;
-	*outputs = w && w->rank == 4 && w->cells ? (size_t)w->shape[0] : 1;
+			w && w->ndim == 4 && (w->shape[1] == 1 || w->shape[1] == 3) ? w->shape[1] : 3;
+	*outputs = w && w->ndim == 4 && w->cells ? (size_t)w->shape[0] : 1;
 	shape[0] = *outputs;
 	shape[1] = net->channels[l->from];
 	shape[2] = shape[3] = l->window.kernel;

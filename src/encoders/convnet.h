@@ -34,8 +34,9 @@ typedef struct inv_layer {
 
 /* The option bn-eps, the same in the tables of the families that have batch norms. */
 #define INV_BN_EPS_ROW                                                                    \
-	.name = "bn-eps", .type = INVAR_OPTION_NUMBER, .initial = "0", .max = 1, .meta = "F", \
-	.group = "Encoder", .help = "epsilon of batch norms; 0: the model's default, 1e-5"
+	.name = "bn-eps", .type = INVAR_OPTION_NUMBER, .initial = "0", .max = 1,              \
+	.flags = INVAR_OPTION_EXPERT, .meta = "F", .group = "Encoder",                        \
+	.help = "epsilon of batch norms; 0: the model's default, 1e-5"
 
 /* Becomes e->own; `family` is used in messages. */
 invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *family,

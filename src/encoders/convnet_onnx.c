@@ -38,9 +38,9 @@ static void put_convolution_weights(writing *w, const inv_step *s, size_t i,
 		{.name = name[0],
 	     .x = s->weights,
 	     .shape = {s->outputs, s->channels, kernel, kernel},
-	     .rank = 4,
+	     .ndim = 4,
 	     .half = w->half},
-		{.name = name[1], .x = s->bias, .shape = {s->outputs}, .rank = 1, .half = w->half}};
+		{.name = name[1], .x = s->bias, .shape = {s->outputs}, .ndim = 1, .half = w->half}};
 
 	snprintf(name[0], NAME, "encoder/%zu.weight", i);
 	snprintf(name[1], NAME, "encoder/%zu.bias", i);

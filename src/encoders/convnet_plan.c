@@ -11,12 +11,17 @@
  * with the same bits for fewer pixels, and the same copy of the weights. A form either runs
  * on one thread, and on many at once, or splits each layer among all threads. Forms are
  * made when they are first needed: a program that encodes single images makes one.
+ *
+ * In bfloat16 the maps have a layout of their own (math/pair_conv.h), and all forms use the
+ * same convolutions.
  */
 #include <pthread.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "encoders/convnet_steps.h"
+#include "math/pair_conv.h"
 
 enum {
 	PIXELS = 64,   /* of the last maps of a group, at least */
@@ -48,6 +53,8 @@ typedef struct plan {
 	size_t block, group;
 	inv_maps *maps;        /* [values], of one image */
 	pthread_mutex_t lock;  /* of the forms */
+	struct inv_kernels kernels;
+	inv_pair_conv **pair_convs; /* [steps], NULL for pools; NULL unless in bfloat16 */
 	form *forms[2][SIZES]; /* [split][log2 of images]; NULL: not made yet */
 	const form *first;     /* has the weights that the others share */
 } plan;
@@ -113,7 +120,9 @@ static void place_values(const plan *o, form *f)
 
 	find_lives(o->net, v);
 	for (size_t i = 1; i < o->net->value_count; i++) {
-		v[i].floats = (inv_maps_floats(o->block, v[i].maps) + ALIGN - 1) / ALIGN * ALIGN;
+		v[i].floats = o->pair_convs ? inv_blocks(inv_pair_maps_cells(v[i].maps), 2)
+		                            : inv_maps_floats(o->block, v[i].maps);
+		v[i].floats = inv_blocks(v[i].floats, ALIGN) * ALIGN;
 		for (size_t j = 1; j < i;)
 			if (overlap(&v[i], &v[j])) {
 				v[i].at = v[j].at + v[j].floats;
@@ -141,23 +150,36 @@ static void free_form(const plan *o, form *f)
 	inv_free(f);
 }
 
+static inv_conv_spec convolution_of(const inv_step *s, inv_maps from)
+{
+	return (inv_conv_spec){.from = from,
+	                       .outputs = s->outputs,
+	                       .window = s->window,
+	                       .plain = s->from == 0,
+	                       .add = s->add,
+	                       .relu = s->relu};
+}
+
 static invar_status make_convolution(const plan *o, form *f, size_t i)
 {
 	const inv_step *s = &o->net->steps[i];
-	const inv_conv_spec spec = {.from = f->values[s->from].maps,
-	                            .outputs = s->outputs,
-	                            .window = s->window,
-	                            .plain = s->from == 0,
-	                            .together = f->values[s->to].maps.together,
-	                            .add = s->add,
-	                            .relu = s->relu,
-	                            .split = f->split,
-	                            .group = o->group};
+	const inv_maps from = f->values[s->from].maps;
+	inv_conv_spec spec = convolution_of(s, from);
+	size_t scratch;
 
-	INV_TRY(inv_conv_new(o->ctx, &spec, s->weights, s->bias,
-	                     o->first ? o->first->convs[i] : NULL, &f->convs[i]));
-	if (inv_conv_scratch(f->convs[i]) > f->scratch)
-		f->scratch = inv_conv_scratch(f->convs[i]);
+	if (o->pair_convs) {
+		scratch = inv_pair_conv_scratch(o->pair_convs[i], from,
+		                                f->split ? o->ctx->threads : 1);
+	} else {
+		spec.together = f->values[s->to].maps.together;
+		spec.split = f->split;
+		spec.group = o->group;
+		INV_TRY(inv_conv_new(o->ctx, &spec, s->weights, s->bias,
+		                     o->first ? o->first->convs[i] : NULL, &f->convs[i]));
+		scratch = inv_conv_scratch(f->convs[i]);
+	}
+	if (scratch > f->scratch)
+		f->scratch = scratch;
 	return INVAR_OK;
 }
 
@@ -254,6 +276,21 @@ static void put_together(const plan *o)
 	}
 }
 
+static invar_status make_pair_convolutions(plan *o)
+{
+	inv_kernels_init(&o->kernels, o->ctx->cpu);
+	INV_TRY(inv_new_zeros(&o->pair_convs, o->net->step_count));
+	for (size_t i = 0; i < o->net->step_count; i++) {
+		const inv_step *s = &o->net->steps[i];
+		const inv_conv_spec spec = convolution_of(s, o->maps[s->from]);
+
+		if (s->weights)
+			INV_TRY(inv_pair_conv_new(&o->kernels, &spec, s->weights, s->bias,
+			                          &o->pair_convs[i]));
+	}
+	return INVAR_OK;
+}
+
 invar_status inv_convnet_plan(inv_encoder_plan *p)
 {
 	const inv_convnet *net = p->encoder->own;
@@ -279,10 +316,12 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 
 	last = &o->maps[net->last];
 	o->group = 1;
-	while (!net->one_by_one && o->group < INV_GROUP &&
+	if (inv_encoder_is_bfloat16(p->encoder))
+		INV_TRY(make_pair_convolutions(o));
+	while ((o->pair_convs || !net->one_by_one) && o->group < INV_GROUP &&
 	       o->group * last->height * last->width < PIXELS)
 		o->group *= 2;
-	if (o->block > 1 && o->group > 1)
+	if (o->block > 1 && o->group > 1 && !o->pair_convs)
 		put_together(o);
 	p->width = net->channels[net->last];
 	p->group = o->group;
@@ -299,12 +338,40 @@ void inv_convnet_unplan(inv_encoder_plan *p)
 		if (o->forms[i / SIZES][i % SIZES] != o->first)
 			free_form(o, o->forms[i / SIZES][i % SIZES]);
 	free_form(o, (form *)(uintptr_t)o->first);
+	for (size_t i = 0; o->pair_convs && i < o->net->step_count; i++)
+		inv_pair_conv_free(o->pair_convs[i]);
+	inv_free(o->pair_convs);
 	pthread_mutex_destroy(&o->lock);
 	inv_free(o->maps);
 	inv_free(o);
 }
 
 /* ---- Running ---------------------------------------------------------------------- */
+
+static void run_pair_form(const plan *o, const form *f, const float *images,
+                          unsigned thread, float *out)
+{
+	const inv_convnet *net = o->net;
+	const invar_context *split = f->split ? o->ctx : NULL;
+	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
+
+	for (size_t i = 0; i < net->step_count; i++) {
+		const inv_step *s = &net->steps[i];
+		const inv_maps from = f->values[s->from].maps, maps = f->values[s->to].maps;
+		const float *x = s->from ? buffer + f->values[s->from].at : images;
+		uint16_t *to = (uint16_t *)(void *)(buffer + f->values[s->to].at);
+
+		if (o->pair_convs[i])
+			inv_pair_conv_run(o->pair_convs[i], split, from, x, maps.channels, s->channel,
+			                  to, buffer + f->floats);
+		else
+			inv_pair_max_pool(split, from, s->window, (const uint16_t *)(const void *)x,
+			                  to);
+	}
+	inv_pair_mean_pool(
+		f->values[net->last].maps,
+		(const uint16_t *)(const void *)(buffer + f->values[net->last].at), out);
+}
 
 /* As many images as the form has. */
 static invar_status run_form(const plan *o, const form *f, const float *images,
@@ -313,6 +380,10 @@ static invar_status run_form(const plan *o, const form *f, const float *images,
 	const inv_convnet *net = o->net;
 	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
 
+	if (o->pair_convs) {
+		run_pair_form(o, f, images, thread, out);
+		return INVAR_OK;
+	}
 	for (size_t i = 0; i < net->step_count; i++) {
 		const inv_step *s = &net->steps[i];
 		const value *v = &f->values[s->to];

@@ -27,14 +27,17 @@
 #include "images/prepare.h"
 
 enum { INV_GROUP = 16 }; /* max images in a group; a group is a power of two */
-enum { INV_ABOUT = 200 };
+enum { INV_ABOUT = 400, INV_CONSTANTS = 200 };
 
 /* How images become tensors unless the user says otherwise. */
 typedef struct inv_input {
 	size_t resize, side; /* shorter side, then centre; 0: native */
+	bool stretch;        /* both sides become `resize` */
 	inv_filter filter;
 	const char *normalisation; /* NULL: the data set's */
 	bool keeps_grey;           /* images of one channel keep it; otherwise they get three */
+	/* Unknown for this encoder, so the user has to say it. */
+	bool asks_size, asks_normalisation;
 } inv_input;
 
 /*
@@ -71,11 +74,13 @@ typedef struct inv_encoder_kind {
 	const char *family;
 	const char *about;           /* a phrase */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
-	/* Are these its weights? NULL: it has no weights. */
+	/* Are these its weights? NULL: it has no tensors by name. */
 	bool (*recognise)(const inv_parameters *p);
+	/* Is this file, which open reads from e->weights itself? NULL: it has no such files. */
+	bool (*recognise_file)(const char *path);
 	/*
-	 * Takes the weights; fills e->own, e->measures (first), e->about, and in e->input what
-	 * the weights determine. close is called if it fails.
+	 * Takes the weights, NULL for a file of its own; fills e->own, e->measures (first),
+	 * e->about, and in e->input what the weights determine. close is called if it fails.
 	 */
 	invar_status (*open)(invar_encoder *e, inv_parameters *p);
 	void (*close)(invar_encoder *e);
@@ -89,6 +94,7 @@ typedef struct inv_encoder_kind {
 	/* The same bits, computed by all threads at once; NULL: not supported. */
 	invar_status (*run_together)(const inv_encoder_plan *p, const float *x, size_t n,
 	                             float *out);
+	bool bfloat16; /* it has the precision of this name */
 	/*
 	 * run is called only by the thread that called the library, outside of parallel loops.
 	 * Its groups are batches, a power of two up to the rows of a block.
@@ -133,6 +139,7 @@ const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 /* The options for opening an encoder; the second is for commands that open another one. */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
+bool inv_encoder_is_bfloat16(const invar_encoder *e);
 /* { name: value, … } of encoder, key and the family's own, as they are used; gives. */
 json_t *inv_encoder_options_json(const invar_encoder *e);
 
@@ -140,11 +147,12 @@ struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model; /* NULL: found from the weights */
-	/* Set by the caller; views of what the kind owns; NULL: the model's or the family's. */
+	/* Views of what the kind owns; NULL: the model's or the family's, and none. */
 	const char *name, *version;
 	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
 	invar_options *options;
 	inv_input input;
+	char constants[INV_CONSTANTS]; /* of its normalisation, if a file beside it has them */
 	inv_measures measures;
 	char about[INV_ABOUT];
 	char *weights;          /* path of the file; NULL without */

@@ -5,7 +5,7 @@
  * An entry says how the authors prepare images, the sizes the network must have, what its
  * weights do not determine, and the file it is published as, with its hash if known: the
  * authors' own, the eight digits that torchvision writes into a file's name, or one on
- * which several who have the file agree. docs/MODELS.md has the same in prose.
+ * which several who have the file agree. docs/reference/MODELS.md has the same in prose.
  */
 #include <string.h>
 

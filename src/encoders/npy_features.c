@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/test_stop.h"
 #include "encoders/encoder.h"
-#include "formats/npy_source.h"
+#include "formats/npy.h"
 
 enum { BLOCK_BYTES = 64 << 20, MAX_GROUPS = 256 };
 
@@ -21,11 +21,11 @@ static invar_status check_image_array(const invar_encoder *e, const inv_npy_sour
 {
 	char text[INV_SHAPE_TEXT];
 
-	if (in->h->rank != 4)
+	if (in->h->ndim != 4)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: its shape is %s, but %s takes images (n, channels, height, width)",
-			in->name, inv_shape_text(in->h->rank, in->h->shape, text),
+			in->name, inv_shape_text(in->h->ndim, in->h->shape, text),
 			invar_encoder_name(e));
 	if (in->h->dtype == INV_F16 || in->h->dtype == INV_F32 || in->h->dtype == INV_F64)
 		return INVAR_OK;

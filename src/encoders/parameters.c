@@ -39,6 +39,7 @@ static const char *const wrappers[] = {"_orig_mod.",
                                        "dinov2.",
                                        "dinov2_with_registers.",
                                        "vision_model.",
+                                       "resnet.",
                                        "visual.",
                                        NULL};
 
@@ -225,12 +226,12 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
 
 /* ---- Taking ----------------------------------------------------------------------- */
 
-static const char *tensor_shape_text(unsigned rank, const uint64_t *shape, char *out,
+static const char *tensor_shape_text(unsigned ndim, const uint64_t *shape, char *out,
                                      size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "[");
 
-	for (unsigned i = 0; i < rank && used < size; i++)
+	for (unsigned i = 0; i < ndim && used < size; i++)
 		used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? ", " : "",
 		                         shape[i]);
 	if (used < size)
@@ -238,14 +239,14 @@ static const char *tensor_shape_text(unsigned rank, const uint64_t *shape, char 
 	return out;
 }
 
-static bool same_shape(const inv_weight_about *w, unsigned rank, const uint64_t *shape)
+static bool same_shape(const inv_weight_about *w, unsigned ndim, const uint64_t *shape)
 {
 	unsigned skip = 0;
 
-	while (w->rank - skip > rank && w->shape[skip] == 1)
+	while (w->ndim - skip > ndim && w->shape[skip] == 1)
 		skip++;
-	return w->rank - skip == rank &&
-	       memcmp(w->shape + skip, shape, rank * sizeof *shape) == 0;
+	return w->ndim - skip == ndim &&
+	       memcmp(w->shape + skip, shape, ndim * sizeof *shape) == 0;
 }
 
 /* Integers would belong to a quantised network, whose numbers are not usable as weights. */
@@ -254,7 +255,7 @@ static bool has_floats(const inv_weight_about *w)
 	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
 }
 
-invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned rank,
+invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned ndim,
                                   const uint64_t *shape)
 {
 	char found[INV_PARAMETER_NAME], wanted[INV_PARAMETER_NAME];
@@ -263,12 +264,12 @@ invar_status inv_parameters_check(const inv_parameters *p, const char *name, uns
 	if (!a)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%.200s'",
 		                inv_parameters_path(p), name);
-	if (!same_shape(a->weight, rank, shape))
+	if (!same_shape(a->weight, ndim, shape))
 		return inv_fail(
 			INVAR_E_MISMATCH, "%s: its tensor '%.200s' has shape %s but must have shape %s",
 			inv_parameters_path(p), name,
-			tensor_shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
-			tensor_shape_text(rank, shape, wanted, sizeof wanted));
+			tensor_shape_text(a->weight->ndim, a->weight->shape, found, sizeof found),
+			tensor_shape_text(ndim, shape, wanted, sizeof wanted));
 	if (!has_floats(a->weight))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%.200s' contains %s but must contain floats; "
@@ -277,12 +278,12 @@ invar_status inv_parameters_check(const inv_parameters *p, const char *name, uns
 	return INVAR_OK;
 }
 
-invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
+invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned ndim,
                                  const uint64_t *shape, float *out)
 {
 	parameter *a = find_parameter(p, name);
 
-	INV_TRY(inv_parameters_check(p, name, rank, shape));
+	INV_TRY(inv_parameters_check(p, name, ndim, shape));
 	a->taken = true;
 	return inv_weights_read(p->weights, a->weight, out);
 }

@@ -3,10 +3,10 @@
  * parameters.h - the tensors of a weight file as a network asks for them.
  *
  * Files wrap a network's names in prefixes: "module." of parallel training,
- * "backbone." of self-supervised training with its heads beside, "vit.", "dinov2." and
- * "vision_model." of Hugging Face, "visual." of CLIP. They are removed here, so a network
- * sees its own names; tensors without the prefix are outside. Every tensor that is used is
- * marked, and inv_parameters_finish names the unused ones.
+ * "backbone." of self-supervised training with its heads beside, "vit.", "dinov2.",
+ * "vision_model." and "resnet." of Hugging Face, "visual." of CLIP. They are removed here,
+ * so a network sees its own names; tensors without the prefix are outside. Every tensor
+ * that is used is marked, and inv_parameters_finish names the unused ones.
  */
 #ifndef INV_PARAMETERS_H
 #define INV_PARAMETERS_H
@@ -44,10 +44,10 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
  * shape. Leading 1s are ignored: [1, 1, d] can be read as [d]. Call this before allocating
  * memory for sizes that a file claims.
  */
-invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned rank,
+invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned ndim,
                                   const uint64_t *shape);
 /* The same, then reads the tensor and marks it as used. */
-invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
+invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned ndim,
                                  const uint64_t *shape, float *out);
 /* Marks tensors with this prefix as used: heads and counters that F does not need. */
 void inv_parameters_ignore(inv_parameters *p, const char *beginning);

@@ -7,18 +7,11 @@
 
 #include "base/memory.h"
 
-static const char *const words[] = {"dino", "hf", "timm"};
-
 inv_pos inv_pos_of(const char *word)
 {
 	return strcmp(word, "timm") == 0 ? INV_POS_TIMM
 	       : strcmp(word, "hf") == 0 ? INV_POS_HF
 	                                 : INV_POS_DINO;
-}
-
-const char *inv_pos_name(inv_pos way)
-{
-	return words[way];
 }
 
 /* DINO's code compares pixels, so 33 x 32 with patch 8 is resized although it has 4 x 4
@@ -106,4 +99,25 @@ invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, siz
 			        out + (i * cols + j) * width);
 	inv_free(down);
 	return INVAR_OK;
+}
+
+/* Each step is rounded to float32, as in the published code. */
+void inv_positions_rotary(double base, size_t half, size_t rows, size_t cols,
+                          float *cosines, float *sines)
+{
+	const float turn = (float)(2 * M_PI);
+
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < cols; j++)
+			for (size_t a = 0; a < half; a++, cosines++, sines++) {
+				bool down = a < half / 2;
+				size_t at = down ? i : j, of = down ? rows : cols;
+				double power = (double)(a % (half / 2)) * 2 / (double)half;
+				float frequency = 1 / powf((float)base, (float)power);
+				float centre = 2 * (((float)at + 0.5f) / (float)of) - 1;
+				float angle = turn * centre * frequency;
+
+				*cosines = cosf(angle);
+				*sines = sinf(angle);
+			}
 }

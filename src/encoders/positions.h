@@ -21,7 +21,6 @@
 typedef enum inv_pos { INV_POS_DINO, INV_POS_HF, INV_POS_TIMM } inv_pos;
 
 inv_pos inv_pos_of(const char *word); /* "dino", "hf", "timm" */
-const char *inv_pos_name(inv_pos way);
 
 /* Does an image of h x w pixels, in rows x cols patches, need other positions? */
 bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, size_t h,
@@ -29,5 +28,13 @@ bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, si
 /* table [grid, grid, width] -> out [rows, cols, width]; sums in double. */
 invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, size_t width,
                                size_t rows, size_t cols, float *out);
+
+/*
+ * Rotary positions, as DINOv3 has them: a patch's centre (y, x) is in [-1, 1], and of
+ * `half` angles the first half is 2 pi y / base^(2 j / half), the second the same of x.
+ * cosines and sines are [rows, cols, half].
+ */
+void inv_positions_rotary(double base, size_t half, size_t rows, size_t cols,
+                          float *cosines, float *sines);
 
 #endif

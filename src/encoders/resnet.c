@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resnet.c - ResNets by torchvision's names, any width and number of blocks.
+ * resnet.c - ResNets by torchvision's or Hugging Face's names, any width and depth.
  *
- * A 7x7 convolution and a max pool that quarter the image, then four layers of blocks, the
- * last three halving it again. A block adds its convolutions to its input, or to a 1x1
- * convolution of it where the shape changes. Basic blocks have two 3x3 convolutions;
- * bottlenecks have 1x1, 3x3, 1x1. In torchvision's the 3x3 halves the image; in the
- * original paper's and in Keras' the first 1x1 does.
+ * A 7x7 convolution and a max pool that quarter the image, then layers of blocks, all but
+ * the first halving it again; torchvision's have four. A block adds its convolutions to its
+ * input, or to a 1x1 convolution of it where the shape changes. Basic blocks have two 3x3
+ * convolutions; bottlenecks have 1x1, 3x3, 1x1. In torchvision's the 3x3 halves the image;
+ * in the original paper's and in Keras' the first 1x1 does.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,37 +14,120 @@
 
 #include "base/text.h"
 #include "encoders/convnet.h"
+#include "encoders/preprocessor.h"
 
-enum { LAYERS = 4 };
+enum {
+	LAYERS = 4, /* of torchvision's */
+	MAX_LAYERS = 8,
+	MAX_BLOCKS = 1000, /* of a layer */
+	BLOCK_NAME = 64,
+	LAYER_NAME = BLOCK_NAME + 32
+};
 
 static const inv_window point = {1, 1, 0, false}, three = {3, 1, 1, false};
 static const inv_window seven_by_two = {7, 2, 3, false}, pool = {3, 2, 1, false};
 
+/* What the authors call their tensors. */
+typedef struct resnet_names {
+	const char *stem, *stem_norm;
+	const char *layer;       /* its prefix; then its number, from `first` on */
+	const char *blocks;      /* between the numbers of the layer and of the block */
+	const char *conv, *norm; /* of a block, around the number of the convolution */
+	const char *conv_end, *norm_end;
+	const char *shortcut, *shortcut_norm; /* of a block */
+	size_t first;                         /* number of layers and convolutions */
+	const char *own[5];                   /* tensors that would change the network */
+} resnet_names;
+
+static const resnet_names torchvision = {.stem = "conv1",
+                                         .stem_norm = "bn1",
+                                         .layer = "layer",
+                                         .blocks = ".",
+                                         .conv = ".conv",
+                                         .norm = ".bn",
+                                         .conv_end = "",
+                                         .norm_end = "",
+                                         .shortcut = ".downsample.0",
+                                         .shortcut_norm = ".downsample.1",
+                                         .first = 1,
+                                         .own = {"conv", "bn", "layer", "attnpool"}};
+static const resnet_names hugging_face = {.stem = "embedder.embedder.convolution",
+                                          .stem_norm = "embedder.embedder.normalization",
+                                          .layer = "encoder.stages.",
+                                          .blocks = ".layers.",
+                                          .conv = ".layer.",
+                                          .norm = ".layer.",
+                                          .conv_end = ".convolution",
+                                          .norm_end = ".normalization",
+                                          .shortcut = ".shortcut.convolution",
+                                          .shortcut_norm = ".shortcut.normalization",
+                                          .own = {"embedder.", "encoder."}};
+
 typedef struct block {
-	char name[32]; /* "layer1.0" */
+	const resnet_names *names;
+	char name[BLOCK_NAME]; /* "layer1.0" */
 	size_t stride;
 	bool bottleneck, early; /* early: the stride is in the first convolution */
 } block;
 
+static void name_block(const resnet_names *n, size_t layer, size_t i, char out[BLOCK_NAME])
+{
+	snprintf(out, BLOCK_NAME, "%s%zu%s%zu", n->layer, n->first + layer, n->blocks, i);
+}
+
+/* Whether convolution k of block i of a layer is there, all from 0. */
+static bool has_convolution(const inv_parameters *p, const resnet_names *n, size_t layer,
+                            size_t i, size_t k)
+{
+	char name[BLOCK_NAME];
+
+	name_block(n, layer, i, name);
+	return inv_parameters_find(p, "%s%s%zu%s.weight", name, n->conv, n->first + k,
+	                           n->conv_end) != NULL;
+}
+
+static const resnet_names *find_names(const inv_parameters *p)
+{
+	if (inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
+	    has_convolution(p, &torchvision, 0, 0, 0) &&
+	    has_convolution(p, &torchvision, LAYERS - 1, 0, 0))
+		return &torchvision;
+	if (inv_parameters_find(p, "embedder.embedder.convolution.weight") &&
+	    has_convolution(p, &hugging_face, 0, 0, 0))
+		return &hugging_face;
+	return NULL;
+}
+
 static bool recognise_resnet(const inv_parameters *p)
 {
-	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
-	       inv_parameters_find(p, "layer1.0.conv1.weight") &&
-	       inv_parameters_find(p, "layer4.0.conv1.weight");
+	return find_names(p) != NULL;
 }
 
 /* The shortcut of a block: its input, or a projection of it. */
 static size_t add_projection(inv_convnet *net, const inv_parameters *p, const block *b,
                              size_t x)
 {
-	char conv[64], norm[64];
+	char conv[LAYER_NAME], norm[LAYER_NAME];
 	inv_layer l = {.conv = conv, .norm = norm, .from = x, .window = point};
 
-	snprintf(conv, sizeof conv, "%s.downsample.0", b->name);
-	snprintf(norm, sizeof norm, "%s.downsample.1", b->name);
+	snprintf(conv, sizeof conv, "%s%s", b->name, b->names->shortcut);
+	snprintf(norm, sizeof norm, "%s%s", b->name, b->names->shortcut_norm);
 	l.window.stride = b->stride;
 	if (b->stride == 1 && !inv_parameters_find(p, "%s.weight", conv))
 		return x;
+	return inv_convnet_conv(net, &l);
+}
+
+/* The k-th convolution of a block, from 0. */
+static size_t add_convolution(inv_convnet *net, const block *b, size_t k, inv_layer l)
+{
+	const resnet_names *n = b->names;
+	char conv[LAYER_NAME], norm[LAYER_NAME];
+
+	snprintf(conv, sizeof conv, "%s%s%zu%s", b->name, n->conv, n->first + k, n->conv_end);
+	snprintf(norm, sizeof norm, "%s%s%zu%s", b->name, n->norm, n->first + k, n->norm_end);
+	l.conv = conv;
+	l.norm = norm;
 	return inv_convnet_conv(net, &l);
 }
 
@@ -60,50 +143,85 @@ static size_t add_resnet_block(inv_convnet *net, const inv_parameters *p, const 
 		first.window.stride = b->stride;
 	else
 		middle.window.stride = b->stride;
-	last.from = inv_convnet_numbered(net, b->name, 1, first);
+	last.from = add_convolution(net, b, 0, first);
 	if (b->bottleneck) {
 		middle.from = last.from;
-		last.from = inv_convnet_numbered(net, b->name, 2, middle);
+		last.from = add_convolution(net, b, 1, middle);
 	}
 	last.window = b->bottleneck ? point : three;
-	return inv_convnet_numbered(net, b->name, b->bottleneck ? 3 : 2, last);
+	return add_convolution(net, b, b->bottleneck ? 2 : 1, last);
 }
 
 static size_t describe_resnet(inv_convnet *net, const inv_parameters *p, block b,
-                              const size_t blocks[LAYERS])
+                              const size_t *blocks, size_t first_stride)
 {
-	const inv_layer stem = {
-		.conv = "conv1", .norm = "bn1", .window = seven_by_two, .relu = true};
+	const inv_layer stem = {.conv = b.names->stem,
+	                        .norm = b.names->stem_norm,
+	                        .window = seven_by_two,
+	                        .relu = true};
 	size_t x = inv_convnet_pool(net, inv_convnet_conv(net, &stem), pool);
 
-	for (int layer = 0; layer < LAYERS; layer++)
+	for (size_t layer = 0; layer < MAX_LAYERS; layer++)
 		for (size_t i = 0; i < blocks[layer]; i++) {
-			snprintf(b.name, sizeof b.name, "layer%d.%zu", layer + 1, i);
-			b.stride = layer && i == 0 ? 2 : 1;
+			name_block(b.names, layer, i, b.name);
+			b.stride = i ? 1 : layer ? 2 : first_stride;
 			x = add_resnet_block(net, p, &b, x);
 		}
 	return x;
 }
 
+static invar_status fail_resnet_config(const inv_parameters *p, const char *name,
+                                       const char *expected)
+{
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: the config.json beside it has an invalid %s: expected %s; fix it",
+	                inv_parameters_path(p), name, expected);
+}
+
+/* What Hugging Face's config.json has and no tensor shows. */
+static invar_status read_resnet_config(const inv_parameters *p, bool *early,
+                                       size_t *first_stride)
+{
+	const json_t *config = inv_parameters_config(p);
+	const json_t *act = json_object_get(config, "hidden_act");
+	const json_t *in_first = json_object_get(config, "downsample_in_first_stage");
+	const json_t *in_1x1 = json_object_get(config, "downsample_in_bottleneck");
+
+	if (act && !(json_is_string(act) && strcmp(json_string_value(act), "relu") == 0))
+		return fail_resnet_config(p, "hidden_act", "relu, the only one supported");
+	if (in_first && !json_is_boolean(in_first))
+		return fail_resnet_config(p, "downsample_in_first_stage", "true or false");
+	if (in_1x1 && !json_is_boolean(in_1x1))
+		return fail_resnet_config(p, "downsample_in_bottleneck", "true or false");
+	*first_stride = json_is_true(in_first) ? 2 : 1;
+	*early = json_is_true(in_1x1);
+	return INVAR_OK;
+}
+
 static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 {
-	/* Tensors with these names would change what the network computes. */
-	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
 	static const char *const heads[] = {"fc.", "projection_head.", "prototypes", NULL};
 	const char *stride = inv_option_text(e->options, "stride");
-	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
-	                 .early = stride && strcmp(stride, "1x1") == 0};
-	size_t blocks[LAYERS], last;
+	const resnet_names *names = find_names(p);
+	block b = {.names = names, .bottleneck = has_convolution(p, names, 0, 0, 2)};
+	size_t blocks[MAX_LAYERS] = {0}, last, first_stride = 1;
+	char counts[MAX_LAYERS * 8] = "";
 	inv_convnet *net;
 
 	INV_TRY(inv_convnet_new(e, p, "ResNet", &net));
-	for (int i = 0; i < LAYERS; i++) {
-		char format[64];
-
-		snprintf(format, sizeof format, "layer%d.%%zu.conv1.weight", i + 1);
-		blocks[i] = inv_parameters_in_a_row(p, format);
+	if (names == &hugging_face)
+		INV_TRY(read_resnet_config(p, &b.early, &first_stride));
+	if (stride)
+		b.early = strcmp(stride, "1x1") == 0;
+	for (size_t i = 0; i < (names == &torchvision ? LAYERS : MAX_LAYERS); i++) {
+		while (blocks[i] < MAX_BLOCKS && has_convolution(p, names, i, blocks[i], 0))
+			blocks[i]++;
+		e->measures.depth += blocks[i];
+		if (blocks[i])
+			snprintf(counts + strlen(counts), sizeof counts - strlen(counts), " %zu",
+			         blocks[i]);
 	}
-	if (b.early && !b.bottleneck)
+	if (stride && b.early && !b.bottleneck)
 		inv_convnet_fail(
 			net,
 			inv_fail(
@@ -112,25 +230,26 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 				inv_parameters_path(p)));
 	for (size_t i = 0; heads[i]; i++)
 		inv_parameters_ignore(p, heads[i]);
-	last = describe_resnet(net, p, b, blocks);
+	last = describe_resnet(net, p, b, blocks, first_stride);
 	e->input = (inv_input){.resize = 256,
 	                       .side = 224,
-	                       .filter = INV_BILINEAR,
+	                       .filter = names == &torchvision ? INV_BILINEAR : INV_BICUBIC,
 	                       .normalisation = "imagenet",
 	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
-	e->measures = (inv_measures){.width = inv_convnet_channels(net, last),
-	                             .depth = blocks[0] + blocks[1] + blocks[2] + blocks[3]};
-	snprintf(e->about, sizeof e->about, "ResNet, %s blocks %zu %zu %zu %zu, %" PRIu64 " %s",
-	         b.bottleneck ? "bottleneck" : "basic", blocks[0], blocks[1], blocks[2],
-	         blocks[3], e->measures.width,
+	e->measures.width = inv_convnet_channels(net, last);
+	snprintf(e->about, sizeof e->about, "ResNet, %s blocks%s, %" PRIu64 " %s",
+	         b.bottleneck ? "bottleneck" : "basic", counts, e->measures.width,
 	         inv_noun(e->measures.width, "feature", "features"));
-	return inv_convnet_finish(net, last, own);
+	if (names == &hugging_face && inv_convnet_channels(net, last))
+		INV_TRY(inv_preprocessor_read(e, p, inv_convnet_channels(net, 0)));
+	return inv_convnet_finish(net, last, names->own);
 }
 
 static const invar_option rows[] = {
 	{INV_BN_EPS_ROW},
 	{.name = "stride",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .choices = "3x3|1x1",
      .meta = "WORD",
      .group = "Encoder",
@@ -141,7 +260,7 @@ static const invar_option rows[] = {
 
 const inv_encoder_kind inv_encoder_resnet = {
 	.family = "resnet",
-	.about = "torchvision's ResNets, of any width and depth",
+	.about = "ResNets of torchvision and Hugging Face, of any width and depth",
 	.options = rows,
 	.recognise = recognise_resnet,
 	.open = open_resnet,
@@ -150,5 +269,6 @@ const inv_encoder_kind inv_encoder_resnet = {
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
+	.bfloat16 = true,
 	.onnx = inv_convnet_onnx,
 };

@@ -71,7 +71,7 @@ static size_t add_fire(inv_convnet *net, const inv_parameters *p, int module, si
 	a.from = b.from = inv_convnet_conv(net, &s);
 	wa = inv_parameters_find(p, "%s.weight", small);
 	wb = inv_parameters_find(p, "%s.weight", large);
-	if (!wa || !wb || wa->shape[0] % INV_JOIN || wa->rank != 4 || wb->rank != 4)
+	if (!wa || !wb || wa->shape[0] % INV_JOIN || wa->ndim != 4 || wb->ndim != 4)
 		return join_filters(net, &a, &b);
 	a.to = b.to = inv_convnet_space(net, (size_t)(wa->shape[0] + wb->shape[0]));
 	b.channel = (size_t)wa->shape[0];
@@ -111,5 +111,6 @@ const inv_encoder_kind inv_encoder_squeezenet = {
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
+	.bfloat16 = true,
 	.onnx = inv_convnet_onnx,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vit.c - vision transformers: from images to features, in float32.
+ * vit.c - vision transformers: from images to features, in float32 or with products in
+ * bfloat16.
  *
  * Letters: n images of a group, T tokens of an image (class, registers, patches), D the
  * width. Tokens x [n T, D] pass through the blocks
@@ -11,6 +12,10 @@
  * preceding norm has read x. Layer scale is in the weights (vit_load.c). The last block
  * computes only the tokens that the feature reads: if that is the class token, its queries
  * and its MLP run on one row per image.
+ *
+ * Rotary positions rotate queries and keys of the patches. A gated MLP is
+ * fc2(silu(gate x) fc1 x). SigLIP's pooling is one more block after the final norm: its
+ * single query per image is a constant, and its sum starts at 0 instead of x.
  *
  * Everything except attention works on each token separately. So a block is two steps:
  * attention, cut by image and head, and the work between two attentions, cut into chunks of
@@ -38,12 +43,16 @@ typedef struct space {
 	float *x, *y;   /* [n T, D] of its group */
 	float *qkv;     /* [n T, 3 D] */
 	float *scratch; /* of attention; or of a product, with `hidden` after it */
-	float *hidden; /* [CHUNK, max(hidden, patch)]: patches, or the hidden layer of an MLP */
+	/* [CHUNK, max(hidden, patch)]: patches, or the hidden layer of an MLP; its gate after
+	 * it
+	 */
+	float *hidden;
 } space;
 
 typedef struct vit_plan {
 	size_t rows, cols, tokens; /* patches down and across, tokens of an image */
 	float *start;              /* [T, D]: positions, bias of the patches, class token */
+	float *cosines, *sines;    /* [patches, head / 2] of rotary positions */
 	inv_arena memory;
 	space *spaces; /* one per thread */
 } vit_plan;
@@ -52,23 +61,28 @@ typedef struct vit_plan {
 
 static void describe_vit(const inv_vit *v, char *out)
 {
-	int used = snprintf(
-		out, INV_ABOUT,
-		"ViT, patch %zu, %zu %s of width %zu, %zu %s, positions %zu x %zu resized as in %s",
-		v->patch, v->depth, inv_noun(v->depth, "block", "blocks"), v->width, v->heads,
-		inv_noun(v->heads, "head", "heads"), v->grid, v->grid,
-		v->pos == INV_POS_DINO ? "DINO"
-		: v->pos == INV_POS_HF ? "Hugging Face"
-							   : "timm");
+	char text[4][64] = {"", "", "", ""};
 
-	if (v->registers && used < INV_ABOUT)
-		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu %s", v->registers,
-		                 inv_noun(v->registers, "register", "registers"));
-	if (v->projected && used < INV_ABOUT)
-		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", projected to %zu",
-		                 v->projected);
-	if (v->mean && used < INV_ABOUT)
-		snprintf(out + used, INV_ABOUT - (size_t)used, ", mean of the patches");
+	if (v->registers)
+		snprintf(text[0], sizeof *text, ", %zu %s", v->registers,
+		         inv_noun(v->registers, "register", "registers"));
+	if (v->rotary > 0)
+		snprintf(text[1], sizeof *text, "rotary positions");
+	else
+		snprintf(text[1], sizeof *text, "positions %zu x %zu resized as in %s", v->grid,
+		         v->grid,
+		         v->pos == INV_POS_DINO ? "DINO"
+		         : v->pos == INV_POS_HF ? "Hugging Face"
+		                                : "timm");
+	if (v->projected)
+		snprintf(text[2], sizeof *text, ", projected to %zu", v->projected);
+	if (v->mean || v->pooled)
+		snprintf(text[3], sizeof *text,
+		         v->mean ? ", mean of the patches" : ", pooled by attention");
+	snprintf(out, INV_ABOUT, "ViT, patch %zu, %zu %s of width %zu%s, %zu %s, %s%s%s%s",
+	         v->patch, v->depth, inv_noun(v->depth, "block", "blocks"), v->width,
+	         v->gated ? " with gated MLPs" : "", v->heads,
+	         inv_noun(v->heads, "head", "heads"), text[1], text[0], text[2], text[3]);
 }
 
 static invar_status open_vit(invar_encoder *e, inv_parameters *p)
@@ -78,6 +92,7 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	INV_TRY(inv_new(&v));
 	e->own = v;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
+	v->bfloat16 = inv_encoder_is_bfloat16(e);
 	INV_TRY(inv_vit_load(v, e, p));
 	describe_vit(v, e->about);
 	return INVAR_OK;
@@ -111,7 +126,8 @@ static inv_attention attention_of(const inv_encoder_plan *p, size_t queries)
 	                       .width = v->width / v->heads,
 	                       .q_stride = 3 * v->width,
 	                       .kv_stride = 3 * v->width,
-	                       .out_stride = v->width};
+	                       .out_stride = v->width,
+	                       .pairs = v->bfloat16};
 }
 
 /* Called twice: to sum up the size, then to hand out the memory. */
@@ -122,11 +138,16 @@ static void place_spaces(const inv_encoder_plan *p)
 	inv_arena *a = &plan->memory;
 	const inv_attention attention = attention_of(p, plan->tokens);
 	uint64_t rows = (uint64_t)p->group * plan->tokens;
-	uint64_t wide = v->hidden < patch_cells(v) ? patch_cells(v) : v->hidden;
+	uint64_t hidden = (v->gated ? 2 : 1) * (uint64_t)v->hidden;
+	uint64_t wide = hidden < patch_cells(v) ? patch_cells(v) : hidden;
+	uint64_t angles =
+		v->rotary > 0 ? (uint64_t)plan->rows * plan->cols * (v->width / v->heads / 2) : 0;
 	uint64_t floats = inv_attention_room(&attention), product = inv_panels_room();
 
 	floats = floats < product + CHUNK * wide ? product + CHUNK * wide : floats;
 	plan->start = inv_arena_take(a, (uint64_t)plan->tokens * v->width, sizeof(float));
+	plan->cosines = inv_arena_take(a, angles, sizeof(float));
+	plan->sines = inv_arena_take(a, angles, sizeof(float));
 	plan->spaces = inv_arena_take(a, p->encoder->ctx->threads, sizeof *plan->spaces);
 	for (unsigned t = 0; t < p->encoder->ctx->threads; t++) {
 		space none, *s = a->base ? &plan->spaces[t] : &none;
@@ -146,14 +167,21 @@ static invar_status fill_start(const inv_encoder_plan *p)
 	const vit_plan *plan = p->own;
 	size_t d = v->width, patches = plan->rows * plan->cols;
 	const float *trained = v->positions + v->other_positions * d;
-	float *first = plan->start + (1 + v->registers) * d;
+	float *first = plan->start + inv_vit_others(v) * d;
 
-	memcpy(plan->start, v->class_token, d * sizeof(float));
-	memcpy(plan->start + d, v->register_tokens, v->registers * d * sizeof(float));
+	if (v->has_class)
+		memcpy(plan->start, v->class_token, d * sizeof(float));
+	if (v->registers)
+		memcpy(plan->start + v->has_class * d, v->register_tokens,
+		       v->registers * d * sizeof(float));
 	for (size_t i = 0; i < v->other_positions * d; i++)
 		plan->start[i] += v->positions[i];
-	if (inv_positions_differ(v->pos, v->grid, plan->rows, plan->cols, p->shape.h,
-	                         p->shape.w))
+	if (v->rotary > 0) {
+		memset(first, 0, patches * d * sizeof(float));
+		inv_positions_rotary(v->rotary, d / v->heads / 2, plan->rows, plan->cols,
+		                     plan->cosines, plan->sines);
+	} else if (inv_positions_differ(v->pos, v->grid, plan->rows, plan->cols, p->shape.h,
+	                                p->shape.w))
 		INV_TRY(
 			inv_positions_fit(v->pos, trained, v->grid, d, plan->rows, plan->cols, first));
 	else
@@ -167,7 +195,7 @@ static invar_status fill_start(const inv_encoder_plan *p)
 static invar_status check_vit_images(const inv_encoder_plan *p)
 {
 	const inv_vit *v = p->encoder->own;
-	size_t side = v->grid * v->patch, h = p->shape.h, w = p->shape.w;
+	size_t side = p->encoder->input.side, h = p->shape.h, w = p->shape.w;
 
 	if (p->shape.c != v->channels)
 		return inv_fail(INVAR_E_USE,
@@ -181,9 +209,10 @@ static invar_status check_vit_images(const inv_encoder_plan *p)
 		                p->encoder->weights, w, h, v->patch, v->patch);
 	if (v->one_size && (h / v->patch != v->grid || w / v->patch != v->grid))
 		return inv_fail(INVAR_E_USE,
-		                "%s: is a CLIP model for images of %zu x %zu, not %zu x %zu; "
+		                "%s: is a %s model for images of %zu x %zu, not %zu x %zu; "
 		                "resize the images, or set @pos to resize its positions",
-		                p->encoder->weights, side, side, w, h);
+		                p->encoder->weights, v->pooled ? "SigLIP" : "CLIP", side, side, w,
+		                h);
 	return INVAR_OK;
 }
 
@@ -197,7 +226,7 @@ static invar_status plan_vit(inv_encoder_plan *p)
 	p->own = plan;
 	plan->rows = p->shape.h / v->patch;
 	plan->cols = p->shape.w / v->patch;
-	plan->tokens = 1 + v->registers + plan->rows * plan->cols;
+	plan->tokens = inv_vit_others(v) + plan->rows * plan->cols;
 	p->width = v->projected ? v->projected : v->width;
 	/* Enough images to fill the products' tiles while the tokens stay in the cache. */
 	for (p->group = INV_GROUP; p->group > 1 && p->group * plan->tokens > ROWS;)
@@ -214,6 +243,15 @@ const float *inv_vit_start(const inv_encoder_plan *p, size_t *tokens)
 
 	*tokens = plan->tokens;
 	return plan->start;
+}
+
+const float *inv_vit_rotary(const inv_encoder_plan *p, const float **sines)
+{
+	const inv_vit *v = p->encoder->own;
+	const vit_plan *plan = p->own;
+
+	*sines = v->rotary > 0 ? plan->sines : NULL;
+	return v->rotary > 0 ? plan->cosines : NULL;
 }
 
 static void unplan_vit(inv_encoder_plan *p)
@@ -294,7 +332,7 @@ static void embed_chunk(void *user, size_t index, unsigned thread)
 {
 	const pass *r = user;
 	const inv_vit *v = r->v;
-	size_t T = r->plan->tokens, D = v->width, others = 1 + v->registers, now;
+	size_t T = r->plan->tokens, D = v->width, others = inv_vit_others(v), now;
 	size_t image = index / r->chunks, chunk = index % r->chunks;
 	size_t each = inv_blocks(T - others, r->chunks), first = others + chunk * each, end,
 		   row;
@@ -327,21 +365,42 @@ static void attend(void *user, size_t index, unsigned thread)
 	                   r->plan->spaces[thread].scratch, r->y + image * r->queries * D);
 }
 
+/* h [rows, hidden] = activation(h + bias) */
+static void activate_rows(const inv_vit *v, const float *bias, size_t rows, float *h)
+{
+	switch (v->activation) {
+	case INV_VIT_GELU:
+		v->kernels.bias_gelu(bias, rows, v->hidden, h);
+		break;
+	case INV_VIT_QUICK_GELU:
+		v->kernels.bias_quick_gelu(bias, rows, v->hidden, h);
+		break;
+	case INV_VIT_TANH_GELU:
+		v->kernels.bias_tanh_gelu(bias, rows, v->hidden, h);
+		break;
+	case INV_VIT_SILU:
+		v->kernels.bias_silu(bias, rows, v->hidden, h);
+		break;
+	}
+}
+
 /* x += out(y), x += fc2(gelu(fc1(norm2 x))) of some rows */
 static void finish_block(const pass *r, const inv_vit_block *b, size_t rows,
                          unsigned thread, float *x, float *y)
 {
 	const inv_vit *v = r->v;
-	float *h = r->plan->spaces[thread].hidden;
 	size_t D = v->width, H = v->hidden;
+	float *h = r->plan->spaces[thread].hidden, *gate = h + rows * H;
 
 	multiply_tokens(r, thread, b->out.weight, rows, y, D, true, x, D);
 	norm_rows(r, b->norm2, b->fc2.bias, rows, x, y);
 	multiply_tokens(r, thread, b->fc1.weight, rows, y, D, false, h, H);
-	if (v->quick)
-		v->kernels.bias_quick_gelu(b->fc1.bias, rows, H, h);
-	else
-		v->kernels.bias_gelu(b->fc1.bias, rows, H, h);
+	if (v->gated) {
+		multiply_tokens(r, thread, b->gate.weight, rows, y, D, false, gate, H);
+		activate_rows(v, b->gate.bias, rows, gate);
+		v->kernels.bias_multiply(b->fc1.bias, gate, rows, H, h);
+	} else
+		activate_rows(v, b->fc1.bias, rows, h);
 	multiply_tokens(r, thread, b->fc2.weight, rows, h, H, true, x, D);
 }
 
@@ -356,10 +415,34 @@ static void make_qkv(const pass *r, const inv_vit_block *b, unsigned thread, siz
 	r->v->kernels.add_bias(b->qkv.bias + first, rows, columns, stride, qkv + first);
 }
 
-/* Whether only the class tokens' queries are computed; only whole panels can be skipped. */
-static bool queries_class_only(const pass *r)
+/* The patches' queries, unless they are left out, and keys, of rows from `first` on. */
+static void rotate_rows(const pass *r, size_t first, size_t rows, bool keys_only)
+{
+	const inv_vit *v = r->v;
+	size_t T = r->plan->tokens, D = v->width, others = inv_vit_others(v);
+	size_t half = D / v->heads / 2;
+
+	for (size_t i = first; i < first + rows; i++) {
+		size_t token = i % T, at = (token - others) * half;
+		float *q = r->qkv + i * 3 * D;
+
+		if (token < others)
+			continue;
+		/* Heads of the queries and of the keys follow each other. */
+		v->kernels.rotate(r->plan->cosines + at, r->plan->sines + at,
+		                  keys_only ? v->heads : 2 * v->heads, half, keys_only ? q + D : q);
+	}
+}
+
+/* Whether only one query per image is computed; only whole panels can be skipped. */
+static bool queries_one(const pass *r)
 {
 	return r->queries < r->plan->tokens && r->v->width % INV_PANEL_COLS == 0;
+}
+
+static bool is_pooling(const pass *r, const inv_vit_block *b)
+{
+	return b == &r->v->blocks[r->v->depth];
 }
 
 /* The work on a chunk of the rows from one attention to the next. */
@@ -368,7 +451,7 @@ static void run_chunk(void *user, size_t chunk, unsigned thread)
 	const pass *r = user;
 	size_t D = r->v->width, first = chunk * r->chunk_rows, left = r->rows - first;
 	size_t rows = left < r->chunk_rows ? left : r->chunk_rows,
-		   start = queries_class_only(r) ? D : 0;
+		   start = queries_one(r) ? D : 0;
 	float *x = r->x + first * D, *y = r->y + first * D;
 
 	if (r->done)
@@ -377,6 +460,8 @@ static void run_chunk(void *user, size_t chunk, unsigned thread)
 		return;
 	norm_rows(r, r->next->norm1, r->next->out.bias, rows, x, y);
 	make_qkv(r, r->next, thread, start, 3 * D - start, rows, 1, y, r->qkv + first * 3 * D);
+	if (r->v->rotary > 0)
+		rotate_rows(r, first, rows, start > 0);
 }
 
 /*
@@ -396,24 +481,31 @@ static void run_between(pass *r, const inv_vit_block *done, const inv_vit_block 
 	if (threads == 1)
 		r->chunk_rows = inv_blocks(r->chunk_rows, INV_STRIP_ROWS) * INV_STRIP_ROWS;
 	run_each(r, inv_blocks(r->rows, r->chunk_rows), run_chunk);
-	if (next && queries_class_only(r))
+	if (next && is_pooling(r, next))
+		for (size_t i = 0; i < r->n; i++)
+			memcpy(r->qkv + i * r->plan->tokens * 3 * r->v->width, r->v->query,
+			       r->v->width * sizeof *r->qkv);
+	else if (next && queries_one(r))
 		make_qkv(r, next, r->thread, 0, r->v->width, r->n, r->plan->tokens, r->y, r->qkv);
 }
 
-/* From here on x has one row per image. */
-static void keep_class_tokens(pass *r)
+/* From here on x has one row per image: the class token's, or the start of a pooled sum. */
+static void keep_one_row(pass *r, const inv_vit_block *b)
 {
 	size_t T = r->plan->tokens, D = r->v->width;
 
-	for (size_t i = 1; i < r->n; i++)
-		memcpy(r->x + i * D, r->x + i * T * D, D * sizeof *r->x);
+	for (size_t i = 0; i < r->n; i++)
+		if (is_pooling(r, b))
+			memcpy(r->x + i * D, b->out.bias, D * sizeof *r->x);
+		else if (i)
+			memcpy(r->x + i * D, r->x + i * T * D, D * sizeof *r->x);
 	r->rows = r->n;
 }
 
 /* x [n, D] = mean of the patches of x [n T, D] */
 static void average_patches(const pass *r)
 {
-	size_t T = r->plan->tokens, D = r->v->width, first = 1 + r->v->registers;
+	size_t T = r->plan->tokens, D = r->v->width, first = inv_vit_others(r->v);
 
 	for (size_t i = 0; i < r->n; i++)
 		for (size_t j = 0; j < D; j++) {
@@ -430,16 +522,17 @@ static void run_blocks(pass *r)
 {
 	const inv_vit *v = r->v;
 
-	for (size_t i = 0; i <= v->depth; i++) {
-		bool last = i + 1 == v->depth;
+	size_t blocks = v->depth + v->pooled;
 
-		if (i > 0)
+	for (size_t i = 0; i <= blocks; i++) {
+		const inv_vit_block *done = i > 0 ? &v->blocks[i - 1] : NULL;
+
+		if (done)
 			run_each(r, r->n * v->heads, attend);
-		if (i > 0 && r->queries < r->plan->tokens)
-			keep_class_tokens(r);
-		r->queries = last && !v->mean ? 1 : r->plan->tokens;
-		run_between(r, i > 0 ? &v->blocks[i - 1] : NULL,
-		            i < v->depth ? &v->blocks[i] : NULL);
+		if (done && r->queries < r->plan->tokens)
+			keep_one_row(r, done);
+		r->queries = i + 1 == blocks && !v->mean ? 1 : r->plan->tokens;
+		run_between(r, done, i < blocks ? &v->blocks[i] : NULL);
 	}
 }
 
@@ -451,6 +544,10 @@ static void run_vit_pass(pass *r, float *out)
 	run_blocks(r);
 	if (v->mean)
 		average_patches(r);
+	if (v->pooled) {
+		memcpy(out, r->x, r->n * v->width * sizeof *out);
+		return;
+	}
 	norm_rows(r, v->after, NULL, r->n, r->x, v->projected ? r->y : out);
 	if (v->projected)
 		multiply_tokens(r, r->thread, v->projection, r->n, r->y, v->width, false, out,
@@ -502,6 +599,7 @@ static const invar_option vit_rows[] = {
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 1024,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Encoder",
      .help = "number of attention heads, which the weights do not contain; 0: width / 64, "
@@ -510,43 +608,50 @@ static const invar_option vit_rows[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
      .max = 1,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "F",
      .group = "Encoder",
      .help = "epsilon of layer norms; 0: the model's default"},
 	{.name = "pos",
      .type = INVAR_OPTION_TEXT,
+     .flags = INVAR_OPTION_EXPERT,
      .choices = "dino|timm|hf",
      .meta = "WORD",
      .group = "Encoder",
      .help = "how a ViT's position embeddings are resized for other image sizes: as in "
              "DINO, timm or Hugging Face"},
+	{.name = "gelu",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "exact|quick|tanh",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "which GELU a ViT's MLPs use, which the weights do not contain; default: the "
+             "value in config.json or open_clip_config.json, else the model's"},
 	{0},
 };
 
+#define VIT_KIND                                                                 \
+	.options = vit_rows, .open = open_vit, .close = close_vit, .plan = plan_vit, \
+	.unplan = unplan_vit, .run = run_vit, .run_together = run_vit_together,      \
+	.bfloat16 = true, .onnx = inv_vit_onnx
+
 const inv_encoder_kind inv_encoder_vit = {
 	.family = "vit",
-	.about = "vision transformers: DINO's, timm's, DINOv2's, Hugging Face's",
-	.options = vit_rows,
+	.about = "vision transformers: DINO's, timm's, DINOv2's, DINOv3's, Hugging Face's",
 	.recognise = inv_vit_recognise,
-	.open = open_vit,
-	.close = close_vit,
-	.plan = plan_vit,
-	.unplan = unplan_vit,
-	.run = run_vit,
-	.run_together = run_vit_together,
-	.onnx = inv_vit_onnx,
+	VIT_KIND,
 };
 
 const inv_encoder_kind inv_encoder_clip = {
 	.family = "clip",
-	.about = "the image encoder of CLIP",
-	.options = vit_rows,
+	.about = "the image encoder of CLIP: OpenAI's, OpenCLIP's, Hugging Face's",
 	.recognise = inv_clip_recognise,
-	.open = open_vit,
-	.close = close_vit,
-	.plan = plan_vit,
-	.unplan = unplan_vit,
-	.run = run_vit,
-	.run_together = run_vit_together,
-	.onnx = inv_vit_onnx,
+	VIT_KIND,
+};
+
+const inv_encoder_kind inv_encoder_siglip = {
+	.family = "siglip",
+	.about = "the image encoder of SigLIP and SigLIP 2 of fixed resolution (not NaFlex)",
+	.recognise = inv_siglip_recognise,
+	VIT_KIND,
 };

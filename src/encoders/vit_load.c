@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vit_load.c - the tensors of a vision transformer, and how its images are prepared. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "encoders/preprocessor.h"
 #include "encoders/vit_names.h"
-
-enum { MAX_CONSTANTS = 4 };
-
-/* The mean subtracted from pixels and the deviation they are divided by. */
-static const double max_constant = 1e6, least_std = 1e-9;
-
-/* ---- Tensors ---------------------------------------------------------------------- */
 
 static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
 {
@@ -20,9 +12,14 @@ static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
 	                    inv_arena_take(a, inv_panels_floats(in, out), sizeof(float)));
 }
 
-static void place_linear(inv_arena *a, size_t out, size_t in, inv_vit_linear *at)
+static void place_linear(inv_arena *a, const inv_vit *v, size_t out, size_t in,
+                         inv_vit_linear *at)
 {
-	place_panels(a, in, out, &at->weight);
+	if (v->bfloat16)
+		at->weight = inv_pair_panels_of(
+			in, out, inv_arena_take(a, inv_pair_panels_floats(in, out), sizeof(float)));
+	else
+		place_panels(a, in, out, &at->weight);
 	at->bias = inv_arena_take(a, out, sizeof(float));
 }
 
@@ -37,29 +34,31 @@ static void place_block(inv_arena *a, const inv_vit *v, inv_vit_block *b)
 	size_t d = v->width;
 
 	place_norm(a, d, &b->norm1);
-	place_linear(a, 3 * d, d, &b->qkv);
-	place_linear(a, d, d, &b->out);
+	place_linear(a, v, 3 * d, d, &b->qkv);
+	place_linear(a, v, d, d, &b->out);
 	place_norm(a, d, &b->norm2);
-	place_linear(a, v->hidden, d, &b->fc1);
-	place_linear(a, d, v->hidden, &b->fc2);
+	place_linear(a, v, v->gated ? v->hidden : 0, d, &b->gate);
+	place_linear(a, v, v->hidden, d, &b->fc1);
+	place_linear(a, v, d, v->hidden, &b->fc2);
 }
 
 /* Called twice: to sum up the size, then to hand out the memory. */
 static void place_tensors(inv_vit *v)
 {
 	inv_arena *a = &v->memory;
-	size_t d = v->width;
+	size_t d = v->width, blocks = v->depth + v->pooled;
+	uint64_t positions = v->rotary > 0 ? 0 : (uint64_t)v->grid * v->grid;
 
 	v->class_token = inv_arena_take(a, d, sizeof(float));
 	v->register_tokens = inv_arena_take(a, (uint64_t)v->registers * d, sizeof(float));
-	v->positions = inv_arena_take(a, ((uint64_t)v->grid * v->grid + v->other_positions) * d,
-	                              sizeof(float));
-	place_linear(a, d, v->channels * v->patch * v->patch, &v->patches);
+	v->positions = inv_arena_take(a, (positions + v->other_positions) * d, sizeof(float));
+	v->query = inv_arena_take(a, d, sizeof(float));
+	place_linear(a, v, d, v->channels * v->patch * v->patch, &v->patches);
 	place_norm(a, d, &v->before);
 	place_norm(a, d, &v->after);
 	place_panels(a, d, v->projected, &v->projection);
-	v->blocks = inv_arena_take(a, v->depth, sizeof *v->blocks);
-	for (size_t i = 0; i < v->depth; i++) {
+	v->blocks = inv_arena_take(a, blocks, sizeof *v->blocks);
+	for (size_t i = 0; i < blocks; i++) {
 		inv_vit_block none;
 
 		place_block(a, v, a->base ? &v->blocks[i] : &none);
@@ -67,14 +66,14 @@ static void place_tensors(inv_vit *v)
 }
 
 static invar_status take_tensor(inv_vit_loader *l, const char *before, const char *layer,
-                                const char *suffix, unsigned rank, const uint64_t *shape,
+                                const char *suffix, unsigned ndim, const uint64_t *shape,
                                 float *out)
 {
 	char name[2 * INV_PARAMETER_NAME];
 
 	snprintf(name, sizeof name, "%s%s%s", before, layer, suffix);
-	return l->stored ? inv_parameters_take(l->p, name, rank, shape, out)
-	                 : inv_parameters_check(l->p, name, rank, shape);
+	return l->stored ? inv_parameters_take(l->p, name, ndim, shape, out)
+	                 : inv_parameters_check(l->p, name, ndim, shape);
 }
 
 /* l->stored [n, k] as panels */
@@ -99,12 +98,13 @@ static invar_status take_layer_norm(inv_vit_loader *l, const char *before,
 	return take_tensor(l, before, layer, "bias", 1, shape, at->bias);
 }
 
+/* A bias that the first block does not have is optional, and missing everywhere. */
 static invar_status take_bias(inv_vit_loader *l, const char *layer, size_t out,
-                              bool is_there, float *bias)
+                              bool optional, float *bias)
 {
 	uint64_t shape[1] = {out};
 
-	if (is_there)
+	if (!optional || inv_parameters_find(l->p, "%s%sbias", l->first, layer))
 		return take_tensor(l, l->block, layer, "bias", 1, shape, bias);
 	no_bias(l, out, bias);
 	return INVAR_OK;
@@ -131,7 +131,7 @@ static invar_status take_linear(inv_vit_loader *l, const char *layer, const char
 	uint64_t shape[2] = {at.weight.n, at.weight.k};
 
 	INV_TRY(take_tensor(l, l->block, layer, "weight", 2, shape, l->stored));
-	INV_TRY(take_bias(l, layer, at.weight.n, true, at.bias));
+	INV_TRY(take_bias(l, layer, at.weight.n, l->s->biases_optional, at.bias));
 	if (scale && l->scales)
 		INV_TRY(scale_stored(l, scale, at));
 	transpose_stored(l, &at.weight);
@@ -151,9 +151,28 @@ static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
 		float *bias = l->stored ? at.bias + i * out : NULL;
 
 		INV_TRY(take_tensor(l, l->block, names[i], "weight", 2, shape, rows));
-		INV_TRY(take_bias(l, names[i], out, l->qkv_bias, bias));
+		INV_TRY(take_bias(l, names[i], out, true, bias));
 	}
 	transpose_stored(l, &at.weight);
+	return INVAR_OK;
+}
+
+/* DINOv2's gate and fc1, which are the upper and the lower half of one matrix. */
+static invar_status take_gate_fc1(inv_vit_loader *l, inv_vit_linear gate,
+                                  inv_vit_linear fc1)
+{
+	size_t H = l->v->hidden, D = l->v->width;
+	uint64_t shape[2] = {2 * H, D};
+	float *bias = l->stored ? l->stored + 2 * H * D : NULL;
+
+	INV_TRY(take_tensor(l, l->block, l->gate_fc1, "weight", 2, shape, l->stored));
+	INV_TRY(take_bias(l, l->gate_fc1, 2 * H, false, bias));
+	if (!l->stored)
+		return INVAR_OK;
+	inv_panels_fill_turned(&l->v->kernels, &gate.weight, l->stored, D);
+	inv_panels_fill_turned(&l->v->kernels, &fc1.weight, l->stored + H * D, D);
+	memcpy(gate.bias, bias, H * sizeof *bias);
+	memcpy(fc1.bias, bias + H, H * sizeof *bias);
 	return INVAR_OK;
 }
 
@@ -170,8 +189,47 @@ static invar_status take_block(inv_vit_loader *l, size_t i)
 	INV_TRY(take_qkv(l, b->qkv));
 	INV_TRY(take_linear(l, s->out, s->scale1, b->out));
 	INV_TRY(take_layer_norm(l, l->block, s->norm2, &b->norm2));
+	if (l->gate_fc1) {
+		INV_TRY(take_gate_fc1(l, b->gate, b->fc1));
+		return take_linear(l, s->gated_fc2, s->scale2, b->fc2);
+	}
+	if (l->v->gated)
+		INV_TRY(take_linear(l, s->gate, NULL, b->gate));
 	INV_TRY(take_linear(l, s->fc1, NULL, b->fc1));
 	return take_linear(l, s->fc2, s->scale2, b->fc2);
+}
+
+/*
+ * The block that pools by attention. Its query is the same for all images: the product of
+ * the queries' matrix, the first D rows of three, and the learnt probe.
+ */
+static invar_status take_pooling(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	inv_arena nowhere = {0};
+	inv_vit_block claimed, *b = l->stored ? &v->blocks[v->depth] : &claimed;
+	size_t D = v->width;
+	const uint64_t one[1] = {D}, three[1] = {3 * D}, matrix[2] = {3 * D, D};
+
+	if (!l->stored)
+		place_block(&nowhere, v, b);
+	snprintf(l->block, sizeof l->block, "%s", l->s->pool);
+	INV_TRY(take_layer_norm(l, "", l->s->after, &b->norm1));
+	INV_TRY(take_tensor(l, l->block, "probe", "", 1, one, l->gamma));
+	INV_TRY(take_tensor(l, l->block, "attention.in_proj_", "weight", 2, matrix, l->stored));
+	INV_TRY(take_tensor(l, l->block, "attention.in_proj_", "bias", 1, three, b->qkv.bias));
+	for (size_t i = 0; l->stored && i < D; i++) {
+		double sum = b->qkv.bias[i];
+
+		for (size_t j = 0; j < D; j++)
+			sum += (double)l->stored[i * D + j] * l->gamma[j];
+		v->query[i] = (float)sum;
+	}
+	transpose_stored(l, &b->qkv.weight);
+	INV_TRY(take_linear(l, "attention.out_proj.", NULL, b->out));
+	INV_TRY(take_layer_norm(l, l->block, "layernorm.", &b->norm2));
+	INV_TRY(take_linear(l, "mlp.fc1.", NULL, b->fc1));
+	return take_linear(l, "mlp.fc2.", NULL, b->fc2);
 }
 
 static invar_status take_patches(inv_vit_loader *l)
@@ -181,8 +239,9 @@ static invar_status take_patches(inv_vit_loader *l)
 
 	INV_TRY(take_tensor(l, "", l->s->patches, "weight", 4, shape, l->stored));
 	transpose_stored(l, &v->patches.weight);
-	/* CLIP has none, as a norm follows; the others require it. */
-	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
+	/* CLIP has none, as a norm follows, and OpenCLIP's without that norm neither. */
+	if ((v->pre_norm || l->s->family == INV_CLIP) &&
+	    !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
 		no_bias(l, v->width, v->patches.bias);
 		return INVAR_OK;
 	}
@@ -196,8 +255,12 @@ static invar_status take_tokens(inv_vit_loader *l)
 	const uint64_t all[2] = {(uint64_t)v->grid * v->grid + v->other_positions, v->width};
 	const char *registers = l->s->registers;
 
-	INV_TRY(take_tensor(l, "", l->s->class_token, "", 1, one, v->class_token));
-	INV_TRY(take_tensor(l, "", l->s->positions, "", 2, all, v->positions));
+	if (v->has_class)
+		INV_TRY(take_tensor(l, "", l->s->class_token, "", 1, one, v->class_token));
+	if (l->s->positions)
+		INV_TRY(take_tensor(l, "", l->s->positions, "", 2, all, v->positions));
+	if (!v->registers && registers)
+		inv_parameters_ignore(l->p, registers); /* [1, 0, d] */
 	if (!v->registers)
 		return INVAR_OK;
 	if (!inv_parameters_find(l->p, "%s", registers))
@@ -231,7 +294,7 @@ static size_t largest_matrix(const inv_vit *v)
 	size_t in = v->channels * v->patch * v->patch;
 
 	in = in < 3 * v->width ? 3 * v->width : in;
-	in = in < v->hidden ? v->hidden : in;
+	in = in < 2 * v->hidden ? 2 * v->hidden : in; /* with its gate */
 	in = in < v->projected ? v->projected : in;
 	return in * v->width;
 }
@@ -247,13 +310,17 @@ static invar_status take_tensors(inv_vit_loader *l)
 	INV_TRY(take_layer_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after));
 	for (size_t i = 0; i < v->depth; i++)
 		INV_TRY(take_block(l, i));
+	if (v->pooled)
+		INV_TRY(take_pooling(l));
 	return take_projection(l);
 }
 
 /* All shapes are checked before memory is allocated: a file may claim any size. */
 static invar_status take_all(inv_vit_loader *l)
 {
+	static const char *const names[] = {"ViT", "CLIP", "SigLIP"};
 	inv_vit *v = l->v;
+	size_t floats;
 	invar_status st;
 
 	place_tensors(v);
@@ -261,72 +328,32 @@ static invar_status take_all(inv_vit_loader *l)
 	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
 		return inv_context(st, "%s", inv_parameters_path(l->p));
 	place_tensors(v);
-	INV_TRY(inv_new_array(&l->stored, largest_matrix(v) + v->width));
-	l->gamma = l->stored + largest_matrix(v);
+	/* The bias of a gate and its fc1 follows the matrix. */
+	floats = largest_matrix(v) + 2 * v->hidden;
+	INV_TRY(inv_new_array(&l->stored, floats + v->width));
+	l->gamma = l->stored + floats;
 	INV_TRY(take_tensors(l));
 	for (size_t i = 0; i < INV_VIT_LISTED && l->s->ignored[i]; i++)
 		inv_parameters_ignore(l->p, l->s->ignored[i]);
-	return inv_parameters_finish(l->p, l->s->clip ? "CLIP" : "ViT", l->s->own);
+	return inv_parameters_finish(l->p, names[l->s->family], l->s->own);
 }
 
-/* ---- Preparation of images -------------------------------------------------------- */
-
-static size_t print_constants(const json_t *list, char *out, size_t size)
+/* As the family's authors prepare images, unless a file beside the weights says how. */
+static invar_status set_input(const inv_vit_loader *l, invar_encoder *e)
 {
-	size_t used = 0;
+	static const char *const normalisations[] = {"imagenet", "clip", "half"};
+	const inv_vit_scheme *s = l->s;
 
-	for (size_t i = 0; i < json_array_size(list) && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%.9g", i ? "," : "",
-		                         json_number_value(json_array_get(list, i)));
-	return used;
-}
-
-/* As many numbers as channels, above `low`. */
-static bool are_constants(const json_t *list, size_t channels, double low)
-{
-	bool fine = json_array_size(list) == channels && channels <= MAX_CONSTANTS;
-
-	for (size_t i = 0; fine && i < channels; i++) {
-		const json_t *one = json_array_get(list, i);
-
-		fine = json_is_number(one) && json_number_value(one) > low &&
-		       json_number_value(one) < max_constant;
-	}
-	return fine;
-}
-
-/* image_mean and image_std of preprocessor_config.json beside the weights. */
-static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisation)
-{
-	char *text = l->v->normalisation;
-	size_t size = sizeof l->v->normalisation, used, channels = l->v->channels;
-	json_t *said;
-	const json_t *mean, *std;
-	invar_status st = INVAR_OK;
-
-	INV_TRY(inv_parameters_beside(l->p, "preprocessor_config.json", &said));
-	if (!said)
-		return INVAR_OK;
-	mean = json_object_get(said, "image_mean");
-	std = json_object_get(said, "image_std");
-	/* A number takes at most 16 characters, so all of them fit. */
-	if ((mean || std) && !(are_constants(mean, channels, -max_constant) &&
-	                       are_constants(std, channels, least_std))) {
-		st = inv_fail(
-			INVAR_E_MISMATCH,
-			"%s: the preprocessor_config.json beside it has no valid image_mean and "
-			"image_std: %zu %s each %s expected, the latter above 0; fix or remove the "
-			"file",
-			inv_parameters_path(l->p), channels, inv_noun(channels, "number", "numbers"),
-			inv_noun(channels, "was", "were"));
-	} else if (mean) {
-		used = print_constants(mean, text, size);
-		used += (size_t)snprintf(text + used, size - used, "/");
-		print_constants(std, text + used, size - used);
-		*normalisation = text;
-	}
-	json_decref(said);
-	return st;
+	e->input.resize = e->input.side = inv_vit_side(l);
+	e->input.stretch = s->family == INV_SIGLIP || !s->positions;
+	e->input.filter = s->positions ? INV_BICUBIC : INV_BILINEAR;
+	e->input.keeps_grey = l->v->channels == 1;
+	e->input.normalisation = normalisations[s->family];
+	if (s->has_config)
+		return inv_preprocessor_read(e, l->p, l->v->channels);
+	if (l->open_clip)
+		return inv_preprocessor_open_clip(e, l->p, l->open_clip, l->v->channels);
+	return INVAR_OK;
 }
 
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
@@ -339,13 +366,13 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 	                             .patch = v->patch,
 	                             .depth = v->depth,
 	                             .registers = v->registers};
-	INV_TRY(inv_vit_switch(&l, e));
-	st = take_all(&l);
+	if (l.s->family == INV_CLIP && !l.s->has_config)
+		INV_TRY(inv_parameters_beside(p, "open_clip_config.json", &l.open_clip));
+	INV_TRY_OR(done, inv_vit_switch(&l, e));
+	INV_TRY_OR(done, take_all(&l));
+	st = set_input(&l, e);
+done:
 	inv_free(l.stored);
-	INV_TRY(st);
-	e->input.resize = e->input.side = v->patch * v->grid;
-	e->input.filter = INV_BICUBIC;
-	e->input.keeps_grey = v->channels == 1;
-	e->input.normalisation = l.s->clip ? "clip" : "imagenet";
-	return l.s->has_config ? read_preprocessor(&l, &e->input.normalisation) : INVAR_OK;
+	json_decref(l.open_clip);
+	return st;
 }

@@ -3,16 +3,18 @@
  * vit_names.c - what the authors of vision transformers call their tensors.
  *
  * A scheme is one entry of a table: DINO's names, which timm and DINOv2 share, Hugging
- * Face's for ViT, DINOv2 and CLIP, and OpenAI's own for CLIP.
+ * Face's for ViT, DINOv2, DINOv3, CLIP and SigLIP, and OpenAI's own for CLIP, which
+ * OpenCLIP shares.
  */
 #include "encoders/vit_names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define HF_OWN                                                                      \
-	{                                                                               \
-		"embeddings.", "encoder.", "layernorm.", "pre_layrnorm.", "post_layernorm." \
+#define HF_OWN                                                                       \
+	{                                                                                \
+		"embeddings.", "encoder.", "layernorm.", "pre_layrnorm.", "post_layernorm.", \
+			"layer.", "norm.", "head."                                               \
 	}
 #define HF_IGNORED                                         \
 	{                                                      \
@@ -36,6 +38,8 @@ static const inv_vit_scheme schemes[] = {
      .norm2 = "norm2.",
      .fc1 = "mlp.fc1.",
      .fc2 = "mlp.fc2.",
+     .gate_fc1 = "mlp.w12.",
+     .gated_fc2 = "mlp.w3.",
      .scale2 = "ls2.gamma",
      .eps = 1e-6,
      .pos = INV_POS_DINO,
@@ -77,13 +81,60 @@ static const inv_vit_scheme schemes[] = {
      .norm2 = "norm2.",
      .fc1 = "mlp.fc1.",
      .fc2 = "mlp.fc2.",
+     .gate_fc1 = "mlp.weights_in.",
+     .gated_fc2 = "mlp.weights_out.",
      .scale2 = "layer_scale2.lambda1",
      .eps = 1e-6,
      .pos = INV_POS_HF,
      .has_config = true,
      .own = HF_OWN,
      .ignored = HF_IGNORED},
+	{.name = "Hugging Face DINOv3",
+     .class_token = "embeddings.cls_token",
+     .patches = "embeddings.patch_embeddings.",
+     .registers = "embeddings.register_tokens",
+     .after = "norm.",
+     .block = "layer.%zu.",
+     .norm1 = "norm1.",
+     .query = "attention.q_proj.",
+     .key = "attention.k_proj.",
+     .value = "attention.v_proj.",
+     .out = "attention.o_proj.",
+     .scale1 = "layer_scale1.lambda1",
+     .norm2 = "norm2.",
+     .gate = "mlp.gate_proj.",
+     .fc1 = "mlp.up_proj.",
+     .fc2 = "mlp.down_proj.",
+     .scale2 = "layer_scale2.lambda1",
+     .biases_optional = true,
+     .eps = 1e-5,
+     .has_config = true,
+     .own = HF_OWN,
+     .ignored = HF_IGNORED},
+	{.name = "Hugging Face SigLIP",
+     .family = INV_SIGLIP,
+     .without = "embeddings.class_embedding",
+     .positions = "embeddings.position_embedding.weight",
+     .patches = "embeddings.patch_embedding.",
+     .after = "post_layernorm.",
+     .block = "encoder.layers.%zu.",
+     .norm1 = "layer_norm1.",
+     .query = "self_attn.q_proj.",
+     .key = "self_attn.k_proj.",
+     .value = "self_attn.v_proj.",
+     .out = "self_attn.out_proj.",
+     .norm2 = "layer_norm2.",
+     .fc1 = "mlp.fc1.",
+     .fc2 = "mlp.fc2.",
+     .pool = "head.",
+     .eps = 1e-6,
+     .pos = INV_POS_HF,
+     .activation = INV_VIT_TANH_GELU,
+     .has_config = true,
+     .own = HF_OWN,
+     .ignored = HF_IGNORED},
 	{.name = "Hugging Face CLIP",
+     .family = INV_CLIP,
      .class_token = "embeddings.class_embedding",
      .positions = "embeddings.position_embedding.weight",
      .patches = "embeddings.patch_embedding.",
@@ -101,11 +152,12 @@ static const inv_vit_scheme schemes[] = {
      .fc2 = "mlp.fc2.",
      .eps = 1e-5,
      .pos = INV_POS_HF,
-     .clip = true,
+     .activation = INV_VIT_QUICK_GELU,
      .has_config = true,
      .own = HF_OWN,
      .ignored = HF_IGNORED},
 	{.name = "CLIP",
+     .family = INV_CLIP,
      .class_token = "class_embedding",
      .positions = "positional_embedding",
      .patches = "conv1.",
@@ -117,14 +169,16 @@ static const inv_vit_scheme schemes[] = {
      .norm1 = "ln_1.",
      .qkv = "attn.in_proj_",
      .out = "attn.out_proj.",
+     .scale1 = "ls_1.gamma",
      .norm2 = "ln_2.",
      .fc1 = "mlp.c_fc.",
      .fc2 = "mlp.c_proj.",
+     .scale2 = "ls_2.gamma",
      .eps = 1e-5,
      .pos = INV_POS_TIMM,
-     .clip = true,
+     .activation = INV_VIT_QUICK_GELU,
      .own = {"transformer.", "conv1.", "ln_pre.", "ln_post.", "class_embedding",
-             "positional_embedding"}},
+             "positional_embedding", "attn_pool"}},
 };
 
 /* ---- Recognising ------------------------------------------------------------------ */
@@ -153,21 +207,30 @@ const inv_vit_scheme *inv_vit_find_scheme(const inv_parameters *p)
 
 	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
 		if (inv_parameters_find(p, "%sweight", schemes[i].patches) &&
-		    inv_vit_find_block(&schemes[i], p, 0, block))
+		    inv_vit_find_block(&schemes[i], p, 0, block) &&
+		    !(schemes[i].without && inv_parameters_find(p, "%s", schemes[i].without)))
 			return &schemes[i];
 	return NULL;
 }
 
-bool inv_vit_recognise(const inv_parameters *p)
+static bool has_family(const inv_parameters *p, inv_vit_family family)
 {
 	const inv_vit_scheme *s = inv_vit_find_scheme(p);
 
-	return s && !s->clip;
+	return s && s->family == family;
+}
+
+bool inv_vit_recognise(const inv_parameters *p)
+{
+	return has_family(p, INV_VIT);
 }
 
 bool inv_clip_recognise(const inv_parameters *p)
 {
-	const inv_vit_scheme *s = inv_vit_find_scheme(p);
+	return has_family(p, INV_CLIP);
+}
 
-	return s && s->clip;
+bool inv_siglip_recognise(const inv_parameters *p)
+{
+	return has_family(p, INV_SIGLIP);
 }

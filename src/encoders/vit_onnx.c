@@ -5,7 +5,8 @@
  * The steps are those of vit.c, on tokens x [n, T, D]: patches are a convolution whose
  * stride is its kernel; queries, keys and values are three products, as a node has one
  * result here; the fitted positions and the patches' bias are one table; layer scale is in
- * the weights. Nothing depends on n.
+ * the weights. Rotary positions multiply by tables that are 1 and 0 for the other tokens.
+ * Nothing depends on n.
  */
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static name put_weight(writing *w, name n, const float *x, size_t rows, size_t c
 	const inv_onnx_floats f = {.name = n.text,
 	                           .x = x,
 	                           .shape = {rows, columns},
-	                           .rank = columns ? 2 : 1,
+	                           .ndim = columns ? 2 : 1,
 	                           .half = w->half && !small};
 
 	if (w->status == INVAR_OK)
@@ -142,13 +143,65 @@ static void put_shared(writing *w, size_t others)
 	inv_onnx_put_integers(w->graph, "encoder/shape.tokens", tokens, 2);
 	inv_onnx_put_integers(w->graph, "encoder/first", first, 1);
 	put_shared_number(w, "encoder/scale", 1 / sqrt((double)v->width / (double)v->heads));
-	if (v->quick) {
+	switch (v->activation) {
+	case INV_VIT_QUICK_GELU:
 		put_shared_number(w, "encoder/steepness", 1.702);
-		return;
+		break;
+	case INV_VIT_TANH_GELU:
+		put_shared_number(w, "encoder/steepness", sqrt(8 / M_PI));
+		put_shared_number(w, "encoder/cubic", 0.044715);
+		break;
+	case INV_VIT_GELU:
+		put_shared_number(w, "encoder/root", sqrt(0.5));
+		put_shared_number(w, "encoder/one", 1);
+		put_shared_number(w, "encoder/half", 0.5);
+		break;
+	case INV_VIT_SILU:
+		break;
 	}
-	put_shared_number(w, "encoder/root", sqrt(0.5));
-	put_shared_number(w, "encoder/one", 1);
-	put_shared_number(w, "encoder/half", 0.5);
+}
+
+/*
+ * [tokens, 1, head]: the cosines; and the sines, minus for the first half of a head, which
+ * are multiplied by the halves exchanged.
+ */
+static void put_rotary(writing *w, const inv_encoder_plan *plan, size_t others,
+                       size_t tokens)
+{
+	const float *sines, *cosines = inv_vit_rotary(plan, &sines);
+	const size_t head = w->v->width / w->v->heads, half = head / 2;
+	float *cos_table = w->matrix, *sin_table = w->matrix + tokens * head;
+	int64_t *exchanged = (int64_t *)(void *)(w->matrix + 2 * tokens * head);
+	const inv_onnx_floats tables[] = {
+		{.name = "encoder/cosines", .x = cos_table, .shape = {tokens, 1, head}, .ndim = 3},
+		{.name = "encoder/sines", .x = sin_table, .shape = {tokens, 1, head}, .ndim = 3}};
+
+	for (size_t i = 0; i < tokens * head; i++) {
+		size_t token = i / head, at = i % half;
+		bool patch = token >= others;
+		float sine = patch ? sines[(token - others) * half + at] : 0;
+
+		cos_table[i] = patch ? cosines[(token - others) * half + at] : 1;
+		sin_table[i] = i % head < half ? -sine : sine;
+	}
+	for (size_t i = 0; i < 2 && w->status == INVAR_OK; i++)
+		w->status = inv_onnx_put_floats(w->graph, &tables[i], w->where);
+	for (size_t i = 0; i < head; i++)
+		exchanged[i] = (int64_t)((i + half) % head);
+	inv_onnx_put_integers(w->graph, "encoder/exchanged", exchanged, head);
+}
+
+/* x [n, tokens, heads, head] */
+static name put_rotated(const writing *w, name x, name n)
+{
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {3}, .count = 1},
+	                                          {0}};
+	name other;
+
+	other = put_operator(w, "Gather", x, "encoder/exchanged", axis, ending(n, "exchanged"));
+	other = put_operator(w, "Mul", other, "encoder/sines", NULL, ending(n, "sines"));
+	x = put_operator(w, "Mul", x, "encoder/cosines", NULL, ending(n, "cosines"));
+	return put_operator(w, "Add", x, other.text, NULL, ending(n, "rotated"));
 }
 
 /* [n, patches, D] of the images: the panels are [c P P, D], a kernel is [D, c, P, P]. */
@@ -165,7 +218,7 @@ static name put_patches(writing *w, const char *images)
 	const inv_onnx_floats kernel = {.name = "encoder/patches.weight",
 	                                .x = w->matrix,
 	                                .shape = {v->width, v->channels, P, P},
-	                                .rank = 4,
+	                                .ndim = 4,
 	                                .half = w->half};
 	float *rows = w->matrix + cells * v->width; /* there is space for two */
 	name x;
@@ -198,8 +251,12 @@ static void put_tokens(writing *w, const char *images, const float *start, size_
 
 	put_weight(w, named("encoder/positions"), start + others * D, tokens - others, D,
 	           false);
-	put_weight(w, named("encoder/tokens"), start, others, D, false);
 	x = put_operator(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
+	if (!others) {
+		w->x = x;
+		return;
+	}
+	put_weight(w, named("encoder/tokens"), start, others, D, false);
 	shape = put_operator(w, "Shape", named(images), NULL, batch, named("encoder/batch"));
 	shape = put_operator(w, "Concat", shape, "encoder/shape.tokens", axis[0],
 	                     ending(shape, "shape"));
@@ -226,7 +283,24 @@ static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
 	if (which == 0)
 		x = put_operator(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
 	x = put_operator(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
+	if (which < 2 && w->v->rotary > 0)
+		x = put_rotated(w, x, n);
 	return put_transposed(w, x, axes[which], 4, ending(n, "transposed"));
+}
+
+/* [heads, 1, head] of the pooling block, the same for all images. */
+static name put_query(writing *w)
+{
+	const inv_vit *v = w->v;
+	const size_t head = v->width / v->heads;
+	const inv_onnx_floats query = {
+		.name = "encoder/query", .x = w->matrix, .shape = {v->heads, 1, head}, .ndim = 3};
+
+	for (size_t i = 0; i < v->width; i++)
+		w->matrix[i] = v->query[i] / sqrtf((float)head);
+	if (w->status == INVAR_OK)
+		w->status = inv_onnx_put_floats(w->graph, &query, w->where);
+	return named(query.name);
 }
 
 static void put_attention(writing *w, const inv_vit_block *b)
@@ -235,7 +309,9 @@ static void put_attention(writing *w, const inv_vit_block *b)
 		{.name = "axis", .value = {UINT64_MAX}, .count = 1}, {0}};
 	static const uint64_t axes[] = {0, 2, 1, 3};
 	name y = put_norm(w, w->x, b->norm1, in_block(w, "norm1"), in_block(w, "norm1"));
-	name q = put_heads(w, b, y, 0), k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
+	bool pooling = w->block == w->v->depth;
+	name q = pooling ? put_query(w) : put_heads(w, b, y, 0);
+	name k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
 	name x = put_operator(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
 
 	x = put_operator(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
@@ -245,35 +321,51 @@ static void put_attention(writing *w, const inv_vit_block *b)
 	                 in_block(w, "mixed.joined"));
 	x = put_linear(w, x, &b->out.weight, 0, w->v->width, b->out.bias, in_block(w, "out"),
 	               in_block(w, "out"));
-	w->x = put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
+	w->x =
+		pooling ? x : put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
 }
 
-/* x sigmoid(1.702 x), or x (1 + erf(x / sqrt 2)) / 2 */
-static name put_gelu(const writing *w, name x)
+/* x sigmoid(a) with a = 1.702 x, sqrt(8 / pi) (x + 0.044715 x^3) or x; x (1 + erf(x / sqrt
+ * 2)) / 2 */
+static name put_activation(const writing *w, name x)
 {
-	name y;
+	name y = x;
 
-	if (w->v->quick) {
-		y = put_operator(w, "Mul", x, "encoder/steepness", NULL, in_block(w, "steep"));
-		y = put_operator(w, "Sigmoid", y, NULL, NULL, in_block(w, "gate"));
-		return put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gelu"));
+	if (w->v->activation == INV_VIT_GELU) {
+		y = put_operator(w, "Mul", x, "encoder/root", NULL, in_block(w, "root"));
+		y = put_operator(w, "Erf", y, NULL, NULL, in_block(w, "erf"));
+		y = put_operator(w, "Add", y, "encoder/one", NULL, in_block(w, "gate"));
+		y = put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gated"));
+		return put_operator(w, "Mul", y, "encoder/half", NULL, in_block(w, "gelu"));
 	}
-	y = put_operator(w, "Mul", x, "encoder/root", NULL, in_block(w, "root"));
-	y = put_operator(w, "Erf", y, NULL, NULL, in_block(w, "erf"));
-	y = put_operator(w, "Add", y, "encoder/one", NULL, in_block(w, "gate"));
-	y = put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gated"));
-	return put_operator(w, "Mul", y, "encoder/half", NULL, in_block(w, "gelu"));
+	if (w->v->activation == INV_VIT_TANH_GELU) {
+		y = put_operator(w, "Mul", x, x.text, NULL, in_block(w, "square"));
+		y = put_operator(w, "Mul", y, x.text, NULL, in_block(w, "cube"));
+		y = put_operator(w, "Mul", y, "encoder/cubic", NULL, in_block(w, "cubic"));
+		y = put_operator(w, "Add", y, x.text, NULL, in_block(w, "bent"));
+	}
+	if (w->v->activation != INV_VIT_SILU)
+		y = put_operator(w, "Mul", y, "encoder/steepness", NULL, in_block(w, "steep"));
+	y = put_operator(w, "Sigmoid", y, NULL, NULL, in_block(w, "gate"));
+	return put_operator(w, "Mul", x, y.text, NULL, in_block(w, "gelu"));
 }
 
 static void put_mlp(writing *w, const inv_vit_block *b)
 {
 	const inv_vit *v = w->v;
-	name x = put_norm(w, w->x, b->norm2, in_block(w, "norm2"), in_block(w, "norm2"));
+	name y = put_norm(w, w->x, b->norm2, in_block(w, "norm2"), in_block(w, "norm2"));
+	name x = put_linear(w, y, &b->fc1.weight, 0, v->hidden, b->fc1.bias, in_block(w, "fc1"),
+	                    in_block(w, "fc1"));
 
-	x = put_linear(w, x, &b->fc1.weight, 0, v->hidden, b->fc1.bias, in_block(w, "fc1"),
-	               in_block(w, "fc1"));
-	x = put_linear(w, put_gelu(w, x), &b->fc2.weight, 0, v->width, b->fc2.bias,
-	               in_block(w, "fc2"), in_block(w, "fc2"));
+	if (v->gated) {
+		y = put_linear(w, y, &b->gate.weight, 0, v->hidden, b->gate.bias,
+		               in_block(w, "fc1.gate"), in_block(w, "fc1.gate"));
+		x = put_operator(w, "Mul", x, put_activation(w, y).text, NULL,
+		                 in_block(w, "fc1.gated"));
+	} else
+		x = put_activation(w, x);
+	x = put_linear(w, x, &b->fc2.weight, 0, v->width, b->fc2.bias, in_block(w, "fc2"),
+	               in_block(w, "fc2"));
 	w->x = put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "tokens"));
 }
 
@@ -303,18 +395,27 @@ static name put_pooled(const writing *w, size_t others)
 	                    named("encoder/mean"));
 }
 
-static void put_network(writing *w, const inv_encoder_onnx *to, const float *start,
-                        size_t tokens)
+static void put_network(writing *w, const inv_encoder_onnx *to,
+                        const inv_encoder_plan *plan)
 {
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
+	                                          {0}};
 	const inv_vit *v = w->v;
-	size_t others = 1 + v->registers;
+	size_t others = inv_vit_others(v), tokens, blocks = v->depth + v->pooled;
+	const float *start = inv_vit_start(plan, &tokens);
 	name out = named(to->output), x;
 
 	put_shared(w, others);
+	if (v->rotary > 0)
+		put_rotary(w, plan, others, tokens);
 	put_tokens(w, to->input, start, others, tokens);
-	for (w->block = 0; w->block < v->depth && w->status == INVAR_OK; w->block++) {
+	for (w->block = 0; w->block < blocks && w->status == INVAR_OK; w->block++) {
 		put_attention(w, &v->blocks[w->block]);
 		put_mlp(w, &v->blocks[w->block]);
+	}
+	if (v->pooled) { /* [n, 1, D] */
+		put_operator(w, "Flatten", w->x, NULL, axis, out);
+		return;
 	}
 	x = put_norm(w, put_pooled(w, others), v->after, named("encoder/after"),
 	             v->projected ? named("encoder/after") : out);
@@ -323,21 +424,23 @@ static void put_network(writing *w, const inv_encoder_onnx *to, const float *sta
 		           out);
 }
 
-/* Floats of the largest matrix, and of the patches' twice. */
-static size_t matrix_floats(const inv_vit *v)
+/* Floats of the largest matrix, of the patches' twice, and of both rotary tables. */
+static size_t matrix_floats(const inv_vit *v, size_t tokens)
 {
 	size_t in = v->width, patches = 2 * v->channels * v->patch * v->patch;
+	size_t head = v->width / v->heads, tables = 2 * (tokens + 1) * head;
 
 	in = in < v->hidden ? v->hidden : in;
 	in = in < v->projected ? v->projected : in;
-	return (in < patches ? patches : in) * v->width;
+	in = (in < patches ? patches : in) * v->width;
+	return in < tables ? tables : in;
 }
 
 invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 {
 	const inv_vit *v = e->own;
-	size_t side = v->grid * v->patch, tokens;
-	const float *start;
+	bool trained = e->input.side / v->patch == v->grid; /* 384 for patches of 14 */
+	size_t side = trained ? e->input.side : v->grid * v->patch, tokens;
 	inv_encoder_plan *plan;
 	writing w = {.v = v, .where = e->weights, .graph = to->graph, .half = to->half};
 	invar_status st;
@@ -346,9 +449,9 @@ invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 	if (!to->images.h)
 		to->images.h = to->images.w = side;
 	INV_TRY(inv_encoder_plan_new(e, to->images, &plan));
-	INV_TRY_OR(done, inv_new_array(&w.matrix, matrix_floats(v)));
-	start = inv_vit_start(plan, &tokens);
-	put_network(&w, to, start, tokens);
+	inv_vit_start(plan, &tokens);
+	INV_TRY_OR(done, inv_new_array(&w.matrix, matrix_floats(v, tokens)));
+	put_network(&w, to, plan);
 	st = w.status;
 done:
 	inv_free(w.matrix);

@@ -215,3 +215,29 @@ bool inv_widen_int(inv_dtype t, bool swap, const void *from, size_t count, int64
 	}
 	return true;
 }
+
+/* ---- Strides ---------------------------------------------------------------------- */
+
+bool inv_is_dense(unsigned ndim, const uint64_t *shape, const int64_t *stride)
+{
+	int64_t dense = 1;
+
+	for (unsigned i = 0; i < ndim; i++)
+		if (shape[i] == 0)
+			return true;
+	for (unsigned i = ndim; i-- > 0; dense *= (int64_t)shape[i])
+		if (shape[i] > 1 && stride[i] != dense)
+			return false;
+	return true;
+}
+
+void inv_next_cell(unsigned ndim, const uint64_t *shape, const int64_t *stride, inv_cell *c)
+{
+	for (unsigned axis = ndim; axis-- > 0;) {
+		c->offset += stride[axis];
+		if (++c->at[axis] < shape[axis])
+			return;
+		c->offset -= (int64_t)c->at[axis] * stride[axis];
+		c->at[axis] = 0;
+	}
+}

@@ -37,4 +37,20 @@ uint16_t inv_float_to_half(float f); /* round to nearest even, as NumPy does */
 void inv_widen(inv_dtype t, bool swap, const void *from, size_t count, float *to);
 bool inv_widen_int(inv_dtype t, bool swap, const void *from, size_t count, int64_t *to);
 
+/* ---- Tensors that need not be dense, the last axis fastest ------------------------ */
+
+enum { INV_STRIDES_NDIM = 8 };
+
+/* Strides count elements; of an axis of one element they say nothing. */
+bool inv_is_dense(unsigned ndim, const uint64_t *shape, const int64_t *stride);
+
+typedef struct inv_cell {
+	uint64_t at[INV_STRIDES_NDIM];
+	int64_t offset; /* from the first element, in elements */
+} inv_cell;
+
+/* Begin with a cell that is zero. */
+void inv_next_cell(unsigned ndim, const uint64_t *shape, const int64_t *stride,
+                   inv_cell *c);
+
 #endif

@@ -12,7 +12,7 @@
 
 enum {
 	PRELUDE = 4,
-	LONGEST = PRELUDE + 4 * INV_IDX_RANK, /* header bytes */
+	LONGEST = PRELUDE + 4 * INV_IDX_NDIM, /* header bytes */
 	TYPE_U8 = 8,
 	MAX_RATIO = 1032, /* plain bytes that deflate makes of one */
 	GZIP_WINDOW = 15 + 16
@@ -35,7 +35,7 @@ static const char *type_name(unsigned type)
 	return "an unknown type";
 }
 
-/* Fills rank, shape and cells from the first bytes of the (unpacked) file. */
+/* Fills ndim, shape and cells from the first bytes of the (unpacked) file. */
 static invar_status parse_idx_header(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	if (size < PRELUDE || bytes[0] || bytes[1])
@@ -46,18 +46,18 @@ static invar_status parse_idx_header(inv_idx *x, const uint8_t *bytes, uint64_t 
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: contains %s (0x%02x), but only uint8 (0x08) is supported",
 		                x->path, type_name(bytes[2]), bytes[2]);
-	if (bytes[3] < 1 || bytes[3] > INV_IDX_RANK)
+	if (bytes[3] < 1 || bytes[3] > INV_IDX_NDIM)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, expected 1 to %d", x->path,
-		                bytes[3], INV_IDX_RANK);
+		                bytes[3], INV_IDX_NDIM);
 	if (size < PRELUDE + 4u * bytes[3])
 		return inv_fail(INVAR_E_FORMAT, "%s: ends inside its header", x->path);
 
-	x->rank = bytes[3];
+	x->ndim = bytes[3];
 	x->cells = 1;
-	for (unsigned k = 0; k < INV_IDX_RANK; k++) {
+	for (unsigned k = 0; k < INV_IDX_NDIM; k++) {
 		const uint8_t *at = bytes + PRELUDE + 4 * k;
 
-		x->shape[k] = k < x->rank ? (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 |
+		x->shape[k] = k < x->ndim ? (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 |
 		                                (uint64_t)at[2] << 8 | at[3]
 		                          : 1;
 		if (!x->shape[k])
@@ -70,7 +70,7 @@ static invar_status parse_idx_header(inv_idx *x, const uint8_t *bytes, uint64_t 
 
 static uint64_t header_bytes(const inv_idx *x)
 {
-	return PRELUDE + 4u * x->rank;
+	return PRELUDE + 4u * x->ndim;
 }
 
 static invar_status wrong_size(const inv_idx *x, uint64_t have, const char *more)

@@ -15,12 +15,12 @@
 
 #include "base/file.h"
 
-enum { INV_IDX_RANK = 3 };
+enum { INV_IDX_NDIM = 3 };
 
 typedef struct inv_idx {
 	char *path;
-	unsigned rank;
-	uint64_t shape[INV_IDX_RANK]; /* 1 beyond the rank */
+	unsigned ndim;
+	uint64_t shape[INV_IDX_NDIM]; /* 1 beyond ndim */
 	uint64_t cells;
 	const uint8_t *data; /* row-major; views the map or `owned` */
 	inv_map map;

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg_file.c - reading JPEG through libturbojpeg, see jpeg_file.h for the invariants.
+ * jpeg_file.c - reading JPEG through libturbojpeg.
  *
  * The segments before the image data are parsed here: this gives the size and the
  * orientation without a decoder, and the decoder's own header call rejects some sampling
  * factors that it can decode.
+ *
+ * Invariants of what is accepted:
+ *   1. The size of the frame header passes inv_check_pixels before any pixel
+ *      exists; 8 bits per sample; 1, 3 or 4 components; Huffman codes.
+ *   2. The data is complete: a decoder warning is an error, except for stray bytes
+ *      between segments, which change no pixel.
+ *   3. At most 500 scans, so that a small progressive file cannot take hours.
+ * Pixels are those of libjpeg-turbo's defaults (slow integer DCT, smooth
+ * upsampling of chroma). Grey becomes three equal channels, CMYK and YCCK are
+ * taken as Adobe writes them (inverted) and converted as Pillow does, and the
+ * EXIF orientation is honoured.
  */
-#include "formats/jpeg_file.h"
+#include "formats/pixels.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,7 +27,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "formats/exif.h"
 
 enum {
 	FIRST_ARITHMETIC = 0xc9,

@@ -32,7 +32,7 @@ static invar_status view_npy(inv_npy *a, const unsigned char *bytes, uint64_t si
 		INVAR_E_FORMAT,
 		"%s: has %" PRIu64 " %s of data, expected %" PRIu64 " for shape %s of %s", a->path,
 		have, inv_noun(have, "byte", "bytes"), want,
-		inv_shape_text(a->h.rank, a->h.shape, text), inv_dtype_name(a->h.dtype));
+		inv_shape_text(a->h.ndim, a->h.shape, text), inv_dtype_name(a->h.dtype));
 }
 
 invar_status inv_npy_open(const char *path, inv_npy **out)
@@ -69,7 +69,7 @@ fail:
 	return st;
 }
 
-invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned ndim,
                           const uint64_t *shape, const char *name, inv_npy **out)
 {
 	invar_status st;
@@ -78,13 +78,13 @@ invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
 	*out = NULL;
 	INV_TRY(inv_new(&a));
 	INV_TRY_OR(fail, inv_new_text(&a->path, name));
-	a->h = (inv_npy_header){.dtype = dtype, .rank = rank};
-	memcpy(a->h.shape, shape, rank * sizeof *shape);
+	a->h = (inv_npy_header){.dtype = dtype, .ndim = ndim};
+	memcpy(a->h.shape, shape, ndim * sizeof *shape);
 	a->data = data;
-	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &a->h.cells))
+	if (!inv_shape_cells(ndim, shape, inv_dtype_size(dtype), &a->h.cells))
 		INV_TRY_OR(fail, inv_fail(INVAR_E_USE, "%s: has more than 2^63 - 1 bytes", name));
 	INV_TRY_OR(fail, inv_new_array(&a->header, INV_NPY_HEADER));
-	a->h.data_from = inv_npy_make_header(dtype, rank, shape, a->header);
+	a->h.data_from = inv_npy_make_header(dtype, ndim, shape, a->header);
 	*out = a;
 	return INVAR_OK;
 fail:
@@ -132,8 +132,8 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 
 /* The place in an array in Fortran order while its elements are visited in C order. */
 typedef struct walk {
-	uint64_t index[INV_NPY_RANK];
-	uint64_t stride[INV_NPY_RANK]; /* in elements; the first axis is the dense one */
+	uint64_t index[INV_NPY_NDIM];
+	uint64_t stride[INV_NPY_NDIM]; /* in elements; the first axis is the dense one */
 	uint64_t at;                   /* sum of index times stride */
 } walk;
 
@@ -141,9 +141,9 @@ static walk start_walk(const inv_npy_header *h, uint64_t first)
 {
 	walk w = {.at = 0};
 
-	for (unsigned k = 0; k < h->rank; k++)
+	for (unsigned k = 0; k < h->ndim; k++)
 		w.stride[k] = k ? w.stride[k - 1] * h->shape[k - 1] : 1;
-	for (unsigned k = h->rank; k-- > 0;) {
+	for (unsigned k = h->ndim; k-- > 0;) {
 		w.index[k] = first % h->shape[k];
 		w.at += w.index[k] * w.stride[k];
 		first /= h->shape[k];
@@ -154,7 +154,7 @@ static walk start_walk(const inv_npy_header *h, uint64_t first)
 /* Counts up like an odometer: the last axis turns fastest. */
 static void next_in_c_order(const inv_npy_header *h, walk *w)
 {
-	for (unsigned k = h->rank; k-- > 0;) {
+	for (unsigned k = h->ndim; k-- > 0;) {
 		w->at += w->stride[k];
 		if (++w->index[k] < h->shape[k])
 			return;
@@ -239,7 +239,7 @@ invar_status invar_array_open(invar_context *ctx, const char *path, invar_array 
 
 const uint64_t *invar_array_shape(const invar_array *a, unsigned *dims)
 {
-	*dims = a->h.rank;
+	*dims = a->h.ndim;
 	return a->h.shape;
 }
 

@@ -7,7 +7,7 @@
  *      fortran_order and shape, each once, ended by a newline.
  *   2. descr is one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 with a byte order;
  *      structured, object, text and complex arrays are errors that name the type.
- *   3. rank <= 8, and the product of the shape times the item size neither
+ *   3. At most 8 dimensions, and the product of the shape times the item size neither
  *      overflows nor differs from the bytes that follow the header.
  *   4. Nothing is allocated from a number in the file before it is checked.
  */
@@ -19,15 +19,15 @@
 #include "base/sha256.h"
 #include "formats/dtype.h"
 
-enum { INV_NPY_RANK = 8 };
+enum { INV_NPY_NDIM = 8 };
 
 typedef struct inv_npy_header {
 	inv_dtype dtype;
 	bool swap;    /* stored in the other byte order than this machine's */
-	bool fortran; /* column-major, rank >= 2 */
-	unsigned rank;
-	uint64_t shape[INV_NPY_RANK];
-	uint64_t cells;     /* product of the shape; 1 for rank 0 */
+	bool fortran; /* column-major, at least 2 dimensions */
+	unsigned ndim;
+	uint64_t shape[INV_NPY_NDIM];
+	uint64_t cells;     /* product of the shape; 1 without dimensions */
 	uint64_t data_from; /* bytes before the data */
 } inv_npy_header;
 
@@ -41,9 +41,9 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
                            inv_npy_header *out);
 
 /* "(3, 2)", as Python writes a tuple; returns text. */
-const char *inv_shape_text(unsigned rank, const uint64_t *shape, char text[INV_SHAPE_TEXT]);
+const char *inv_shape_text(unsigned ndim, const uint64_t *shape, char text[INV_SHAPE_TEXT]);
 /* The product of a shape; false if it has more than INT64_MAX bytes at `item` each. */
-bool inv_shape_cells(unsigned rank, const uint64_t *shape, size_t item, uint64_t *cells);
+bool inv_shape_cells(unsigned ndim, const uint64_t *shape, size_t item, uint64_t *cells);
 
 typedef struct invar_array inv_npy; /* the public invar_array is the same object */
 
@@ -60,7 +60,7 @@ invar_status inv_npy_open(const char *path, inv_npy **out);
 invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
                           inv_npy **out);
 /* Plain numbers in memory, in C order, which must outlive the array: float32 or int64. */
-invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_wrap(const void *data, inv_dtype dtype, unsigned ndim,
                           const uint64_t *shape, const char *name, inv_npy **out);
 void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
 
@@ -95,7 +95,7 @@ invar_status inv_npy_stream_end(inv_npy_stream *s); /* fails if anything follows
 
 /* The header that np.save writes; returns its length. */
 enum { INV_NPY_HEADER = 512 };
-size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
+size_t inv_npy_make_header(inv_dtype t, unsigned ndim, const uint64_t *shape,
                            char header[INV_NPY_HEADER]);
 
 /*
@@ -105,10 +105,10 @@ size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
 typedef struct inv_npy_writer inv_npy_writer;
 
 /* An atomic file, its disk space reserved at once. */
-invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned ndim,
                             const uint64_t *shape, inv_npy_writer **out);
 /* The same through an open descriptor that the caller keeps (a pipe). */
-invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned ndim,
                                    const uint64_t *shape, inv_npy_writer **out);
 invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count);
 invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t count);
@@ -120,10 +120,10 @@ void inv_npy_abort(inv_npy_writer *w);
  * An atomic file that is filled in any order, if necessary by several programs in turn:
  * `keep` continues PATH.part, which must be an array of this shape.
  */
-invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned ndim,
                              const uint64_t *shape, bool keep, inv_npy_writer **out);
 /* The same file, opened by inv_npy_take_up in another process; end with inv_npy_leave. */
-invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned ndim,
                           const uint64_t *shape, inv_npy_writer **out);
 /* Writes elements first … first+count-1 of such a file; from any thread. */
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
@@ -133,8 +133,32 @@ invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8
                                   size_t count);
 invar_status inv_npy_sync(inv_npy_writer *w);
 /* Cuts such a file of `shape` after its first `rows` rows. */
-invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *shape,
+invar_status inv_npy_shorten(inv_npy_writer *w, unsigned ndim, const uint64_t *shape,
                              uint64_t rows);
 void inv_npy_leave(inv_npy_writer *w); /* frees w; the part file stays */
+
+/* ---- Files or pipes --------------------------------------------------------------- */
+
+/* An array that is a file or comes through standard input ("-"), read from front to back.
+ */
+typedef struct inv_npy_source {
+	const char *name; /* for messages */
+	const inv_npy_header *h;
+	inv_npy *file; /* NULL: the stream */
+	inv_npy_stream stream;
+	uint64_t done; /* elements */
+} inv_npy_source;
+
+/* ctx is asked on a signal whether to stop. h points into the struct, which stays put. */
+invar_status inv_npy_source_open(const invar_context *ctx, const char *path,
+                                 inv_npy_source *out);
+/* The next `count` elements in C order. */
+invar_status inv_npy_source_read(inv_npy_source *in, uint64_t count, float *out);
+invar_status inv_npy_source_end(inv_npy_source *in); /* fails if a pipe has more */
+void inv_npy_source_close(inv_npy_source *in);
+
+/* inv_npy_create, or for "-" the same on standard output. */
+invar_status inv_npy_create_target(const char *path, inv_dtype dtype, unsigned ndim,
+                                   const uint64_t *shape, inv_npy_writer **out);
 
 #endif

@@ -26,14 +26,14 @@ typedef struct cursor {
 	const char *name;
 } cursor;
 
-const char *inv_shape_text(unsigned rank, const uint64_t *shape, char text[INV_SHAPE_TEXT])
+const char *inv_shape_text(unsigned ndim, const uint64_t *shape, char text[INV_SHAPE_TEXT])
 {
 	size_t n = (size_t)snprintf(text, INV_SHAPE_TEXT, "(");
 
-	for (unsigned i = 0; i < rank && i < INV_NPY_RANK; i++)
+	for (unsigned i = 0; i < ndim && i < INV_NPY_NDIM; i++)
 		n += (size_t)snprintf(text + n, INV_SHAPE_TEXT - n, "%s%" PRIu64, i ? ", " : "",
 		                      shape[i]);
-	snprintf(text + n, INV_SHAPE_TEXT - n, rank == 1 ? ",)" : ")");
+	snprintf(text + n, INV_SHAPE_TEXT - n, ndim == 1 ? ",)" : ")");
 	return text;
 }
 
@@ -227,13 +227,13 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 
 	if (!accept(c, '('))
 		return expected(c, "a tuple for shape");
-	for (h->rank = 0; comma && !accept(c, ')'); h->rank++) {
-		if (h->rank == INV_NPY_RANK)
+	for (h->ndim = 0; comma && !accept(c, ')'); h->ndim++) {
+		if (h->ndim == INV_NPY_NDIM)
 			return inv_fail(INVAR_E_FORMAT, "%s: has more than %d dimensions", c->name,
-			                INV_NPY_RANK);
-		INV_TRY(read_dimension(c, &h->shape[h->rank]));
+			                INV_NPY_NDIM);
+		INV_TRY(read_dimension(c, &h->shape[h->ndim]));
 		comma = accept(c, ',');
-		if (!comma && (h->rank == 0 || !accept(c, ')')))
+		if (!comma && (h->ndim == 0 || !accept(c, ')')))
 			return expected(c, "a comma in shape");
 	}
 	return INVAR_OK;
@@ -299,12 +299,12 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
  * Zeros count as ones for the overflow, as in NumPy: then the check does not depend on the
  * position of the zero, and every partial product fits as well.
  */
-bool inv_shape_cells(unsigned rank, const uint64_t *shape, size_t item, uint64_t *cells)
+bool inv_shape_cells(unsigned ndim, const uint64_t *shape, size_t item, uint64_t *cells)
 {
 	uint64_t product = item;
 	bool empty = false;
 
-	for (unsigned i = 0; i < rank; i++) {
+	for (unsigned i = 0; i < ndim; i++) {
 		empty |= shape[i] == 0;
 		if (inv_mul_overflow(product, shape[i] ? shape[i] : 1, &product))
 			return false;
@@ -329,11 +329,11 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
 	c.from = c.at = bytes + (bytes[6] == 1 ? 10 : 12);
 	c.end = bytes + out->data_from;
 	INV_TRY(read_dict(&c, out));
-	out->fortran = out->fortran && out->rank >= 2;
-	if (!inv_shape_cells(out->rank, out->shape, inv_dtype_size(out->dtype), &out->cells))
+	out->fortran = out->fortran && out->ndim >= 2;
+	if (!inv_shape_cells(out->ndim, out->shape, inv_dtype_size(out->dtype), &out->cells))
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its shape %s needs more than 2^63 - 1 bytes, the maximum size of a file",
-			name, inv_shape_text(out->rank, out->shape, text));
+			name, inv_shape_text(out->ndim, out->shape, text));
 	return INVAR_OK;
 }

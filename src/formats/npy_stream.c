@@ -90,7 +90,7 @@ invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
 			                "%s: ends after %" PRIu64 " %s, expected %" PRIu64
 			                " for shape %s",
 			                s->name, arrived, inv_noun(arrived, "element", "elements"),
-			                s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
+			                s->h.cells, inv_shape_text(s->h.ndim, s->h.shape, text));
 		inv_widen(s->h.dtype, s->h.swap, block, n, out);
 		out += n;
 		count -= n;
@@ -112,6 +112,55 @@ invar_status inv_npy_stream_end(inv_npy_stream *s)
 	if (got)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has extra data after the %" PRIu64 " elements of shape %s",
-		                s->name, s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
+		                s->name, s->h.cells, inv_shape_text(s->h.ndim, s->h.shape, text));
 	return INVAR_OK;
+}
+
+/* ---- Files or pipes --------------------------------------------------------------- */
+
+static bool is_pipe(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+invar_status inv_npy_source_open(const invar_context *ctx, const char *path,
+                                 inv_npy_source *out)
+{
+	*out = (inv_npy_source){.name = is_pipe(path) ? "standard input" : path};
+	if (is_pipe(path)) {
+		out->h = &out->stream.h;
+		return inv_npy_stream_open(ctx, STDIN_FILENO, out->name, &out->stream);
+	}
+	INV_TRY(inv_npy_open(path, &out->file));
+	out->h = &out->file->h;
+	return INVAR_OK;
+}
+
+invar_status inv_npy_source_read(inv_npy_source *in, uint64_t count, float *out)
+{
+	uint64_t first = in->done;
+
+	in->done += count;
+	return in->file ? inv_npy_read_once(in->file, first, count, out)
+	                : inv_npy_stream_read(&in->stream, count, out);
+}
+
+invar_status inv_npy_source_end(inv_npy_source *in)
+{
+	return in->file ? INVAR_OK : inv_npy_stream_end(&in->stream);
+}
+
+void inv_npy_source_close(inv_npy_source *in)
+{
+	inv_npy_close(in->file);
+	in->file = NULL;
+}
+
+invar_status inv_npy_create_target(const char *path, inv_dtype dtype, unsigned ndim,
+                                   const uint64_t *shape, inv_npy_writer **out)
+{
+	if (is_pipe(path))
+		return inv_npy_create_stream(STDOUT_FILENO, "standard output", dtype, ndim, shape,
+		                             out);
+	return inv_npy_create(path, dtype, ndim, shape, out);
 }

@@ -64,14 +64,14 @@ static const char *descr_of(inv_dtype t)
  * with spaces and a newline to the next multiple of 64, by a full 64 if it is already at
  * one.
  */
-size_t inv_npy_make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
+size_t inv_npy_make_header(inv_dtype t, unsigned ndim, const uint64_t *shape,
                            char header[INV_NPY_HEADER])
 {
 	char text[INV_SHAPE_TEXT], first[32];
-	int digits = rank ? snprintf(first, sizeof first, "%" PRIu64, shape[0]) : 21;
+	int digits = ndim ? snprintf(first, sizeof first, "%" PRIu64, shape[0]) : 21;
 	int n = snprintf(header + 10, INV_NPY_HEADER - 10,
 	                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr_of(t),
-	                 inv_shape_text(rank, shape, text));
+	                 inv_shape_text(ndim, shape, text));
 	size_t used = 10 + (size_t)n, total;
 
 	total = ((used + (size_t)(21 - digits) + 1) / ALIGN + 1) * ALIGN;
@@ -104,7 +104,7 @@ static invar_status write_bytes(inv_npy_writer *w, const void *data, size_t byte
 
 /* uint8 is written only by inv_npy_put_bytes_at, so only to a file filled in any order. */
 static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool any_order,
-                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+                               unsigned ndim, const uint64_t *shape, inv_npy_writer **out)
 {
 	inv_npy_writer *w;
 	uint64_t cells;
@@ -115,10 +115,10 @@ static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool a
 		return inv_fail(INVAR_E_USE,
 		                "%s: cannot be written as %s, expected float32, float16 or int64",
 		                name, inv_dtype_name(dtype));
-	if (rank > INV_NPY_RANK)
+	if (ndim > INV_NPY_NDIM)
 		return inv_fail(INVAR_E_USE, "%s: has %u dimensions, expected at most %d", name,
-		                rank, INV_NPY_RANK);
-	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), &cells))
+		                ndim, INV_NPY_NDIM);
+	if (!inv_shape_cells(ndim, shape, inv_dtype_size(dtype), &cells))
 		return inv_fail(
 			INVAR_E_USE,
 			"%s: its shape needs more than 2^63 - 1 bytes, the maximum size of a file",
@@ -138,7 +138,7 @@ fail:
 
 /* To path or to fd; the other one is NULL or -1. */
 static invar_status create_npy(const char *path, int fd, const char *name, inv_dtype dtype,
-                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+                               unsigned ndim, const uint64_t *shape, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
@@ -146,8 +146,8 @@ static invar_status create_npy(const char *path, int fd, const char *name, inv_d
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(new_writer(name, fd, dtype, false, rank, shape, &w));
-	bytes = inv_npy_make_header(dtype, rank, shape, header);
+	INV_TRY(new_writer(name, fd, dtype, false, ndim, shape, &w));
+	bytes = inv_npy_make_header(dtype, ndim, shape, header);
 	if (path)
 		INV_TRY_OR(fail, inv_writer_open(path, bytes + w->cells * inv_dtype_size(dtype),
 		                                 &w->file));
@@ -159,16 +159,16 @@ fail:
 	return st;
 }
 
-invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned ndim,
                             const uint64_t *shape, inv_npy_writer **out)
 {
-	return create_npy(path, -1, path, dtype, rank, shape, out);
+	return create_npy(path, -1, path, dtype, ndim, shape, out);
 }
 
-invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned ndim,
                                    const uint64_t *shape, inv_npy_writer **out)
 {
-	return create_npy(NULL, fd, name, dtype, rank, shape, out);
+	return create_npy(NULL, fd, name, dtype, ndim, shape, out);
 }
 
 static invar_status check_put(const inv_npy_writer *w, bool integers, size_t count)
@@ -229,7 +229,7 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 
 /* ---- In any order ----------------------------------------------------------------- */
 
-invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned ndim,
                              const uint64_t *shape, bool keep, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
@@ -237,9 +237,9 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(new_writer(path, -1, dtype, true, rank, shape, &w));
+	INV_TRY(new_writer(path, -1, dtype, true, ndim, shape, &w));
 	w->done = w->cells; /* what is missing is not known here */
-	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
+	w->data_from = inv_npy_make_header(dtype, ndim, shape, header);
 	INV_TRY_OR(fail,
 	           inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype),
 	                              keep, &w->file));
@@ -252,7 +252,7 @@ fail:
 	return st;
 }
 
-invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
+invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned ndim,
                           const uint64_t *shape, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
@@ -260,9 +260,9 @@ invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(new_writer(path, -1, dtype, true, rank, shape, &w));
+	INV_TRY(new_writer(path, -1, dtype, true, ndim, shape, &w));
 	w->done = w->cells;
-	w->data_from = inv_npy_make_header(dtype, rank, shape, header);
+	w->data_from = inv_npy_make_header(dtype, ndim, shape, header);
 	INV_TRY_OR(fail, inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype),
 	                                 &w->file));
 	*out = w;
@@ -301,17 +301,17 @@ invar_status inv_npy_sync(inv_npy_writer *w)
 }
 
 /* The header has the same length for any number of rows. */
-invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *shape,
+invar_status inv_npy_shorten(inv_npy_writer *w, unsigned ndim, const uint64_t *shape,
                              uint64_t rows)
 {
-	uint64_t fewer[INV_NPY_RANK];
+	uint64_t fewer[INV_NPY_NDIM];
 	char header[INV_NPY_HEADER];
 
-	memcpy(fewer, shape, rank * sizeof *fewer);
+	memcpy(fewer, shape, ndim * sizeof *fewer);
 	fewer[0] = rows;
 	w->cells = w->done = w->cells / shape[0] * rows;
 	INV_TRY(inv_writer_put_at(w->file, 0, header,
-	                          inv_npy_make_header(w->dtype, rank, fewer, header)));
+	                          inv_npy_make_header(w->dtype, ndim, fewer, header)));
 	return inv_writer_shorten(w->file, w->data_from + w->cells * inv_dtype_size(w->dtype));
 }
 
@@ -342,14 +342,14 @@ invar_status inv_npy_commit(inv_npy_writer *w)
 }
 
 invar_status invar_array_write(invar_context *ctx, const char *path, const float *data,
-                               unsigned rank, const uint64_t *shape, invar_dtype dtype)
+                               unsigned ndim, const uint64_t *shape, invar_dtype dtype)
 {
 	inv_npy_writer *w;
 	invar_status st;
 
 	(void)ctx;
 	INV_TRY(
-		inv_npy_create(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, rank, shape, &w));
+		inv_npy_create(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, ndim, shape, &w));
 	INV_TRY_OR(fail, inv_npy_put(w, data, w->cells));
 	return inv_npy_commit(w);
 fail:

@@ -60,7 +60,8 @@ static const member *find_submessage(kind k, const inv_field *f)
 }
 
 /* depth counts graphs: a message can contain itself only through a graph. */
-static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const char *name)
+static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const char *name,
+                                 bool beside)
 {
 	inv_field f;
 	inv_field_status found;
@@ -73,14 +74,16 @@ static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const c
 
 		if (found == INV_FIELD_BROKEN || (m && f.kind != INV_WIRE_BYTES))
 			return fail_broken(name);
-		if (k == TENSOR && (f.number == ONNX_TENSOR_EXTERNAL ||
-		                    (f.number == ONNX_TENSOR_LOCATION && f.value != 0)))
+		if (!beside && k == TENSOR &&
+		    (f.number == ONNX_TENSOR_EXTERNAL ||
+		     (f.number == ONNX_TENSOR_LOCATION && f.value != 0)))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: keeps weights in another file; save it as one file first "
 			                "(onnx.save without save_as_external_data)",
 			                name);
 		if (m)
-			INV_TRY(check_fields(f.part, m->kind, depth + (m->kind == GRAPH), name));
+			INV_TRY(
+				check_fields(f.part, m->kind, depth + (m->kind == GRAPH), name, beside));
 	}
 	return INVAR_OK;
 }
@@ -109,7 +112,8 @@ static invar_status take_opset(inv_onnx *m, inv_bytes rest, const char *name)
 	return INVAR_OK;
 }
 
-static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name)
+static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name,
+                               bool beside)
 {
 	bool message = f->kind == INV_WIRE_BYTES;
 
@@ -124,20 +128,22 @@ static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name
 			return inv_fail(INVAR_E_FORMAT, "%s: has more than one graph", name);
 		m->graph = f->part;
 		m->graph_field = f->whole;
-		return check_fields(f->part, GRAPH, 1, name);
+		return check_fields(f->part, GRAPH, 1, name, beside);
 	case ONNX_MODEL_OPSET:
 		return message ? take_opset(m, f->part, name) : fail_broken(name);
 	case ONNX_MODEL_FUNCTION:
-		return message ? check_fields(f->part, FUNCTION, 1, name) : fail_broken(name);
+		return message ? check_fields(f->part, FUNCTION, 1, name, beside)
+		               : fail_broken(name);
 	case ONNX_MODEL_TRAINING:
-		return message ? check_fields(f->part, TRAINING, 0, name) : fail_broken(name);
+		return message ? check_fields(f->part, TRAINING, 0, name, beside)
+		               : fail_broken(name);
 	default:
 		return INVAR_OK;
 	}
 }
 
-invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char *name,
-                           inv_onnx *out)
+static invar_status view_model(const unsigned char *bytes, uint64_t size, const char *name,
+                               bool beside, inv_onnx *out)
 {
 	inv_bytes rest = {bytes, (size_t)size};
 	inv_field_status found;
@@ -149,7 +155,8 @@ invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char
 		                "%s: has %" PRIu64 " bytes, but an ONNX file can have at most 2 GB",
 		                name, size);
 	while ((found = inv_field_next(&rest, &f)) != INV_FIELD_END)
-		INV_TRY(found == INV_FIELD_BROKEN ? fail_broken(name) : take_field(out, &f, name));
+		INV_TRY(found == INV_FIELD_BROKEN ? fail_broken(name)
+		                                  : take_field(out, &f, name, beside));
 
 	if (!out->ir || !out->graph_field.data)
 		return inv_fail(INVAR_E_FORMAT, "%s: is not an ONNX model: it has no %s", name,
@@ -163,6 +170,18 @@ invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char
 		                "(onnx.version_converter)",
 		                name, out->opset, INV_ONNX_OLDEST);
 	return INVAR_OK;
+}
+
+invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char *name,
+                           inv_onnx *out)
+{
+	return view_model(bytes, size, name, false, out);
+}
+
+invar_status inv_onnx_view_beside(const unsigned char *bytes, uint64_t size,
+                                  const char *name, inv_onnx *out)
+{
+	return view_model(bytes, size, name, true, out);
 }
 
 /* ---- Searching -------------------------------------------------------------------- */
@@ -214,21 +233,28 @@ static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 	for (rest = out->shape; inv_field_next(&rest, &f) == INV_FIELD;)
 		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
 			out->width = find_number(f.part, ONNX_DIM_VALUE);
-			if (out->rank == 1)
+			if (out->ndim == 1)
 				second = out->width;
-			ones = ones && (out->rank < 2 || out->width == 1);
-			out->rank++;
+			ones = ones && (out->ndim < 2 || out->width == 1);
+			out->ndim++;
 		}
-	out->pixel_width = out->rank > 2 && ones ? second : 0;
+	out->pixel_width = out->ndim > 2 && ones ? second : 0;
 }
 
-enum { LISTED = 300 };
+/* Appends a name to "a, b"; what does not fit is left out. */
+static void list_name(char out[INV_ONNX_LISTED], inv_bytes name)
+{
+	size_t used = strlen(out);
 
-/* "a, b, c", shortened. */
-static size_t list_outputs(const inv_onnx *m, char out[LISTED])
+	snprintf(out + used, INV_ONNX_LISTED - used, "%s%.*s", used ? ", " : "",
+	         (int)(name.size < 60 ? name.size : 60),
+	         name.size ? (const char *)name.data : "");
+}
+
+size_t inv_onnx_outputs(const inv_onnx *m, char out[INV_ONNX_LISTED])
 {
 	inv_bytes rest = m->graph, name;
-	size_t count = 0, used = 0;
+	size_t count = 0;
 	inv_field f;
 
 	out[0] = '\0';
@@ -237,10 +263,7 @@ static size_t list_outputs(const inv_onnx *m, char out[LISTED])
 			continue;
 		name = (inv_bytes){0};
 		find_part(f.part, ONNX_VALUE_NAME, &name);
-		if (used < LISTED - 1)
-			used += (size_t)snprintf(out + used, LISTED - used, "%s%.*s", count ? ", " : "",
-			                         (int)(name.size < 60 ? name.size : 60),
-			                         name.size ? (const char *)name.data : "");
+		list_name(out, name);
 		count++;
 	}
 	return count;
@@ -282,11 +305,11 @@ static bool is_computed(const inv_onnx *m, const char *wanted, inv_bytes *name)
 static invar_status find_computed(const inv_onnx *m, const char *wanted, const char *name,
                                   inv_onnx_value *out, bool *is_tensor)
 {
-	char listed[LISTED];
+	char listed[INV_ONNX_LISTED];
 	inv_bytes text;
 
 	if (!*wanted || !is_computed(m, wanted, &text)) {
-		list_outputs(m, listed);
+		inv_onnx_outputs(m, listed);
 		return inv_fail(INVAR_E_USE, "%s: computes no tensor '%.200s'; its outputs are %s",
 		                name, wanted, listed);
 	}
@@ -332,8 +355,8 @@ static bool is_given(const inv_onnx *m, inv_bytes wanted)
 invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *name,
                            inv_onnx_value *out)
 {
-	char listed[LISTED];
-	size_t count = list_outputs(m, listed);
+	char listed[INV_ONNX_LISTED];
+	size_t count = inv_onnx_outputs(m, listed);
 	bool is_tensor = true;
 
 	if (!wanted && count != 1)
@@ -354,14 +377,99 @@ invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *na
 	return INVAR_OK;
 }
 
-bool inv_onnx_has_key(const inv_onnx *m, const char *key)
+bool inv_onnx_output(const inv_onnx *m, const char *wanted, inv_onnx_value *out)
+{
+	bool is_tensor;
+
+	return find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor) && is_tensor;
+}
+
+/* Before IR 4 every stored tensor is an input as well. */
+static bool is_stored(const inv_onnx *m, inv_bytes wanted)
+{
+	inv_bytes rest = m->graph, text;
+	inv_field f;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD)
+		if (f.number == ONNX_GRAPH_INITIALIZER &&
+		    find_part(f.part, ONNX_TENSOR_NAME, &text) && same_name(text, wanted))
+			return true;
+	return false;
+}
+
+size_t inv_onnx_inputs(const inv_onnx *m, char out[INV_ONNX_LISTED], inv_onnx_value *first)
+{
+	inv_bytes rest = m->graph;
+	inv_onnx_value v;
+	size_t count = 0;
+	bool is_tensor;
+	inv_field f;
+
+	out[0] = '\0';
+	*first = (inv_onnx_value){0};
+	while (inv_field_next(&rest, &f) == INV_FIELD) {
+		if (f.number != ONNX_GRAPH_INPUT)
+			continue;
+		describe_value(f.part, &v, &is_tensor);
+		if (is_stored(m, v.name))
+			continue;
+		list_name(out, v.name);
+		if (count++ == 0)
+			*first = v;
+	}
+	return count;
+}
+
+void inv_onnx_axes(const inv_onnx_value *v, uint64_t *size, unsigned count)
+{
+	inv_bytes rest = v->shape;
+	unsigned axis = 0;
+	inv_field f;
+
+	memset(size, 0, count * sizeof *size);
+	while (axis < count && inv_field_next(&rest, &f) == INV_FIELD)
+		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
+			uint64_t value = find_number(f.part, ONNX_DIM_VALUE);
+
+			size[axis++] = value > INT64_MAX ? 0 : value; /* some writers say -1 */
+		}
+}
+
+bool inv_onnx_next_external(inv_bytes *rest, inv_bytes *file)
+{
+	inv_bytes tensor, key;
+	inv_field f, g;
+
+	while (inv_field_next(rest, &f) == INV_FIELD) {
+		if (f.number != ONNX_GRAPH_INITIALIZER)
+			continue;
+		for (tensor = f.part; inv_field_next(&tensor, &g) == INV_FIELD;)
+			if (g.number == ONNX_TENSOR_EXTERNAL && g.kind == INV_WIRE_BYTES &&
+			    find_part(g.part, ONNX_ENTRY_KEY, &key) && inv_bytes_are(key, "location") &&
+			    find_part(g.part, ONNX_ENTRY_VALUE, file))
+				return true;
+	}
+	return false;
+}
+
+bool inv_onnx_metadata(const inv_onnx *m, const char *key, inv_bytes *value)
 {
 	inv_bytes rest = m->bytes, text;
 	inv_field f;
 
+	*value = (inv_bytes){0};
 	while (inv_field_next(&rest, &f) == INV_FIELD)
 		if (f.number == ONNX_MODEL_METADATA && f.kind == INV_WIRE_BYTES &&
-		    find_part(f.part, ONNX_ENTRY_KEY, &text) && inv_bytes_are(text, key))
+		    find_part(f.part, ONNX_ENTRY_KEY, &text) && inv_bytes_are(text, key)) {
+			find_part(f.part, ONNX_ENTRY_VALUE, value);
 			return true;
+		}
 	return false;
+}
+
+bool inv_onnx_has_key(const inv_onnx *m, const char *key)
+{
+	inv_bytes value;
+
+	return inv_onnx_metadata(m, key, &value);
 }

@@ -12,7 +12,8 @@
  *      (protobuf.h); subgraphs are nested at most INV_ONNX_DEPTH deep.
  *   3. One graph; one version of the default operators, at least INV_ONNX_OLDEST: Add
  *      broadcasts since then as it does today.
- *   4. No tensor keeps its data in another file, as that file would not be copied.
+ *   4. No tensor keeps its data in another file, as that file would not be copied;
+ *      inv_onnx_view_beside accepts it.
  */
 #ifndef INV_ONNX_H
 #define INV_ONNX_H
@@ -104,13 +105,23 @@ typedef struct inv_onnx {
 invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char *name,
                            inv_onnx *out);
 
+/* The same for a model that is run where it is: tensors may keep their data in other files.
+ */
+invar_status inv_onnx_view_beside(const unsigned char *bytes, uint64_t size,
+                                  const char *name, inv_onnx *out);
+/*
+ * The next tensor with data in another file, and the name of that file, which may be
+ * hostile; false past the last. *rest starts as m->graph.
+ */
+bool inv_onnx_next_external(inv_bytes *rest, inv_bytes *file);
+
 /* A tensor of a graph, as far as the model describes it. */
 typedef struct inv_onnx_value {
 	inv_bytes name;
 	uint64_t element; /* ONNX_FLOAT …; 0: unknown */
 	inv_bytes shape;  /* the fields of its shape */
 	bool has_shape;
-	unsigned rank;  /* if there is a shape */
+	unsigned ndim;  /* if there is a shape */
 	uint64_t width; /* of the last axis; 0: unknown */
 	/* Maps of one pixel, [n, d, 1, 1]: d; else 0. */
 	uint64_t pixel_width;
@@ -122,7 +133,21 @@ typedef struct inv_onnx_value {
  */
 invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *name,
                            inv_onnx_value *out);
-/* Has the model's metadata this key? */
+/* Sizes of the axes; 0: free, or the axis does not exist. */
+void inv_onnx_axes(const inv_onnx_value *v, uint64_t *size, unsigned count);
+
+enum { INV_ONNX_LISTED = 300 };
+/*
+ * The names of the outputs, or of the inputs that are not stored in the model, as "a, b",
+ * shortened; returns their number..
+ */
+size_t inv_onnx_outputs(const inv_onnx *m, char out[INV_ONNX_LISTED]);
+size_t inv_onnx_inputs(const inv_onnx *m, char out[INV_ONNX_LISTED], inv_onnx_value *first);
+/* An output of the graph by its name, or the first with NULL; false if there is none. */
+bool inv_onnx_output(const inv_onnx *m, const char *wanted, inv_onnx_value *out);
+
+/* What the model's metadata has under this key; false if nothing. */
+bool inv_onnx_metadata(const inv_onnx *m, const char *key, inv_bytes *value);
 bool inv_onnx_has_key(const inv_onnx *m, const char *key);
 
 #endif

@@ -129,9 +129,9 @@ static invar_status fill_floats(const inv_onnx_floats *f, size_t count, const ch
 }
 
 static void begin_tensor(inv_message *m, const char *name, uint64_t type,
-                         const uint64_t *shape, unsigned rank)
+                         const uint64_t *shape, unsigned ndim)
 {
-	for (unsigned i = 0; i < rank; i++)
+	for (unsigned i = 0; i < ndim; i++)
 		inv_message_put_number(m, ONNX_TENSOR_DIM, shape[i]);
 	inv_message_put_number(m, ONNX_TENSOR_TYPE, type);
 	inv_message_put_text(m, ONNX_TENSOR_NAME, name);
@@ -147,9 +147,9 @@ invar_status inv_onnx_put_floats(inv_message *graph, const inv_onnx_floats *f,
 	char stored[NAME];
 
 	snprintf(stored, sizeof stored, "%.150s%s", f->name, f->half ? ".float16" : "");
-	for (unsigned i = 0; i < f->rank; i++)
+	for (unsigned i = 0; i < f->ndim; i++)
 		count *= (size_t)f->shape[i];
-	begin_tensor(&tensor, stored, f->half ? ONNX_FLOAT16 : ONNX_FLOAT, f->shape, f->rank);
+	begin_tensor(&tensor, stored, f->half ? ONNX_FLOAT16 : ONNX_FLOAT, f->shape, f->ndim);
 	raw = inv_message_put_space(&tensor, ONNX_TENSOR_RAW, count * (f->half ? 2 : 4));
 	if (raw)
 		st = fill_floats(f, count, where, raw);

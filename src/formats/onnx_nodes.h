@@ -5,14 +5,14 @@
 
 #include "formats/onnx.h"
 
-enum { INV_ONNX_RANK = 4 }; /* of tensors that are written */
+enum { INV_ONNX_NDIM = 4 }; /* of tensors that are written */
 
 inv_bytes inv_onnx_name(const char *text); /* views */
 
 /* An attribute: one integer, with `list` several, or with `is_real` one real number. */
 typedef struct inv_onnx_attribute {
 	const char *name; /* NULL: past the last */
-	uint64_t value[INV_ONNX_RANK];
+	uint64_t value[INV_ONNX_NDIM];
 	size_t count;
 	bool list, is_real;
 	float real;
@@ -38,8 +38,8 @@ void inv_onnx_put_axis(inv_message *shape, const char *name, uint64_t size);
 typedef struct inv_onnx_floats {
 	const char *name;
 	const float *x;
-	uint64_t shape[INV_ONNX_RANK];
-	unsigned rank;
+	uint64_t shape[INV_ONNX_NDIM];
+	unsigned ndim;
 	bool transposed; /* x is [shape[1], shape[0]] */
 	bool half;       /* stored as float16 */
 	bool constant;   /* as a Constant node; else an initializer */

@@ -8,7 +8,7 @@
  * error that names it.
  *
  * Bounds: protocols 2 to 5, the opcodes of the table in pickle.c; a million memo entries;
- * tensors of at most INV_WEIGHT_RANK dimensions that stay within their storage and do
+ * tensors of at most INV_WEIGHT_NDIM dimensions that stay within their storage and do
  * not repeat its elements; 128 MB for everything. Values are shared, never copied, so a
  * value that is referenced twice costs nothing; code that walks values must count steps.
  */
@@ -46,9 +46,9 @@ typedef struct inv_torch_tensor {
 	const inv_torch_type *type;
 	uint64_t offset; /* in elements of its type */
 	uint64_t cells;
-	unsigned rank;
-	uint64_t shape[INV_WEIGHT_RANK];
-	int64_t stride[INV_WEIGHT_RANK];
+	unsigned ndim;
+	uint64_t shape[INV_WEIGHT_NDIM];
+	int64_t stride[INV_WEIGHT_NDIM];
 } inv_torch_tensor;
 
 typedef enum inv_py_kind {

@@ -204,10 +204,10 @@ static invar_status take_size_and_stride(inv_pickle *p, const inv_py *size,
 	if ((size->kind != INV_PY_TUPLE && size->kind != INV_PY_LIST) ||
 	    (stride->kind != INV_PY_TUPLE && stride->kind != INV_PY_LIST))
 		return inv_pickle_bad(p, "a tensor's shape or strides are not tuples");
-	if (size->count != stride->count || size->count > INV_WEIGHT_RANK)
+	if (size->count != stride->count || size->count > INV_WEIGHT_NDIM)
 		return inv_pickle_bad(p, "a tensor has too many dimensions, or too few strides");
-	t->rank = size->count;
-	for (unsigned i = 0; i < t->rank; i++) {
+	t->ndim = size->count;
+	for (unsigned i = 0; i < t->ndim; i++) {
 		if (!is_count(size->of.items[i]) || !is_count(stride->of.items[i]))
 			return inv_pickle_bad(p, "a tensor's shape or strides are not whole numbers "
 			                         "of 0 or more");
@@ -224,9 +224,9 @@ static invar_status check_within_storage(inv_pickle *p, inv_torch_tensor *t)
 
 	if (!t->storage->type)
 		count /= t->type->bytes;
-	if (!inv_shape_cells(t->rank, t->shape, t->type->bytes, &t->cells))
+	if (!inv_shape_cells(t->ndim, t->shape, t->type->bytes, &t->cells))
 		return inv_pickle_bad(p, "a tensor has more elements than a file can hold");
-	for (unsigned i = 0; i < t->rank && t->cells; i++)
+	for (unsigned i = 0; i < t->ndim && t->cells; i++)
 		if (inv_mul_overflow(t->shape[i] - 1, (uint64_t)t->stride[i], &step) ||
 		    inv_add_overflow(last, step, &last))
 			return inv_pickle_bad(p, "a tensor's strides leave its storage");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pixels.c - memory for images, and how much of it a file may claim. */
+/* pixels.c - memory for images, how much of it a file may claim, and their orientation. */
 #include "formats/pixels.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -100,4 +99,45 @@ void inv_cmyk_to_rgb(const uint8_t ink[4], uint8_t rgb[INV_RGB])
 
 	for (size_t k = 0; k < INV_RGB; k++)
 		rgb[k] = (uint8_t)(white - scale(ink[k], white));
+}
+
+/* ---- EXIF ------------------------------------------------------------------------- */
+
+/*
+ * Tag 0x0112 in the first directory of a TIFF block. Layout: "II" or "MM" (byte order), 42,
+ * offset of the directory; there a count and entries of 12 bytes: tag, type, count, value.
+ * Every offset is checked against the size of the block; a damaged block means "not
+ * rotated", because the image itself may be fine.
+ */
+enum { HEADER = 8, ENTRY = 12, TAG_ORIENTATION = 0x0112, TYPE_SHORT = 3, UPRIGHT = 1 };
+
+uint64_t inv_tiff_number(const uint8_t *from, unsigned bytes, bool big)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value = value << 8 | from[big ? i : bytes - 1 - i];
+	return value;
+}
+
+unsigned inv_exif_orientation(const uint8_t *tiff, size_t size)
+{
+	bool big;
+	size_t at, count;
+
+	if (size < HEADER || (memcmp(tiff, "II", 2) != 0 && memcmp(tiff, "MM", 2) != 0))
+		return UPRIGHT;
+	big = tiff[0] == 'M';
+	at = (size_t)inv_tiff_number(tiff + 4, 4, big);
+	if (inv_tiff_number(tiff + 2, 2, big) != 42 || at > size - 2)
+		return UPRIGHT;
+	count = (size_t)inv_tiff_number(tiff + at, 2, big);
+	for (at += 2; count-- && at <= size && size - at >= ENTRY; at += ENTRY) {
+		unsigned value = (unsigned)inv_tiff_number(tiff + at + 8, 2, big);
+
+		if (inv_tiff_number(tiff + at, 2, big) == TAG_ORIENTATION &&
+		    inv_tiff_number(tiff + at + 2, 2, big) == TYPE_SHORT)
+			return value >= 1 && value <= 8 ? value : UPRIGHT;
+	}
+	return UPRIGHT;
 }

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png_file.c - PNG through libspng, see png_file.h for the invariants. */
-#include "formats/png_file.h"
+/*
+ * png_file.c - PNG files to 8-bit RGB and back, through libspng.
+ *
+ * Invariants of what is accepted:
+ *   1. The size of the header passes inv_check_pixels before any pixel exists.
+ *   2. Every critical chunk has its right CRC, and all rows are there.
+ *   3. Palette entries that are used exist.
+ * Grey becomes three equal channels, alpha is dropped, of 16 bits the upper 8
+ * stay, and an orientation in an eXIf chunk is honoured.
+ */
+#include "formats/pixels.h"
 
 #include <spng.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/exif.h"
 
 /*
  * A compressed byte expands to at most 1032 bytes, and a byte to 8 one-bit pixels.

@@ -150,7 +150,7 @@ static invar_status check_tensor_bytes(const inv_safetensors *f, entry *e)
 	uint64_t item = bits, have = e->end - e->begin;
 	bool empty = false;
 
-	for (unsigned i = 0; i < e->tensor.rank; i++) {
+	for (unsigned i = 0; i < e->tensor.ndim; i++) {
 		uint64_t n = e->tensor.shape[i];
 
 		empty |= n == 0;
@@ -178,7 +178,7 @@ static invar_status take_entry(const inv_safetensors *f, const char *name,
 {
 	const json_t *shape = json_object_get(info, "shape");
 	const json_t *offsets = json_object_get(info, "data_offsets");
-	size_t rank = json_array_size(shape);
+	size_t ndim = json_array_size(shape);
 
 	e->tensor.name = name;
 	if (!json_is_object(info))
@@ -195,12 +195,12 @@ static invar_status take_entry(const inv_safetensors *f, const char *name,
 
 	if (!json_is_array(shape))
 		return bad_entry(f, e, "has no shape, expected a list of counts");
-	if (rank > INV_TENSOR_RANK)
+	if (ndim > INV_TENSOR_NDIM)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s': has %zu dimensions, expected at most %d",
-		                f->path, name, rank, INV_TENSOR_RANK);
-	e->tensor.rank = (unsigned)rank;
-	for (size_t i = 0; i < rank; i++)
+		                f->path, name, ndim, INV_TENSOR_NDIM);
+	e->tensor.ndim = (unsigned)ndim;
+	for (size_t i = 0; i < ndim; i++)
 		if (!take_count(json_array_get(shape, i), &e->tensor.shape[i]))
 			return bad_entry(f, e, "its shape is not a list of counts");
 

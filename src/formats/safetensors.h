@@ -20,13 +20,13 @@
 #include "base/status.h"
 #include "formats/dtype.h"
 
-enum { INV_TENSOR_RANK = 8 };
+enum { INV_TENSOR_NDIM = 8 };
 
 typedef struct inv_tensor {
 	const char *name; /* views the file */
 	const char *type; /* as in the file: "F32", "I64" */
-	unsigned rank;
-	uint64_t shape[INV_TENSOR_RANK];
+	unsigned ndim;
+	uint64_t shape[INV_TENSOR_NDIM];
 	uint64_t cells;
 	const unsigned char *data; /* any alignment */
 } inv_tensor;
@@ -57,8 +57,8 @@ void inv_safetensors_close(inv_safetensors *f);
 /* What is written: F32 tensors by name order, metadata by key order, header padded to 8. */
 typedef struct inv_tensor_out {
 	const char *name;
-	unsigned rank;
-	uint64_t shape[INV_TENSOR_RANK];
+	unsigned ndim;
+	uint64_t shape[INV_TENSOR_NDIM];
 	const float *data;
 } inv_tensor_out;
 
@@ -70,9 +70,9 @@ invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensor
 /* Any tensor: of a type that safetensors have, in any layout. */
 typedef struct inv_tensor_stored {
 	const char *name, *type;
-	unsigned rank;
-	uint64_t shape[INV_TENSOR_RANK];
-	int64_t stride[INV_TENSOR_RANK]; /* in elements */
+	unsigned ndim;
+	uint64_t shape[INV_TENSOR_NDIM];
+	int64_t stride[INV_TENSOR_NDIM]; /* in elements */
 	const void *data;                /* the first element; any alignment */
 } inv_tensor_stored;
 

@@ -13,9 +13,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "formats/dtype.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
-#include "formats/strides.h"
 #include "formats/utf8.h"
 
 enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MAX_ITEM = 8 };
@@ -115,7 +115,7 @@ static bool count_bytes(const inv_tensor_stored *t, uint64_t *bytes)
 {
 	uint64_t cells, bits;
 
-	if (!inv_shape_cells(t->rank, t->shape, 1, &cells) ||
+	if (!inv_shape_cells(t->ndim, t->shape, 1, &cells) ||
 	    inv_mul_overflow(cells, inv_safetensors_bits(t->type), &bits))
 		return false;
 	*bytes = bits / 8;
@@ -129,10 +129,10 @@ static invar_status put_tensor(json_t *header, const inv_tensor_stored *t, const
 	json_t *info;
 	invar_status st;
 
-	if (t->rank > INV_TENSOR_RANK)
+	if (t->ndim > INV_TENSOR_NDIM)
 		return inv_fail(INVAR_E_USE,
 		                "%s: tensor '%.200s' has %u dimensions, expected at most %d", path,
-		                t->name, t->rank, INV_TENSOR_RANK);
+		                t->name, t->ndim, INV_TENSOR_NDIM);
 	if (!count_bytes(t, &bytes) || inv_add_overflow(*at, bytes, &range[1]) ||
 	    range[1] > INT64_MAX)
 		return inv_fail(INVAR_E_USE,
@@ -143,7 +143,7 @@ static invar_status put_tensor(json_t *header, const inv_tensor_stored *t, const
 	if (!(info = json_object()))
 		return inv_no_memory();
 	INV_TRY_OR(done, put_text(info, "dtype", t->type, path));
-	INV_TRY_OR(done, put_unique(info, "shape", json_counts(t->shape, t->rank), path));
+	INV_TRY_OR(done, put_unique(info, "shape", json_counts(t->shape, t->ndim), path));
 	INV_TRY_OR(done, put_unique(info, "data_offsets", json_counts(range, 2), path));
 	st = put_unique(header, t->name, json_incref(info), path);
 done:
@@ -198,7 +198,7 @@ static invar_status write_strided(inv_writer *w, const inv_tensor_stored *t, uin
 	for (uint64_t i = 0; i < bytes / item; i++) {
 		memcpy(piece + used, (const unsigned char *)t->data + c.offset * (int64_t)item,
 		       item);
-		inv_next_cell(t->rank, t->shape, t->stride, &c);
+		inv_next_cell(t->ndim, t->shape, t->stride, &c);
 		used += item;
 		if (used > PIECE - MAX_ITEM) {
 			INV_TRY(inv_writer_put(w, piece, used));
@@ -223,7 +223,7 @@ static invar_status write_file(const char *path, const unsigned char *header, si
 
 		if (!count_bytes(t, &size) || !size)
 			continue;
-		INV_TRY_OR(fail, inv_is_dense(t->rank, t->shape, t->stride)
+		INV_TRY_OR(fail, inv_is_dense(t->ndim, t->shape, t->stride)
 		                     ? inv_writer_put(w, t->data, size)
 		                     : write_strided(w, t, size));
 	}
@@ -264,10 +264,10 @@ done:
 static inv_tensor_stored dense_floats(const inv_tensor_out *t)
 {
 	inv_tensor_stored s = {
-		.name = t->name, .type = "F32", .rank = t->rank, .data = t->data};
+		.name = t->name, .type = "F32", .ndim = t->ndim, .data = t->data};
 	uint64_t stride = 1; /* may wrap; a size that does is rejected before it is used */
 
-	for (unsigned i = t->rank < INV_TENSOR_RANK ? t->rank : INV_TENSOR_RANK; i-- > 0;) {
+	for (unsigned i = t->ndim < INV_TENSOR_NDIM ? t->ndim : INV_TENSOR_NDIM; i-- > 0;) {
 		s.shape[i] = t->shape[i];
 		s.stride[i] = (int64_t)stride;
 		stride *= t->shape[i];

@@ -237,7 +237,7 @@ static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t
 	memcpy(name, k->name, length);
 	to = &k->w->list[k->w->count++];
 	to->of = (inv_weight_about){
-		.name = name, .type = t->type->type, .rank = t->rank, .cells = t->cells};
+		.name = name, .type = t->type->type, .ndim = t->ndim, .cells = t->cells};
 	memcpy(to->of.shape, t->shape, sizeof t->shape);
 	memcpy(to->stride, t->stride, sizeof t->stride);
 	to->data = s->data + (s->type ? s->first * s->type->bytes : s->first) +

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * webp_file.c - reading WebP through libwebp, see webp_file.h for the invariants.
+ * webp_file.c - reading WebP through libwebp.
  *
  * The chunks of the RIFF file are walked here for the orientation and for the first frame
  * of an animation, which libwebp leaves to its libwebpdemux.
+ *
+ * Invariants of what is accepted:
+ *   1. The size of the header passes inv_check_pixels before any pixel exists. (A file of
+ *      one colour needs no bits for its pixels, so only the absolute bound is left.)
+ *   2. The data is complete.
+ *   3. The first frame of an animation is within its image.
+ * Lossy and lossless; pixels are those of libwebp's defaults (smooth upsampling of
+ * chroma, no dithering). An animation gives its first frame. Alpha is dropped, and
+ * the EXIF orientation is honoured.
  */
-#include "formats/webp_file.h"
+#include "formats/pixels.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <webp/decode.h>
 
 #include "base/memory.h"
-#include "formats/exif.h"
 
 enum { RIFF = 12, CHUNK = 8, EXIF_PREFIX = 6, FRAME_HEADER = 16, PER_BYTE = 1 << 26 };
 

@@ -6,10 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
+#include "formats/dtype.h"
 #include "formats/safetensors.h"
-#include "formats/strides.h"
 
 enum { MAX_GROWTH = 16 };
 
@@ -45,6 +46,7 @@ static invar_status find_weight_file(const char *path, char **out)
 /* By the first format that recognises the file; w has its path and its bytes. */
 static invar_status read_weight_file(inv_weights *w, const char *key)
 {
+	const char *suffix = strrchr(w->path, '.');
 	invar_status st;
 
 	for (size_t i = 0; formats[i]; i++)
@@ -55,6 +57,12 @@ static invar_status read_weight_file(inv_weights *w, const char *key)
 			w->wanted_key = NULL;
 			return st;
 		}
+	if (suffix && strcasecmp(suffix, ".onnx") == 0)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is an ONNX model, whose weights are not listed; 'invar encode' and "
+			"'invar features' run it",
+			w->path);
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: is neither a safetensors file nor a PyTorch checkpoint", w->path);
 }
@@ -191,14 +199,14 @@ invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *of, 
 		                "%s: tensor '%.200s' has type %s, which cannot be read as floats",
 		                w->path, of->name, of->type);
 	bytes = inv_dtype_size(dtype);
-	if (inv_is_dense(of->rank, of->shape, t->stride)) {
+	if (inv_is_dense(of->ndim, of->shape, t->stride)) {
 		inv_widen(dtype, false, t->data, of->cells, out);
 		if (!w->borrowed)
 			inv_map_let_go(&w->map, t->data, of->cells * bytes);
 	} else {
 		for (uint64_t i = 0; i < of->cells; i++) {
 			inv_widen(dtype, false, t->data + c.offset * (int64_t)bytes, 1, out + i);
-			inv_next_cell(of->rank, of->shape, t->stride, &c);
+			inv_next_cell(of->ndim, of->shape, t->stride, &c);
 		}
 	}
 	for (uint64_t i = 0; i < of->cells; i++)
@@ -244,7 +252,7 @@ invar_status inv_weights_save(const inv_weights *w, const char *path)
 		const inv_weight *t = &w->list[i];
 
 		list[i] = (inv_tensor_stored){
-			.name = t->of.name, .type = t->of.type, .rank = t->of.rank, .data = t->data};
+			.name = t->of.name, .type = t->of.type, .ndim = t->of.ndim, .data = t->data};
 		memcpy(list[i].shape, t->of.shape, sizeof t->of.shape);
 		memcpy(list[i].stride, t->stride, sizeof t->stride);
 	}

@@ -25,13 +25,13 @@
  */
 typedef struct inv_weights inv_weights;
 
-enum { INV_WEIGHT_RANK = 8 };
+enum { INV_WEIGHT_NDIM = 8 };
 
 typedef struct inv_weight_about {
 	const char *name; /* within the selected dictionary; views */
 	const char *type; /* "F32", "F16", "I64", as in safetensors; views */
-	unsigned rank;
-	uint64_t shape[INV_WEIGHT_RANK];
+	unsigned ndim;
+	uint64_t shape[INV_WEIGHT_NDIM];
 	uint64_t cells;
 } inv_weight_about;
 
@@ -39,7 +39,7 @@ typedef struct inv_weight_about {
 typedef struct inv_weight {
 	inv_weight_about of;
 	const unsigned char *data;       /* its first element; any alignment */
-	int64_t stride[INV_WEIGHT_RANK]; /* in elements; checked to stay within the storage */
+	int64_t stride[INV_WEIGHT_NDIM]; /* in elements; checked to stay within the storage */
 } inv_weight;
 
 typedef struct inv_weights_format {

@@ -33,11 +33,11 @@ static invar_status open_safetensors(inv_weights *w)
 
 		to->of = (inv_weight_about){.name = from->name,
 		                            .type = from->type,
-		                            .rank = from->rank,
+		                            .ndim = from->ndim,
 		                            .cells = from->cells};
-		memcpy(to->of.shape, from->shape, from->rank * sizeof *from->shape);
+		memcpy(to->of.shape, from->shape, from->ndim * sizeof *from->shape);
 		to->data = from->data;
-		for (unsigned k = from->rank; k-- > 0; stride *= (int64_t)from->shape[k])
+		for (unsigned k = from->ndim; k-- > 0; stride *= (int64_t)from->shape[k])
 			to->stride[k] = stride;
 	}
 	return INVAR_OK;

@@ -18,8 +18,27 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "images/class_list.h"
+#include "images/kinds/dataset_list.h"
 
 enum { MAX_LIST = 16 << 20 }; /* bytes of a file of names */
+
+/* ---- Kinds ------------------------------------------------------------------------ */
+
+const inv_dataset_kind *inv_dataset_kind_at(size_t i)
+{
+	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
+}
+
+const char *inv_dataset_kind_about(size_t i, const char **place, const char **about)
+{
+	const inv_dataset_kind *kind = inv_dataset_kind_at(i);
+
+	if (place)
+		*place = kind ? kind->place : NULL;
+	if (about)
+		*about = kind ? kind->about : NULL;
+	return kind ? kind->name : NULL;
+}
 
 /* ---- Options -------------------------------------------------------------------- */
 
@@ -37,9 +56,8 @@ static const invar_option choice_rows[] = {
      .initial = "0",
      .meta = "N",
      .group = "Images",
-     .help =
-         "use N images per split, taken evenly from all classes if images are sorted by "
-         "class, as in class folders, else the first N; 0: all"},
+     .help = "use N images per split: the first ones, or, if images are sorted by class, "
+             "evenly from all classes; 0: all"},
 	{.name = "skip-broken",
      .type = INVAR_OPTION_FLAG,
      .group = "Images",
@@ -87,12 +105,6 @@ static invar_status take_dataset_options(invar_dataset *d, const invar_options *
 }
 
 /* ---- For kinds --------------------------------------------------------------------- */
-
-invar_status inv_dataset_no_memory(const invar_dataset *d)
-{
-	(void)d;
-	return inv_no_memory();
-}
 
 /* The path is on the stack, so that "no" cannot mean "no memory". */
 bool inv_dataset_has(const invar_dataset *d, const char *name)
@@ -433,41 +445,93 @@ static invar_status check_image_row(const invar_dataset *d, const inv_images *s,
 	                d->text, row, s->name, s->count);
 }
 
+/* Of an image file, also one in an archive: what is asked for, from the same bytes. */
+static invar_status examine_file(const invar_dataset *d, const inv_images *s,
+                                 uint64_t source, inv_image *image, inv_fingerprint *print,
+                                 uint32_t *width, uint32_t *height)
+{
+	const char *name;
+	const void *bytes;
+	uint64_t size;
+	char *path = NULL;
+	inv_map map = {0};
+	invar_status st;
+
+	if (d->kind->path) {
+		INV_TRY(d->kind->path(s, source, &path));
+		INV_TRY_OR(end, inv_image_map(path, &map));
+		name = path;
+		bytes = map.data;
+		size = map.size;
+	} else {
+		INV_TRY(d->kind->bytes(s, source, &bytes, &size));
+		name = d->kind->file(s, source);
+	}
+	if (image)
+		INV_TRY_OR(end, inv_image_decode(bytes, size, name, image));
+	if (width)
+		INV_TRY_OR(end, inv_image_size(bytes, size, name, width, height));
+	if (print)
+		INV_TRY_OR(end, inv_fingerprint_bytes(bytes, size, print));
+	st = INVAR_OK;
+end:
+	inv_map_close(&map);
+	inv_free(path);
+	return st;
+}
+
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out)
 {
 	INV_TRY(check_image_row(d, s, row));
-	return d->kind->read(d, s, image_source(s, row), out);
+	return d->kind->read ? d->kind->read(d, s, image_source(s, row), out)
+	                     : examine_file(d, s, image_source(s, row), out, NULL, NULL, NULL);
 }
 
 invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
                                      uint64_t row, inv_image *out, inv_fingerprint *print)
 {
 	INV_TRY(check_image_row(d, s, row));
-	if (d->kind->fingerprint)
-		return d->kind->fingerprint(d, s, image_source(s, row), out, print);
+	if (!d->kind->read)
+		return examine_file(d, s, image_source(s, row), out, print, NULL, NULL);
 	INV_TRY(d->kind->read(d, s, image_source(s, row), out));
-	return inv_fingerprint_pixels(out, print);
+	return inv_fingerprint_bytes(out->pixels,
+	                             (uint64_t)out->width * out->height * out->channels, print);
 }
 
 invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out)
 {
-	return inv_images_read_printed(d, s, row, d->kind->fingerprint ? NULL : scratch, out);
+	return inv_images_read_printed(d, s, row, d->kind->read ? scratch : NULL, out);
 }
 
 bool inv_images_file_id(const invar_dataset *d, const inv_images *s, uint64_t row,
                         inv_file_id *out)
 {
-	return d->kind->file_id && row < s->count &&
-	       d->kind->file_id(s, image_source(s, row), out);
+	char *path;
+	bool found;
+
+	if (row >= s->count)
+		return false;
+	if (!d->kind->path)
+		return d->kind->file_id && d->kind->file_id(s, image_source(s, row), out);
+	if (d->kind->path(s, image_source(s, row), &path) != INVAR_OK)
+		return false;
+	found = inv_file_id_of(path, out);
+	inv_free(path);
+	return found;
 }
 
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height)
 {
 	INV_TRY(check_image_row(d, s, row));
-	return d->kind->measure(d, s, image_source(s, row), width, height);
+	if (!d->kind->read)
+		return examine_file(d, s, image_source(s, row), NULL, NULL, width, height);
+	*width = *height = d->kind->side;
+	if (d->kind->measure)
+		d->kind->measure(s, width, height);
+	return INVAR_OK;
 }
 
 bool inv_is_broken(invar_status st)
@@ -544,16 +608,6 @@ invar_status inv_dataset_labels(const invar_dataset *d, const char *split, int64
 	INV_TRY(inv_dataset_need_split(d, split, &s));
 	for (uint64_t i = 0; i < s->count; i++)
 		out[i] = inv_images_label(d, s, i);
-	return INVAR_OK;
-}
-
-invar_status inv_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out)
-{
-	const inv_images *s;
-
-	INV_TRY(inv_dataset_need_split(d, split, &s));
-	for (uint64_t i = 0; i < s->count; i++)
-		out[i] = inv_images_index(s, i);
 	return INVAR_OK;
 }
 

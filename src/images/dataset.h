@@ -21,7 +21,6 @@
 #include "base/context.h"
 #include "base/file.h"
 #include "base/options.h"
-#include "images/fingerprint.h"
 #include "images/image.h"
 #include "images/names.h"
 
@@ -75,21 +74,18 @@ typedef struct inv_dataset_kind {
 	const char *normalisation;  /* its own constants, by name; NULL: none are known */
 	/* Adds classes and splits with the calls below; close follows if it fails. */
 	invar_status (*open)(invar_dataset *d);
+	/* Images are pixels of its own (read), files (path), or files in an archive (bytes). */
 	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                     inv_image *out);
-	/*
-	 * The image as read returns it, and its fingerprint; `image` NULL: only the
-	 * fingerprint, as cheaply as possible. NULL: fingerprints are computed from pixels.
-	 */
-	invar_status (*fingerprint)(const invar_dataset *d, const inv_images *s,
-	                            uint64_t source, inv_image *image, inv_fingerprint *out);
-	/* The size that read would return, as cheaply as possible. */
-	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
-	                        uint32_t *width, uint32_t *height);
+	invar_status (*path)(const inv_images *s, uint64_t source, char **out); /* gives */
+	invar_status (*bytes)(const inv_images *s, uint64_t source, const void **out,
+	                      uint64_t *size); /* views */
+	/* Of pixels: the size of all images of a split; NULL: side x side. */
+	void (*measure)(const inv_images *s, uint32_t *width, uint32_t *height);
+	uint32_t side;
 	/* Its file, below the data set's folder; views. NULL: images are not files. */
 	const char *(*file)(const inv_images *s, uint64_t source);
-	/* The file that its bytes are in, its own or one of many images; false if there is
-	 * none. NULL: unknown. */
+	/* The file that pixels or an archive are in. NULL: unknown, or see path. */
 	bool (*file_id)(const inv_images *s, uint64_t source, inv_file_id *out);
 	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
 } inv_dataset_kind;
@@ -106,8 +102,6 @@ invar_status inv_dataset_declare_part(invar_options *o, const char *selector);
 
 /* ---- For kinds ------------------------------------------------------------------- */
 
-/* inv_no_memory, for callers that do not use inv_new yet. */
-invar_status inv_dataset_no_memory(const invar_dataset *d);
 /* If PLACE has no `file` but PLACE/folder has, that becomes the place. */
 invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char *file);
 bool inv_dataset_has(const invar_dataset *d, const char *name);
@@ -191,8 +185,6 @@ size_t inv_dataset_classes(const invar_dataset *d);
 const char *inv_dataset_class(const invar_dataset *d, size_t k); /* views */
 /* A readable name ("goldfish" for n01443537), else the same name; views. */
 const char *inv_dataset_class_title(const invar_dataset *d, size_t k);
-/* The index of each image in its split before classes were selected. */
-invar_status inv_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out);
 /* The file of an image, relative to DIR; NULL if images are not files. Views. */
 const char *inv_dataset_name(const invar_dataset *d, const char *split, uint64_t row);
 /*

@@ -8,13 +8,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/sha256.h"
-#include "formats/jpeg_file.h"
-#include "formats/png_file.h"
-#include "formats/tiff_file.h"
-#include "formats/webp_file.h"
-#include "images/fingerprint.h"
+#include "formats/pixels.h"
 
 /* ---- Formats ---------------------------------------------------------------------- */
 
@@ -58,6 +53,7 @@ bool inv_is_image_name(const char *name)
 static invar_status find_image_format(const void *bytes, uint64_t size, const char *name,
                                       const format **out)
 {
+	*out = NULL;
 	if (!size)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an image", name);
 	for (size_t i = 0; i < FORMATS; i++)
@@ -101,12 +97,7 @@ static bool is_not_a_file(const char *path)
 	return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 
-/*
- * Faults of the image itself are INVAR_E_FORMAT, so that it may be skipped. A file that
- * cannot be opened for other reasons (permission, too many open files, a disk error) says
- * nothing about the image and stays INVAR_E_IO.
- */
-static invar_status open_image_file(const char *path, inv_map *map)
+invar_status inv_image_map(const char *path, inv_map *map)
 {
 	invar_status st = inv_map_open(path, map);
 
@@ -118,7 +109,7 @@ invar_status inv_image_load(const char *path, inv_image *out)
 	inv_map map;
 	invar_status st;
 
-	INV_TRY(open_image_file(path, &map));
+	INV_TRY(inv_image_map(path, &map));
 	st = inv_image_decode(map.data, map.size, path, out);
 	inv_map_close(&map);
 	return st;
@@ -133,37 +124,4 @@ invar_status inv_fingerprint_bytes(const void *data, uint64_t bytes, inv_fingerp
 	INV_TRY(inv_sha256_digest(data, bytes, digest));
 	memcpy(out->byte, digest, sizeof out->byte);
 	return INVAR_OK;
-}
-
-invar_status inv_fingerprint_pixels(const inv_image *image, inv_fingerprint *out)
-{
-	return inv_fingerprint_bytes(
-		image->pixels, (uint64_t)image->width * image->height * image->channels, out);
-}
-
-invar_status inv_fingerprint_file(const char *path, inv_image *image, inv_fingerprint *out)
-{
-	inv_map map;
-	invar_status st;
-
-	INV_TRY(open_image_file(path, &map));
-	if (image)
-		INV_TRY_OR(end, inv_image_decode(map.data, map.size, path, image));
-	st = inv_fingerprint_bytes(map.data, map.size, out);
-end:
-	inv_map_close(&map);
-	return st;
-}
-
-/* ---- Sizes ------------------------------------------------------------------------ */
-
-invar_status inv_image_measure(const char *path, uint32_t *width, uint32_t *height)
-{
-	inv_map map;
-	invar_status st;
-
-	INV_TRY(open_image_file(path, &map));
-	st = inv_image_size(map.data, map.size, path, width, height);
-	inv_map_close(&map);
-	return st;
 }

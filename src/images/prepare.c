@@ -44,7 +44,9 @@ static invar_status resized_size(const inv_preparation *p, uint32_t height, uint
 	*w = width;
 	if (!height || !width)
 		return inv_fail(INVAR_E_FORMAT, "%s: has no pixels", name);
-	if (p->side)
+	if (p->side && p->stretch)
+		*h = *w = shorter;
+	else if (p->side)
 		inv_shorter_side(height, width, shorter, h, w);
 	if ((uint64_t)*h * *w > MAX_PIXELS && p->side)
 		return inv_fail(INVAR_E_FORMAT,
@@ -125,4 +127,24 @@ invar_status inv_prepare(inv_preparer *r, const inv_image *image, const char *na
 	corner = inv_centre_offset(h, out_h) * w + inv_centre_offset(w, out_w);
 	inv_normalise_bytes(&r->p.normalisation, pixels + corner * c, out_h, out_w, w, c, out);
 	return INVAR_OK;
+}
+
+/*
+ * Where a pixel [y, x] of the result comes from: for a quarter turn [x, n - 1 - y], for two
+ * [n - 1 - y, n - 1 - x], for three [n - 1 - x, y].
+ */
+void inv_rot90(const float *in, size_t planes, size_t side, unsigned quarters, float *out)
+{
+	size_t last = side - 1, plane = side * side;
+
+	if (quarters % 4 == 0) {
+		memcpy(out, in, planes * plane * sizeof *out);
+		return;
+	}
+	for (size_t p = 0; p < planes; p++, in += plane)
+		for (size_t y = 0; y < side; y++)
+			for (size_t x = 0; x < side; x++)
+				*out++ = quarters % 4 == 1   ? in[x * side + last - y]
+				         : quarters % 4 == 2 ? in[(last - y) * side + last - x]
+				                             : in[(last - x) * side + y];
 }

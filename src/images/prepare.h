@@ -2,9 +2,9 @@
 /*
  * prepare.h - from an 8-bit image to the input tensor of an encoder.
  *
- * As torchvision does it on Pillow images: the shorter side to `resize` (8 bits, rounded
- * as Pillow rounds), of that the centre of `side` x `side`, byte / 255, minus mean, by
- * std. Without a side the image stays as large as it is.
+ * As torchvision does it on Pillow images: the shorter side, or both, to `resize` (8 bits,
+ * rounded as Pillow rounds), of that the centre of `side` x `side`, byte / 255, minus mean,
+ * by std. Without a side the image stays as large as it is.
  */
 #ifndef INV_PREPARE_H
 #define INV_PREPARE_H
@@ -18,6 +18,7 @@ enum { INV_MAX_SIDE = 8192 };
 typedef struct inv_preparation {
 	size_t resize; /* the shorter side becomes this; 0: as side */
 	size_t side;   /* the centre of that; 0: native */
+	bool stretch;  /* both sides become `resize` */
 	inv_filter filter;
 	size_t channels; /* 3, or 1 for images whose three channels are equal */
 	inv_normalisation normalisation;
@@ -41,5 +42,11 @@ void inv_preparer_free(inv_preparer *r); /* accepts NULL */
 
 /* The options of invar_image_to_tensor. */
 invar_status inv_tensor_declare(invar_options *o);
+
+/*
+ * [planes, side, side] rotated counter-clockwise by 90 `quarters` degrees, as
+ * numpy.rot90 and torch.rot90 do over the last two dimensions. `out` is another array.
+ */
+void inv_rot90(const float *in, size_t planes, size_t side, unsigned quarters, float *out);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/words.h"
+#include "images/augment/warp.h"
 
 /* A piece of the text; copied for functions that need a string. */
 typedef struct piece {
@@ -237,14 +238,15 @@ static invar_status unknown_op(piece name)
 	                inv_hint(text, inv_op_names(), hint));
 }
 
-static bool is_inside(const inv_spec_op *o)
+/* The value of a key of an operation; 0 if it has no such key. */
+static double key_value(const inv_spec_op *o, const char *name)
 {
 	const inv_key *key;
 
 	for (size_t k = 0; (key = inv_op_key(o->op, k)); k++)
-		if (strcmp(key->name, "inside") == 0)
-			return inv_value_is(o->value[k], 1);
-	return false;
+		if (strcmp(key->name, name) == 0)
+			return o->value[k].low;
+	return 0;
 }
 
 static invar_status read_op(piece p, inv_spec_op *o)
@@ -261,7 +263,7 @@ static invar_status read_op(piece p, inv_spec_op *o)
 	while (next_piece(&p, ',', &key))
 		INV_TRY(read_key(key, o, &seen));
 	o->has_on = o->value[INV_KEY_P].low < 1;
-	o->inside = is_inside(o);
+	o->inside = key_value(o, "inside") == 1;
 	return INVAR_OK;
 }
 
@@ -525,6 +527,28 @@ static const inv_op *find_operation(const char *name)
 	for (size_t i = 0; (op = inv_op_at(i)); i++)
 		if (strcmp(op->name, name) == 0)
 			return op;
+	return NULL;
+}
+
+const char *inv_augment_corner_note(const char *spec)
+{
+	inv_spec s;
+
+	if (!spec || inv_spec_parse(spec, &s) != INVAR_OK)
+		return NULL;
+	for (size_t i = 0; i < s.ops; i++) {
+		const inv_spec_op *o = &s.op[i];
+		double fill = key_value(o, "fill");
+
+		if (strcmp(o->op->name, "rotation") == 0 && !o->inside && !key_value(o, "circle") &&
+		    (fill == INV_FILL_ZEROS || fill == INV_FILL_MEAN))
+			return "the rotated copies have empty corners, and E learns to repair these; "
+			       "if "
+				   "real rotations of your pictures have none (aerial images, microscopy), "
+				   "encode with rotation:inside=1, which cuts each copy from the inside of "
+			       "a "
+				   "larger picture";
+	}
 	return NULL;
 }
 

@@ -50,6 +50,13 @@ size_t inv_spec_chain(const inv_spec *s, const float *row);
 /* Whether operation i acts on the image of this row. */
 bool inv_spec_acts(const inv_spec *s, const float *row, size_t i);
 
+/*
+ * A sentence for copies of `rotation` with empty corners, which E would learn to repair:
+ * what inside=1 is and when to use it. NULL for other augmentations, and for text that is
+ * not a SPEC.
+ */
+const char *inv_augment_corner_note(const char *spec);
+
 const char *inv_augment_help(const char *operation); /* a phrase */
 /* Key k of an operation with its default, "degrees=-180..180", in out; NULL past the last.
  */

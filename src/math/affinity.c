@@ -5,19 +5,15 @@
  * The entropy falls with log beta, and its slope is known: -beta^2 times the variance of
  * the squared distances. A step of Newton's that leaves the bracket is replaced by
  * bisection, so the search cannot fail where there is a solution.
- *
- * P needs the neighbours of a point and those whose neighbour it is, merged. Both lists
- * come out ascending when edges are counted and placed by their other end, twice: no list
- * is sorted.
  */
 #include "math/affinity.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/kernels.h"
+#include "math/neighbour_graph.h"
 
 enum { BLOCK = 256, MAX_STEPS = 200 }; /* points per block */
 
@@ -119,149 +115,36 @@ void inv_conditional(const invar_context *ctx, const double *squared, size_t n, 
 
 /* ---- P ------------------------------------------------------------------------------ */
 
-/* Edges by their other end: for each point, from whom and how much, ascending. */
-typedef struct incoming {
-	size_t *begin; /* [n + 1] */
-	uint32_t *from;
-	float *p;
-} incoming;
-
-static void place_by_target(size_t n, size_t k, const uint32_t *index, const float *p,
-                            incoming *in)
+invar_status inv_affinity_join(size_t n, size_t k, const uint32_t *index, const float *p,
+                               inv_affinity *out)
 {
-	memset(in->begin, 0, (n + 1) * sizeof *in->begin);
-	for (size_t e = 0; e < n * k; e++)
-		in->begin[index[e] + 1]++;
-	for (size_t i = 0; i < n; i++)
-		in->begin[i + 1] += in->begin[i];
-	for (size_t e = 0; e < n * k; e++) {
-		size_t at = in->begin[index[e]]++;
-
-		in->from[at] = (uint32_t)(e / k);
-		in->p[at] = p[e];
-	}
-	memmove(in->begin + 1, in->begin, n * sizeof *in->begin);
-	in->begin[0] = 0;
-}
-
-/* And back: the k edges of each point, now by neighbour. */
-static void place_by_source(size_t n, size_t k, const incoming *in, size_t *filled,
-                            uint32_t *index, float *p)
-{
-	memset(filled, 0, n * sizeof *filled);
-	for (size_t j = 0; j < n; j++)
-		for (size_t e = in->begin[j]; e < in->begin[j + 1]; e++) {
-			size_t i = in->from[e], at = i * k + filled[i]++;
-
-			index[at] = (uint32_t)j;
-			p[at] = in->p[e];
-		}
-}
-
-typedef struct join_job {
-	size_t n, k;
-	const uint32_t *index;
-	const float *p;
-	const incoming *in;
-	inv_affinity *out;
-} join_job;
-
-/* Merges both lists of point i into its row, or counts with index NULL. */
-static size_t merge_lists(const join_job *j, size_t i, uint32_t *index, float *weight)
-{
-	const uint32_t *own = j->index + i * j->k, *from = j->in->from + j->in->begin[i];
-	const float *p = j->p + i * j->k, *q = j->in->p + j->in->begin[i];
-	size_t a = 0, b = 0, count = 0, arrived = j->in->begin[i + 1] - j->in->begin[i];
-
-	while (a < j->k || b < arrived) {
-		uint32_t left = a < j->k ? own[a] : UINT32_MAX;
-		uint32_t right = b < arrived ? from[b] : UINT32_MAX;
-		double sum = 0;
-
-		if (left <= right)
-			sum += (double)p[a++];
-		if (right <= left)
-			sum += (double)q[b++];
-		if (index) {
-			index[count] = left < right ? left : right;
-			weight[count] = (float)(sum / (2 * (double)j->n));
-		}
-		count++;
-	}
-	return count;
-}
-
-static size_t padded(size_t edges)
-{
-	return inv_blocks(edges, INV_EDGES) * INV_EDGES;
-}
-
-static void count_block(void *user, size_t block, unsigned thread)
-{
-	const join_job *j = user;
-
-	(void)thread;
-	for (size_t i = block * BLOCK; i < j->n && i < (block + 1) * BLOCK; i++)
-		j->out->row[i + 1] = padded(merge_lists(j, i, NULL, NULL));
-}
-
-static void fill_block(void *user, size_t block, unsigned thread)
-{
-	const join_job *j = user;
-	const inv_affinity *a = j->out;
-
-	(void)thread;
-	for (size_t i = block * BLOCK; i < j->n && i < (block + 1) * BLOCK; i++) {
-		size_t at =
-			a->row[i] + merge_lists(j, i, a->index + a->row[i], a->weight + a->row[i]);
-
-		for (; at < a->row[i + 1]; at++) {
-			a->index[at] = (uint32_t)i;
-			a->weight[at] = 0;
-		}
-	}
-}
-
-static invar_status join_lists(const invar_context *ctx, join_job *j)
-{
-	inv_affinity *a = j->out;
-
-	a->n = j->n;
-	a->row[0] = 0;
-	inv_parallel(ctx, inv_blocks(j->n, BLOCK), count_block, j);
-	for (size_t i = 0; i < j->n; i++)
-		a->row[i + 1] += a->row[i];
-	a->index = inv_alloc(a->row[j->n] * sizeof *a->index);
-	a->weight = inv_alloc(a->row[j->n] * sizeof *a->weight);
-	if (!a->index || !a->weight)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the affinities of %zu points",
-		                j->n);
-	inv_parallel(ctx, inv_blocks(j->n, BLOCK), fill_block, j);
-	return INVAR_OK;
-}
-
-invar_status inv_affinity_join(const invar_context *ctx, size_t n, size_t k,
-                               uint32_t *index, float *p, inv_affinity *out)
-{
-	incoming in = {inv_alloc((n + 1) * sizeof *in.begin),
-	               inv_alloc(n * k * sizeof *in.from), inv_alloc(n * k * sizeof *in.p)};
-	join_job j = {n, k, index, p, &in, out};
+	const inv_lists lists = {.n = n, .count = k, .stride = k, .index = index};
+	inv_graph g;
 	invar_status st;
 
-	*out = (inv_affinity){.row = inv_alloc((n + 1) * sizeof *out->row)};
-	if (in.begin && in.from && in.p && out->row) {
-		place_by_target(n, k, index, p, &in);
-		place_by_source(n, k, &in, out->row, index, p);
-		st = join_lists(ctx, &j);
-	} else {
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for the affinities of %zu points",
-		              n);
+	*out = (inv_affinity){.n = n};
+	INV_TRY(inv_graph_mean(&lists, p, &g));
+	INV_TRY_OR(fail, inv_new_array(&out->row, n + 1));
+	out->row[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t edges = g.start[i + 1] - g.start[i];
+
+		out->row[i + 1] = out->row[i] + inv_blocks(edges, INV_EDGES) * INV_EDGES;
 	}
-	if (st != INVAR_OK)
-		inv_affinity_clear(out);
-	inv_free(in.begin);
-	inv_free(in.from);
-	inv_free(in.p);
+	INV_TRY_OR(fail, inv_new_array(&out->index, out->row[n]));
+	INV_TRY_OR(fail, inv_new_array(&out->weight, out->row[n]));
+	for (size_t i = 0; i < n; i++)
+		for (size_t at = out->row[i], e = g.start[i]; at < out->row[i + 1]; at++, e++) {
+			bool edge = e < g.start[i + 1];
+
+			out->index[at] = edge ? g.to[e] : (uint32_t)i;
+			out->weight[at] = edge ? (float)(g.weight[e] / (double)n) : 0;
+		}
+	inv_graph_free(&g);
+	return INVAR_OK;
+fail:
+	inv_graph_free(&g);
+	inv_affinity_clear(out);
 	return st;
 }
 
@@ -330,8 +213,7 @@ invar_status inv_affinity_divergence(const invar_context *ctx, const inv_affinit
 	attract_job j = {.a = a, .y = y, .log_z = log(z)};
 
 	*kl = NAN;
-	if (!(j.sums = inv_calloc(blocks, sizeof *j.sums)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a divergence");
+	INV_TRY(inv_new_zeros(&j.sums, blocks));
 	inv_parallel(ctx, blocks, diverge_block, &j);
 	*kl = inv_sum_in_order(j.sums, blocks);
 	inv_free(j.sums);

@@ -31,9 +31,9 @@ typedef struct inv_affinity {
 void inv_conditional(const invar_context *ctx, const double *squared, size_t n, size_t k,
                      double perplexity, float *p, double *betas, bool *reached);
 
-/* Sorts index and p [n, k] by neighbour on the way. Free it with inv_affinity_clear. */
-invar_status inv_affinity_join(const invar_context *ctx, size_t n, size_t k,
-                               uint32_t *index, float *p, inv_affinity *out);
+/* P from p and the neighbours [n, k]. Free it with inv_affinity_clear. */
+invar_status inv_affinity_join(size_t n, size_t k, const uint32_t *index, const float *p,
+                               inv_affinity *out);
 void inv_affinity_clear(inv_affinity *a);
 
 /* force_i = sum_j P_ij (y_i - y_j) / (1 + |y_i - y_j|^2) for points y [n, 2]. */

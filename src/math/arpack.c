@@ -63,100 +63,68 @@ static invar_status load_arpack(void)
 /* ---- Iterating ------------------------------------------------------------------- */
 
 typedef struct lanczos {
-	const inv_largest_spec *s;
-	int n, want, basis, work_size;
-	int parameters[11], pointers[11];
-	int ido, info;
-	inv_arena arena;
+	int n, want, basis;
 	double *residual; /* [n], first the start vector */
 	double *v;        /* [basis, n] */
 	double *products; /* [3, n] */
-	double *work;     /* [work_size] */
-	double *values;   /* [want], ascending */
-	int *selected;    /* [basis], unused: all are wanted */
+	double *work;
+	double *values; /* [want], ascending */
+	int *selected;  /* [basis], unused: all are wanted */
 } lanczos;
 
-static invar_status allocate_lanczos(lanczos *l)
-{
-	const size_t n = l->s->n, basis = (size_t)l->basis;
-
-	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
-		l->residual = inv_arena_take(&l->arena, n, sizeof *l->residual);
-		l->v = inv_arena_take(&l->arena, basis * n, sizeof *l->v);
-		l->products = inv_arena_take(&l->arena, 3 * n, sizeof *l->products);
-		l->work = inv_arena_take(&l->arena, (size_t)l->work_size, sizeof *l->work);
-		l->values = inv_arena_take(&l->arena, (size_t)l->want, sizeof *l->values);
-		l->selected = inv_arena_take(&l->arena, basis, sizeof *l->selected);
-		if (!round && (st = inv_arena_commit(&l->arena)) != INVAR_OK)
-			return st;
-	}
-	memcpy(l->residual, l->s->start, n * sizeof *l->residual);
-	return INVAR_OK;
-}
-
-static invar_status iterate_until_done(lanczos *l)
-{
-	invar_status st = INVAR_OK;
-
-	l->parameters[0] = 1; /* exact shifts */
-	l->parameters[2] = MAX_RESTARTS;
-	l->parameters[3] = 1;
-	l->parameters[6] = 1; /* mode 1: A x = lambda x */
-	l->info = 1;          /* start from residual */
-	while (st == INVAR_OK && l->ido != DONE) {
-		iterate(&l->ido, "I", l->n, "LA", l->want, l->s->tolerance, l->residual, l->basis,
-		        l->v, l->n, l->parameters, l->pointers, l->products, l->work, l->work_size,
-		        &l->info);
-		if (l->ido == MORE_PRODUCTS || l->ido == -MORE_PRODUCTS)
-			st = l->s->multiply(l->s->user, l->products + l->pointers[0] - 1,
-			                    l->products + l->pointers[1] - 1);
-	}
-	if (st != INVAR_OK || l->info == 0)
-		return st;
-	if (l->info == 1)
-		return inv_fail(INVAR_E_NUMERIC,
-		                "only %d of %d eigenvalues converged after %d restarts of ARPACK",
-		                l->parameters[4], l->want, MAX_RESTARTS);
-	return inv_fail(INVAR_E_NUMERIC, "ARPACK (dsaupd) failed with code %d", l->info);
-}
-
-/* Eigenvectors replace the basis: [want, n], their values ascending. */
-static invar_status extract_pairs(lanczos *l, double *values, double *vectors)
-{
-	const size_t n = l->s->n, want = l->s->want;
-
-	extract(1, "A", l->selected, l->values, l->v, l->n, 0, "I", l->n, "LA", l->want,
-	        l->s->tolerance, l->residual, l->basis, l->v, l->n, l->parameters, l->pointers,
-	        l->products, l->work, l->work_size, &l->info);
-	if (l->info)
-		return inv_fail(INVAR_E_NUMERIC, "ARPACK (dseupd) failed with code %d", l->info);
-	for (size_t i = 0; i < want; i++) {
-		values[i] = l->values[want - 1 - i];
-		memcpy(vectors + i * n, l->v + (want - 1 - i) * n, n * sizeof *vectors);
-	}
-	return INVAR_OK;
-}
-
 /* Twice as many vectors as wanted, as ARPACK advises: more cost more than they save. */
-static int basis_of(const inv_largest_spec *s)
-{
-	size_t basis = 2 * s->want + 1 > MIN_BASIS ? 2 * s->want + 1 : MIN_BASIS;
-
-	return (int)(basis < s->n ? basis : s->n);
-}
-
 static invar_status find_pairs(const inv_largest_spec *s, double *values, double *vectors)
 {
-	lanczos l = {.s = s, .n = (int)s->n, .want = (int)s->want, .basis = basis_of(s)};
+	const size_t n = s->n, wide = 2 * s->want + 1 > MIN_BASIS ? 2 * s->want + 1 : MIN_BASIS;
+	lanczos l = {.n = (int)n, .want = (int)s->want, .basis = (int)(wide < n ? wide : n)};
+	int work_size = l.basis * (l.basis + 8), ido = 0, info = 1; /* 1: start from residual */
+	int parameters[11] = {[0] = 1 /* exact shifts */,
+	                      [2] = MAX_RESTARTS,
+	                      [3] = 1,
+	                      [6] = 1 /* mode 1: A x = lambda x */},
+		pointers[11] = {0};
+	inv_arena arena = {0};
 	invar_status st;
 
-	l.work_size = l.basis * (l.basis + 8);
-	if ((st = allocate_lanczos(&l)) == INVAR_OK &&
-	    (st = iterate_until_done(&l)) == INVAR_OK)
-		st = extract_pairs(&l, values, vectors);
-	inv_arena_free(&l.arena);
+	for (int round = 0; round < 2; round++) {
+		l.residual = inv_arena_take(&arena, n, sizeof *l.residual);
+		l.v = inv_arena_take(&arena, (size_t)l.basis * n, sizeof *l.v);
+		l.products = inv_arena_take(&arena, 3 * n, sizeof *l.products);
+		l.work = inv_arena_take(&arena, (size_t)work_size, sizeof *l.work);
+		l.values = inv_arena_take(&arena, s->want, sizeof *l.values);
+		l.selected = inv_arena_take(&arena, (size_t)l.basis, sizeof *l.selected);
+		if (!round)
+			INV_TRY(inv_arena_commit(&arena));
+	}
+	memcpy(l.residual, s->start, n * sizeof *l.residual);
+	while (ido != DONE) {
+		iterate(&ido, "I", l.n, "LA", l.want, s->tolerance, l.residual, l.basis, l.v, l.n,
+		        parameters, pointers, l.products, l.work, work_size, &info);
+		if (ido == MORE_PRODUCTS || ido == -MORE_PRODUCTS)
+			INV_TRY_OR(done, s->multiply(s->user, l.products + pointers[0] - 1,
+			                             l.products + pointers[1] - 1));
+	}
+	if (info) {
+		st = info == 1
+		         ? inv_fail(INVAR_E_NUMERIC,
+		                    "only %d of %d eigenvalues converged after %d restarts of "
+		                    "ARPACK",
+		                    parameters[4], l.want, MAX_RESTARTS)
+		         : inv_fail(INVAR_E_NUMERIC, "ARPACK (dsaupd) failed with code %d", info);
+		goto done;
+	}
+	/* Eigenvectors replace the basis: [want, n], their values ascending. */
+	extract(1, "A", l.selected, l.values, l.v, l.n, 0, "I", l.n, "LA", l.want, s->tolerance,
+	        l.residual, l.basis, l.v, l.n, parameters, pointers, l.products, l.work,
+	        work_size, &info);
+	st = info ? inv_fail(INVAR_E_NUMERIC, "ARPACK (dseupd) failed with code %d", info)
+	          : INVAR_OK;
+	for (size_t i = 0; i < s->want && st == INVAR_OK; i++) {
+		values[i] = l.values[s->want - 1 - i];
+		memcpy(vectors + i * n, l.v + (s->want - 1 - i) * n, n * sizeof *vectors);
+	}
+done:
+	inv_arena_free(&arena);
 	return st;
 }
 

@@ -8,61 +8,49 @@
 
 enum { QUERIES = 96 }; /* of a block: its scores stay in the L2 cache */
 
-static double scale_of(const inv_attention *a)
+static uint64_t panel_floats(const inv_attention *a, size_t k, size_t n)
 {
-	return 1 / sqrt((double)a->width);
+	return a->pairs ? inv_pair_panels_floats(k, n) : inv_panels_floats(k, n);
 }
 
-typedef struct spaces {
-	inv_panels keys, values; /* K' [width, tokens] and V [tokens, width] of a head */
-	float *scores;           /* [QUERIES, tokens] */
-	float *product;          /* what products need */
-} spaces;
-
-static spaces cut_room(const inv_attention *a, float *size)
+static inv_panels panels_at(const inv_attention *a, size_t k, size_t n, float *at)
 {
-	uint64_t keys = inv_panels_floats(a->width, a->tokens);
-	uint64_t values = inv_panels_floats(a->tokens, a->width);
-
-	return (spaces){.keys = inv_panels_of(a->width, a->tokens, size),
-	                .values = inv_panels_of(a->tokens, a->width, size + keys),
-	                .product = size + keys + values,
-	                .scores = size + keys + values + inv_panels_room()};
+	return a->pairs ? inv_pair_panels_of(k, n, at) : inv_panels_of(k, n, at);
 }
 
 uint64_t inv_attention_room(const inv_attention *a)
 {
-	return inv_panels_floats(a->width, a->tokens) + inv_panels_floats(a->tokens, a->width) +
+	return panel_floats(a, a->width, a->tokens) + panel_floats(a, a->tokens, a->width) +
 	       inv_panels_room() + (uint64_t)QUERIES * a->tokens;
 }
 
-static void softmax_row(const inv_attention *a, float *scores)
-{
-	float max = a->kernels->largest(scores, a->tokens);
-	double sum = a->kernels->exp_shifted(max, (float)scale_of(a), a->tokens, scores);
-	float share = (float)(1 / sum);
-
-	for (size_t j = 0; j < a->tokens; j++)
-		scores[j] *= share;
-}
-
 void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
-                        const float *v, float *size, float *out)
+                        const float *v, float *scratch, float *out)
 {
-	const spaces s = cut_room(a, size);
 	size_t at = head * a->width, T = a->tokens;
+	const float scale = (float)(1 / sqrt((double)a->width));
+	/* K' [width, tokens] and V [tokens, width] of the head */
+	inv_panels keys = panels_at(a, a->width, T, scratch);
+	inv_panels values = panels_at(a, T, a->width, scratch + panel_floats(a, a->width, T));
+	float *product = values.at + panel_floats(a, T, a->width);
+	float *scores = product + inv_panels_room(); /* [QUERIES, tokens] */
 
-	inv_panels_fill_turned(a->kernels, &s.keys, k + at, a->kv_stride);
-	inv_panels_fill(a->kernels, &s.values, v + at, a->kv_stride);
+	inv_panels_fill_turned(a->kernels, &keys, k + at, a->kv_stride);
+	inv_panels_fill(a->kernels, &values, v + at, a->kv_stride);
 	for (size_t i = 0; i < a->queries; i += QUERIES) {
 		size_t rows = a->queries - i < QUERIES ? a->queries - i : QUERIES;
 
-		inv_panels_multiply(a->kernels, &s.keys, rows, q + i * a->q_stride + at,
-		                    a->q_stride, false, s.scores, T, s.product);
-		for (size_t row = 0; row < rows; row++)
-			softmax_row(a, s.scores + row * T);
-		inv_panels_multiply(a->kernels, &s.values, rows, s.scores, T, false,
-		                    out + i * a->out_stride + at, a->out_stride, s.product);
+		inv_panels_multiply(a->kernels, &keys, rows, q + i * a->q_stride + at, a->q_stride,
+		                    false, scores, T, product);
+		for (float *row = scores; row < scores + rows * T; row += T) {
+			float max = a->kernels->largest(row, T);
+			float by = (float)(1 / a->kernels->exp_shifted(max, scale, T, row));
+
+			for (size_t j = 0; j < T; j++)
+				row[j] *= by;
+		}
+		inv_panels_multiply(a->kernels, &values, rows, scores, T, false,
+		                    out + i * a->out_stride + at, a->out_stride, product);
 	}
 }
 

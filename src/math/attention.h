@@ -17,12 +17,13 @@ typedef struct inv_attention {
 	size_t queries; /* the first tokens; only their output is computed */
 	size_t tokens, heads, width;
 	size_t q_stride, kv_stride, out_stride; /* floats from token to token */
+	bool pairs; /* both products in bfloat16; the softmax between them in float */
 } inv_attention;
 
 /* Floats of scratch memory per head. */
 uint64_t inv_attention_room(const inv_attention *a);
 void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
-                        const float *v, float *size, float *out);
+                        const float *v, float *scratch, float *out);
 
 /* The definition, of all heads, in double. */
 void inv_attention_ref(const inv_attention *a, const float *q, const float *k,

@@ -122,33 +122,20 @@ static bool is_product(const inv_conv_spec *s)
 	       s->window.stride == 1 && s->window.padding == 0;
 }
 
-static inv_conv_spec as_product(const inv_conv_spec *s, size_t block)
-{
-	const inv_maps to = inv_conv_result(s);
-	size_t channels = (s->from.channels + block - 1) / block * block;
-	inv_conv_spec product = *s;
-
-	product.window = (inv_window){.kernel = 1, .stride = 1};
-	product.from = (inv_maps){.images = 1,
-	                          .channels = channels * s->window.kernel * s->window.kernel,
-	                          .height = to.images * to.height,
-	                          .width = to.width};
-	return product;
-}
-
-/* [outputs, channels / block, kernel, kernel, block] from conv.h's order. */
-static float *product_weights(const inv_conv_spec *s, size_t block, const float *weights)
+/* [outputs, channels / block, kernel, kernel, block] from conv.h's order. Gives. */
+static invar_status product_weights(const inv_conv_spec *s, size_t block,
+                                    const float *weights, float **out)
 {
 	size_t area = s->window.kernel * s->window.kernel, channels = s->from.channels;
 	size_t row = (channels + block - 1) / block * block * area;
-	float *w = inv_calloc(s->outputs, row * sizeof *w);
 
-	for (size_t o = 0; w && o < s->outputs; o++)
+	INV_TRY(inv_new_zeros(out, s->outputs * row));
+	for (size_t o = 0; o < s->outputs; o++)
 		for (size_t c = 0; c < channels; c++)
 			for (size_t k = 0; k < area; k++)
-				w[o * row + (c / block * area + k) * block + c % block] =
+				(*out)[o * row + (c / block * area + k) * block + c % block] =
 					weights[(o * channels + c) * area + k];
-	return w;
+	return INVAR_OK;
 }
 
 const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first,
@@ -160,71 +147,42 @@ const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first
 	return x + plane * m.height * m.width * block;
 }
 
-/* Windows [*first, *end) of a side read a pixel at position `at` of the kernel. */
-static void find_inside(inv_window w, size_t at, size_t side, size_t places, size_t *first,
-                        size_t *end)
-{
-	*first = *end = 0;
-	for (size_t i = 0; i < places; i++)
-		if (i * w.stride + at - w.padding < side) { /* wraps around if before the side */
-			*first = *end ? *first : i;
-			*end = i + 1;
-		}
-}
-
-/* `count` pixels that are `step` apart. */
-static inline void copy_pixels(const float *x, size_t step, size_t count, size_t block,
-                               float *out)
-{
-	if (step == 1)
-		memcpy(out, x, count * block * sizeof *out);
-	else
-		for (size_t i = 0; i < count; i++)
-			memcpy(out + i * block, x + i * step * block, block * sizeof *out);
-}
-
 /* The pixels under position (y, x) of the kernel, for one block of channels. */
 static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
                            const float *plane, size_t y, size_t x, float *out)
 {
 	const inv_window w = s->window;
-	size_t first, end;
+	size_t first = 0,
+		   end = 0; /* places whose window has a pixel there; others wrap around */
 
-	find_inside(w, x, s->from.width, to.width, &first, &end);
+	for (size_t i = 0; i < to.width; i++)
+		if (i * w.stride + x - w.padding < s->from.width) {
+			first = end ? first : i;
+			end = i + 1;
+		}
 	for (size_t row = 0; row < to.height; row++, out += to.width * block) {
 		size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
-		size_t left = first * w.stride + x - w.padding;
+		const float *from;
 
 		if (top >= s->from.height || first == end) {
 			memset(out, 0, to.width * block * sizeof *out);
 			continue;
 		}
+		from = plane + (top * s->from.width + first * w.stride + x - w.padding) * block;
 		memset(out, 0, first * block * sizeof *out);
-		copy_pixels(plane + (top * s->from.width + left) * block, w.stride, end - first,
-		            block, out + first * block);
+		if (w.stride == 1)
+			memcpy(out + first * block, from, (end - first) * block * sizeof *out);
+		for (size_t i = first; w.stride > 1 && i < end; i++, from += w.stride * block)
+			memcpy(out + i * block, from, block * sizeof *out);
 		memset(out + end * block, 0, (to.width - end) * block * sizeof *out);
 	}
 	return out;
 }
 
-/* One block of channels. */
-static void gather_block(const inv_conv_spec *s, size_t block, size_t first,
-                         const float *from, float *out)
-{
-	const inv_maps to = inv_conv_result(s);
-	size_t k = s->window.kernel;
-
-	out += first * k * k * to.images * to.height * to.width * block;
-	for (size_t i = 0; i < k * k; i++)
-		for (size_t n = 0; n < to.images; n++)
-			out = gather_plane(s, to, block, inv_maps_plane(s->from, block, n, first, from),
-			                   i / k, i % k, out);
-}
-
 /* ---- Pieces ------------------------------------------------------------------------ */
 
-/* The share of the work that the busiest of the threads does. */
-static double longest_share(size_t pieces, size_t threads)
+/* The fraction of the work that the busiest of the threads does. */
+static double longest_fraction(size_t pieces, size_t threads)
 {
 	return (double)inv_blocks(pieces, threads) / (double)pieces;
 }
@@ -233,30 +191,31 @@ static double longest_share(size_t pieces, size_t threads)
  * Outputs are cut into equal parts of whole blocks, the more the better the threads are
  * used; but not for little, as each part reads the input again.
  */
-static size_t choose_parts(const inv_conv *p)
-{
-	size_t threads = p->ctx->threads, blocks = p->spec.outputs / p->block, best = 1;
-
-	if (!p->spec.split || p->spec.outputs % p->block)
-		return 1;
-	for (size_t parts = 2; parts <= blocks && parts <= 2 * threads; parts++)
-		if (blocks % parts == 0 && longest_share(p->images * parts, threads) <
-		                               0.9 * longest_share(p->images * best, threads))
-			best = parts;
-	return best;
-}
-
 static void cut_pieces(inv_conv *p)
 {
-	p->images = p->spec.together ? 1 : p->spec.from.images;
-	p->parts = choose_parts(p);
-	if (p->spec.together)
-		p->piece = as_product(&p->spec, p->block);
-	else {
-		p->piece = p->spec;
-		p->piece.from.images = 1;
-	}
+	const inv_conv_spec *s = &p->spec;
+	const inv_maps to = inv_conv_result(s);
+	size_t threads = p->ctx->threads, blocks = s->outputs / p->block;
+
+	p->images = s->together ? 1 : s->from.images;
+	p->parts = 1;
+	for (size_t n = 2; s->split && s->outputs % p->block == 0 && n <= blocks; n++)
+		if (n <= 2 * threads && blocks % n == 0 &&
+		    longest_fraction(p->images * n, threads) <
+		        0.9 * longest_fraction(p->images * p->parts, threads))
+			p->parts = n;
+	p->piece = *s;
+	p->piece.from.images = 1;
 	p->piece.outputs /= p->parts;
+	if (s->together) { /* the gathered pixels are the channels of one pixel */
+		p->piece.window = (inv_window){.kernel = 1, .stride = 1};
+		p->piece.from =
+			(inv_maps){.images = 1,
+		               .channels = inv_blocks(s->from.channels, p->block) * p->block *
+		                           s->window.kernel * s->window.kernel,
+		               .height = to.images * to.height,
+		               .width = to.width};
+	}
 }
 
 /* ---- Which kernel ----------------------------------------------------------------- */
@@ -265,19 +224,19 @@ static invar_status new_onednn(inv_conv *p, const inv_conv *like)
 {
 	const inv_onednn_conv *same = like ? like->onednn : NULL;
 	unsigned threads = p->ctx->threads;
-	invar_status st = INVAR_OK;
+	invar_status st;
 	float *w = NULL;
 
 	if (p->spec.together && !is_product(&p->spec))
 		p->gathered =
 			(inv_maps_floats(p->block, p->piece.from) + ALIGN - 1) / ALIGN * ALIGN;
 	if (same)
-		st = inv_onednn_conv_new(&p->piece, p->parts, NULL, p->bias, threads, same,
-		                         &p->onednn);
-	if (st != INVAR_OK || p->onednn)
-		return st;
-	if (p->spec.together && !(w = product_weights(&p->spec, p->block, p->weights)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
+		INV_TRY(inv_onednn_conv_new(&p->piece, p->parts, NULL, p->bias, threads, same,
+		                            &p->onednn));
+	if (p->onednn)
+		return INVAR_OK;
+	if (p->spec.together)
+		INV_TRY(product_weights(&p->spec, p->block, p->weights, &w));
 	st = inv_onednn_conv_new(&p->piece, p->parts, w ? w : p->weights, p->bias, threads,
 	                         same, &p->onednn);
 	inv_free(w);
@@ -288,26 +247,24 @@ invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
                           const float *weights, const float *bias, const inv_conv *like,
                           inv_conv **out)
 {
-	inv_conv *p = inv_calloc(1, sizeof *p);
-	invar_status st = INVAR_OK;
+	inv_conv *p;
+	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
+	INV_TRY(inv_new(&p));
 	*p = (inv_conv){.ctx = ctx, .spec = *s, .weights = weights, .bias = bias};
 	p->block = inv_maps_block(ctx);
 	cut_pieces(p);
 	if (inv_winograd_pays(ctx, s))
-		st = inv_winograd_new(ctx, s, weights, bias, like ? like->winograd : NULL,
-		                      &p->winograd);
+		INV_TRY_OR(fail, inv_winograd_new(ctx, s, weights, bias,
+		                                  like ? like->winograd : NULL, &p->winograd));
 	else if (has_onednn(ctx))
-		st = new_onednn(p, like);
-	if (st != INVAR_OK) {
-		inv_conv_free(p);
-		return st;
-	}
+		INV_TRY_OR(fail, new_onednn(p, like));
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_conv_free(p);
+	return st;
 }
 
 void inv_conv_free(inv_conv *p)
@@ -364,12 +321,21 @@ static invar_status run_piece(void *user, size_t i, unsigned thread)
 	return INVAR_OK;
 }
 
+/* One block of channels. */
 static invar_status gather_piece(void *user, size_t first, unsigned thread)
 {
 	const conv_run *r = user;
+	const inv_conv_spec *s = &r->p->spec;
+	const inv_maps to = inv_conv_result(s);
+	size_t k = s->window.kernel, block = r->p->block;
+	float *out = r->gathered + first * k * k * to.images * to.height * to.width * block;
 
 	(void)thread;
-	gather_block(&r->p->spec, r->p->block, first, r->from, r->gathered);
+	for (size_t i = 0; i < k * k; i++)
+		for (size_t n = 0; n < to.images; n++)
+			out = gather_plane(s, to, block,
+			                   inv_maps_plane(s->from, block, n, first, r->from), i / k,
+			                   i % k, out);
 	return INVAR_OK;
 }
 
@@ -377,13 +343,11 @@ static invar_status gather_piece(void *user, size_t first, unsigned thread)
 static invar_status each_piece(const inv_conv *p, size_t count, inv_try_fn *fn, conv_run *r,
                                unsigned thread)
 {
-	invar_status st = INVAR_OK;
-
 	if (p->spec.split)
 		return inv_parallel_try(p->ctx, count, fn, r);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		st = fn(r, i, thread);
-	return st;
+	for (size_t i = 0; i < count; i++)
+		INV_TRY(fn(r, i, thread));
+	return INVAR_OK;
 }
 
 invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
@@ -391,16 +355,15 @@ invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void 
 {
 	conv_run r = {.p = p, .from = from, .to = to, .gathered = scratch};
 	size_t blocks = inv_blocks(p->spec.from.channels, p->block);
-	invar_status st = INVAR_OK;
 
 	if (p->winograd)
 		return inv_winograd_run(p->winograd, from, to, scratch, thread);
 	r.lanes = (char *)scratch + p->gathered * sizeof(float);
 	if (p->gathered) {
-		st = each_piece(p, blocks, gather_piece, &r, thread);
+		INV_TRY(each_piece(p, blocks, gather_piece, &r, thread));
 		r.from = r.gathered;
 	}
-	return st == INVAR_OK ? each_piece(p, p->images * p->parts, run_piece, &r, thread) : st;
+	return each_piece(p, p->images * p->parts, run_piece, &r, thread);
 }
 
 /* ---- Pooling -------------------------------------------------------------------- */

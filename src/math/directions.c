@@ -37,21 +37,17 @@ static size_t blocks_of(const inv_directions *s)
 	return inv_blocks(s->L, block_of(s));
 }
 
-/* Floats: the vectors; for LAPACK also signs, its reflectors' factors and its work. */
-static size_t thread_floats(const inv_directions *s)
-{
-	size_t D = dimensions(s), k = block_of(s);
-
-	return s->orthogonal ? k * (D + 2 + LAPACK_COLUMNS) : D;
-}
-
+/* The vectors; for LAPACK also signs, its reflectors' factors and its work. */
 static size_t thread_bytes(const inv_directions *set, size_t count)
 {
 	size_t max = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (thread_floats(&set[i]) > max)
-			max = thread_floats(&set[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t D = dimensions(&set[i]), k = block_of(&set[i]);
+		size_t floats = set[i].orthogonal ? k * (D + 2 + LAPACK_COLUMNS) : D;
+
+		max = floats > max ? floats : max;
+	}
 	return (max + 15) / 16 * 64;
 }
 
@@ -79,26 +75,6 @@ static void store(const inv_directions *s, size_t l, const float *row, float sca
 		s->a[l * s->first + j] = scale * row[j];
 	for (size_t j = 0; j < s->second; j++)
 		s->b[l * s->second + j] = scale * row[s->first + j];
-}
-
-static float inverse_norm(const float *x, size_t count)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += (double)x[i] * x[i];
-	return sum > 0 ? (float)(1 / sqrt(sum)) : 0;
-}
-
-static void fill_independent(const directions_job *j, const inv_directions *s, size_t from,
-                             size_t end, float *row)
-{
-	size_t D = dimensions(s);
-
-	for (size_t l = from; l < end; l++) {
-		j->k->normal(&s->stream, (uint32_t)(s->from + l), row, D);
-		store(s, l, row, inverse_norm(row, D));
-	}
 }
 
 /*
@@ -139,11 +115,16 @@ static void fill_block(void *user, size_t block, unsigned thread)
 		of_set -= blocks_of(s);
 	from = of_set * block_of(s);
 	end = from + block_of(s) < s->L ? from + block_of(s) : s->L;
-	j->status[block] = INVAR_OK;
-	if (s->orthogonal)
-		j->status[block] = fill_orthogonal(j, s, from, end, scratch);
-	else
-		fill_independent(j, s, from, end, scratch);
+	j->status[block] = s->orthogonal ? fill_orthogonal(j, s, from, end, scratch) : INVAR_OK;
+	for (size_t l = from; l < end && !s->orthogonal; l++) {
+		size_t D = dimensions(s);
+		double sum = 0;
+
+		j->k->normal(&s->stream, (uint32_t)(s->from + l), scratch, D);
+		for (size_t i = 0; i < D; i++)
+			sum += (double)scratch[i] * scratch[i];
+		store(s, l, scratch, sum > 0 ? (float)(1 / sqrt(sum)) : 0);
+	}
 }
 
 invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kernels *k,
@@ -152,14 +133,11 @@ invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kern
 	size_t blocks = all_blocks(set, count);
 	directions_job j = {
 		.k = k, .set = set, .scratch = scratch, .bytes = thread_bytes(set, count)};
-	invar_status st = INVAR_OK;
 
 	j.status = (invar_status *)(void *)(j.scratch + ctx->threads * j.bytes);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+	for (size_t i = 0; i < count; i++)
 		if (set[i].orthogonal)
-			st = inv_openblas_need(ctx->threads);
-	if (st != INVAR_OK)
-		return st;
+			INV_TRY(inv_openblas_need(ctx->threads));
 	inv_parallel(ctx, blocks, fill_block, &j);
 	for (size_t i = 0; i < blocks; i++)
 		if (j.status[i] != INVAR_OK)

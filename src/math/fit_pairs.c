@@ -13,7 +13,7 @@
  *
  * Rigid (orthogonal Procrustes): with both sides centred, M = A^T B = U S V^T and
  * R = U V^T is the orthogonal map with the least squared residual, reflections included. If
- * M is rank-deficient, R is one of several that are equally good. If there are at most half
+ * M is singular, R is one of several that are equally good. If there are at most half
  * as many rows as features, the rows are kept as well, and the rotation is computed from
  * them: an SVD of n by n instead of d by d. Ridge: (A^T A + lambda m I) M = A^T B, m the
  * mean diagonal of A^T A.
@@ -29,7 +29,9 @@
 
 enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
 
-/* Scratch memory: the first pair, then the waiting rows. */
+/* ---- Sums ------------------------------------------------------------------------- */
+
+/* The arrays of `block` and `kept`, and of sums; see fit_pairs.h. */
 static double *origin_a(const inv_pairs *p)
 {
 	return p->block;
@@ -50,31 +52,9 @@ static double *waiting_b(const inv_pairs *p)
 	return waiting_a(p) + BLOCK_ROWS * p->d;
 }
 
-/* Rows kept for a rotation from their thin side: a's, then b's. */
 static size_t max_kept(const inv_pairs *p)
 {
 	return p->d / 2;
-}
-
-static float *kept_a(const inv_pairs *p)
-{
-	return p->kept;
-}
-
-static float *kept_b(const inv_pairs *p)
-{
-	return p->kept + max_kept(p) * p->d;
-}
-
-/* Where the parts of sums are. */
-static double *sum_a(double *sums)
-{
-	return sums;
-}
-
-static double *sum_b(const inv_pairs *p, double *sums)
-{
-	return sums + p->d;
 }
 
 static double *sum_ab(const inv_pairs *p, double *sums)
@@ -87,8 +67,6 @@ static double *sum_aa(const inv_pairs *p, double *sums)
 	return sum_ab(p, sums) + p->d * p->d;
 }
 
-/* ---- Sums ------------------------------------------------------------------------- */
-
 static size_t pair_doubles(const inv_pairs *p)
 {
 	return 2 * p->d + (p->ridge ? 2 : 1) * p->d * p->d;
@@ -96,28 +74,24 @@ static size_t pair_doubles(const inv_pairs *p)
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out)
 {
-	invar_status st = inv_openblas_need_for(ctx);
+	invar_status st;
 	inv_pairs *p;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	if (!(p = inv_calloc(1, sizeof *p)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the sums of %zu features", d);
+	INV_TRY(inv_openblas_need_for(ctx));
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	p->d = d;
 	p->ridge = ridge;
-	p->chunk = inv_calloc(pair_doubles(p), sizeof(double));
-	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
-	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
-	st = inv_block_sums_new(ctx, pair_doubles(p), &p->sums);
-	if (st != INVAR_OK || !p->chunk || !p->block || !p->kept) {
-		inv_pairs_free(p);
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for the sums of %zu x %zu features", d, d);
-	}
+	INV_TRY_OR(fail, inv_new_zeros(&p->chunk, pair_doubles(p)));
+	INV_TRY_OR(fail, inv_new_zeros(&p->block, 2 * d * (BLOCK_ROWS + 1)));
+	INV_TRY_OR(fail, inv_new_array(&p->kept, 2 * max_kept(p) * d + 1));
+	INV_TRY_OR(fail, inv_block_sums_new(ctx, pair_doubles(p), &p->sums));
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_pairs_free(p);
+	return st;
 }
 
 void inv_pairs_free(inv_pairs *p)
@@ -131,21 +105,17 @@ void inv_pairs_free(inv_pairs *p)
 	inv_free(p);
 }
 
-/* Adds the first `rows` waiting rows to a sum: to += A^T right. */
-static void add_waiting(const inv_pairs *p, size_t rows, const double *right, bool lower,
-                        double *to)
+/* Adds the products of the first `rows` waiting rows to the chunk. */
+static void add_waiting(inv_pairs *p, size_t rows)
 {
-	inv_dgemm_spec s = {p->d, p->d, rows, .transpose_a = true, .add = true, .lower = lower};
+	inv_dgemm_spec s = {p->d, p->d, rows, .transpose_a = true, .add = true};
 
-	if (rows)
-		inv_dgemm_tiled(p->ctx, &s, waiting_a(p), right, to);
-}
-
-static void add_waiting_to_chunk(inv_pairs *p, size_t rows)
-{
-	add_waiting(p, rows, waiting_b(p), false, sum_ab(p, p->chunk));
+	if (!rows)
+		return;
+	inv_dgemm_tiled(p->ctx, &s, waiting_a(p), waiting_b(p), sum_ab(p, p->chunk));
+	s.lower = true;
 	if (p->ridge)
-		add_waiting(p, rows, waiting_a(p), true, sum_aa(p, p->chunk));
+		inv_dgemm_tiled(p->ctx, &s, waiting_a(p), waiting_a(p), sum_aa(p, p->chunk));
 }
 
 static void shift_row(const float *row, const double *origin, size_t d, double *sum,
@@ -157,16 +127,6 @@ static void shift_row(const float *row, const double *origin, size_t d, double *
 	}
 }
 
-static void put_pair(inv_pairs *p, const float *a, const float *b)
-{
-	size_t d = p->d, at = p->in_chunk % BLOCK_ROWS * d;
-
-	shift_row(a, origin_a(p), d, sum_a(p->chunk), waiting_a(p) + at);
-	shift_row(b, origin_b(p), d, sum_b(p, p->chunk), waiting_b(p) + at);
-	if ((p->in_chunk + 1) % BLOCK_ROWS == 0)
-		add_waiting_to_chunk(p, BLOCK_ROWS);
-}
-
 /* Adds the sums of the chunk to those before; the next one starts. */
 static void end_chunk(inv_pairs *p)
 {
@@ -174,7 +134,7 @@ static void end_chunk(inv_pairs *p)
 	double *to = inv_block_sums_next(p->sums);
 
 	if (to) {
-		add_waiting_to_chunk(p, p->in_chunk % BLOCK_ROWS);
+		add_waiting(p, p->in_chunk % BLOCK_ROWS);
 		for (size_t i = 0; i < count; i++)
 			to[i] += p->chunk[i];
 		memset(p->chunk, 0, count * sizeof *p->chunk);
@@ -192,26 +152,23 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 		origin_a(p)[j] = a[j];
 		origin_b(p)[j] = b[j];
 	}
-	for (uint64_t i = 0; i < rows; i++) {
+	for (uint64_t i = 0; i < rows; i++, a += d, b += d) {
+		size_t at = p->in_chunk % BLOCK_ROWS * d;
+
 		if (p->n < max_kept(p)) {
-			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
-			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
+			memcpy(p->kept + p->n * d, a, d * sizeof *a);
+			memcpy(p->kept + (max_kept(p) + p->n) * d, b, d * sizeof *b);
 		}
-		if (inv_block_sums_own(p->sums))
-			put_pair(p, a + i * d, b + i * d);
+		if (inv_block_sums_own(p->sums)) {
+			shift_row(a, origin_a(p), d, p->chunk, waiting_a(p) + at);
+			shift_row(b, origin_b(p), d, p->chunk + d, waiting_b(p) + at);
+			if ((p->in_chunk + 1) % BLOCK_ROWS == 0)
+				add_waiting(p, BLOCK_ROWS);
+		}
 		p->n++;
 		if (++p->in_chunk == INV_PAIR_CHUNK)
 			end_chunk(p);
 	}
-}
-
-/* Before a fit: the totals of all rows. */
-static invar_status settle(inv_pairs *p)
-{
-	if (p->in_chunk)
-		end_chunk(p);
-	INV_TRY(p->status);
-	return inv_block_sums_total(p->sums, &p->total);
 }
 
 /* ---- Fits -------------------------------------------------------------------------- */
@@ -221,44 +178,55 @@ static void centre(const inv_pairs *p, bool gram, double *out)
 {
 	size_t d = p->d;
 	const double *total = gram ? sum_aa(p, p->total) : sum_ab(p, p->total);
+	const double *right = gram ? p->total : p->total + d;
 
 	for (size_t i = 0; i < d; i++) {
-		double mean = sum_a(p->total)[i] / (double)p->n;
+		double mean = p->total[i] / (double)p->n;
 
 		for (size_t j = 0; j < d; j++)
-			out[i * d + j] = total[i * d + j] -
-			                 mean * (gram ? sum_a(p->total)[j] : sum_b(p, p->total)[j]);
+			out[i * d + j] = total[i * d + j] - mean * right[j];
 	}
 }
 
-/* t = mean(b) - mean(a) M */
-static void translation(const inv_pairs *p, const double *M, double *t)
+/* A map, of which M and t are to be filled, and the totals of all rows. */
+static invar_status begin_map(inv_pairs *p, inv_map_affine *out)
 {
-	size_t d = p->d;
-	double n = (double)p->n;
+	invar_status st;
 
-	for (size_t j = 0; j < d; j++)
-		t[j] = origin_b(p)[j] + sum_b(p, p->total)[j] / n;
-	for (size_t i = 0; i < d; i++) {
-		double mean = origin_a(p)[i] + sum_a(p->total)[i] / n;
-
-		for (size_t j = 0; j < d; j++)
-			t[j] -= mean * M[i * d + j];
-	}
-}
-
-static invar_status new_map(inv_pairs *p, inv_map_affine *out)
-{
 	*out = (inv_map_affine){.d = p->d};
 	if (!p->n)
 		return inv_fail(INVAR_E_USE, "a map cannot be fitted without rows");
-	INV_TRY(settle(p));
-	out->M = inv_alloc(p->d * p->d * sizeof(double));
-	out->t = inv_alloc(p->d * sizeof(double));
-	if (out->M && out->t)
-		return INVAR_OK;
+	if (p->in_chunk)
+		end_chunk(p);
+	INV_TRY(p->status);
+	INV_TRY(inv_block_sums_total(p->sums, &p->total));
+	INV_TRY_OR(fail, inv_new_array(&out->M, p->d * p->d));
+	INV_TRY_OR(fail, inv_new_array(&out->t, p->d));
+	return INVAR_OK;
+fail:
 	inv_map_clear(out);
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", p->d);
+	return st;
+}
+
+/* t = mean(b) - mean(a) M; or after a failure, no map. */
+static invar_status end_map(const inv_pairs *p, invar_status st, inv_map_affine *out)
+{
+	size_t d = p->d;
+	double n = (double)p->n, *t = out->t;
+
+	if (st != INVAR_OK) {
+		inv_map_clear(out);
+		return st;
+	}
+	for (size_t j = 0; j < d; j++)
+		t[j] = origin_b(p)[j] + p->total[d + j] / n;
+	for (size_t i = 0; i < d; i++) {
+		double mean = origin_a(p)[i] + p->total[i] / n;
+
+		for (size_t j = 0; j < d; j++)
+			t[j] -= mean * out->M[i * d + j];
+	}
+	return INVAR_OK;
 }
 
 void inv_map_clear(inv_map_affine *m)
@@ -268,113 +236,73 @@ void inv_map_clear(inv_map_affine *m)
 	*m = (inv_map_affine){0};
 }
 
-/* R = U V^T of the cross-covariance; scratch holds it, U and V^T, then sigma. */
-static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double *R)
-{
-	size_t d = p->d;
-	double *cross = scratch, *u = cross + d * d, *vt = u + d * d, *sigma = vt + d * d;
-	inv_dgemm_spec product = {d, d, d, .add = false};
-	invar_status st;
-
-	centre(p, false, cross);
-	st = inv_svd(d, d, cross, u, sigma, vt);
-	if (st == INVAR_OK)
-		inv_dgemm_tiled(p->ctx, &product, u, vt, R);
-	return st;
-}
-
-/* Rows of a or b as they were given, minus their mean. */
+/* Kept rows of a or b minus their mean. */
 static void centre_rows(const inv_pairs *p, const float *rows, const double *origin,
-                        bool of_a, double *out)
+                        const double *total, double *out)
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t j = 0; j < p->d; j++)
 			out[i * p->d + j] =
-				(double)rows[i * p->d + j] - origin[j] -
-				(of_a ? sum_a(p->total)[j] : sum_b(p, p->total)[j]) / (double)p->n;
-}
-
-/* The same for few rows; scratch holds both sides. */
-static invar_status thin_rotation(const inv_pairs *p, double *scratch, double *R)
-{
-	double *a = scratch, *b = a + p->n * p->d;
-
-	centre_rows(p, kept_a(p), origin_a(p), true, a);
-	centre_rows(p, kept_b(p), origin_b(p), false, b);
-	return inv_procrustes_thin(p->ctx, p->n, p->d, a, b, R);
+				(double)rows[i * p->d + j] - origin[j] - total[j] / (double)p->n;
 }
 
 invar_status inv_fit_rigid(inv_pairs *p, inv_map_affine *out)
 {
+	const inv_dgemm_spec product = {p->d, p->d, p->d, .add = false};
+	size_t d = p->d;
 	invar_status st;
 	double *scratch;
 
-	INV_TRY(new_map(p, out));
-	scratch = inv_alloc((3 * p->d + 1) * p->d * sizeof *scratch);
-	if (!scratch)
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory to fit a rigid map of %zu features",
-		              p->d);
-	else
-		st = p->n <= max_kept(p) ? thin_rotation(p, scratch, out->M)
-		                         : nearest_rotation(p, scratch, out->M);
+	INV_TRY(begin_map(p, out));
+	INV_TRY_OR(done, inv_new_array(&scratch, (3 * d + 1) * d));
+	if (p->n <= max_kept(p)) { /* from the rows */
+		double *a = scratch, *b = a + p->n * d;
+
+		centre_rows(p, p->kept, origin_a(p), p->total, a);
+		centre_rows(p, p->kept + max_kept(p) * d, origin_b(p), p->total + d, b);
+		st = inv_procrustes_thin(p->ctx, p->n, d, a, b, out->M);
+	} else { /* R = U V^T of the cross-covariance */
+		double *cross = scratch, *u = cross + d * d, *vt = u + d * d, *sigma = vt + d * d;
+
+		centre(p, false, cross);
+		st = inv_svd(d, d, cross, u, sigma, vt);
+		if (st == INVAR_OK)
+			inv_dgemm_tiled(p->ctx, &product, u, vt, out->M);
+	}
 	inv_free(scratch);
-	if (st == INVAR_OK)
-		translation(p, out->M, out->t);
-	else
-		inv_map_clear(out);
-	return st;
-}
-
-static double mean_diagonal(const double *g, size_t d)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < d; i++)
-		sum += g[i * d + i];
-	return sum / (double)d;
+done:
+	return end_map(p, st, out);
 }
 
 /* Constant sources carry no information: the map is then the mean of b. */
-static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram, double *M)
+invar_status inv_fit_ridge(inv_pairs *p, double lambda, inv_map_affine *out)
 {
 	size_t d = p->d;
-	double mean;
+	double *gram, mean = 0;
 	invar_status st;
 
+	INV_TRY(begin_map(p, out));
+	INV_TRY_OR(done, inv_new_array(&gram, d * d));
 	centre(p, true, gram);
-	mean = mean_diagonal(gram, d);
-	if (!(mean > 0)) {
-		memset(M, 0, d * d * sizeof *M);
-		return INVAR_OK;
-	}
 	for (size_t i = 0; i < d; i++)
-		gram[i * d + i] += lambda * mean;
-	centre(p, false, M);
-	st = inv_cholesky_solve(p->ctx, d, d, gram, M);
+		mean += gram[i * d + i];
+	mean /= (double)d;
+	if (mean > 0) {
+		for (size_t i = 0; i < d; i++)
+			gram[i * d + i] += lambda * mean;
+		centre(p, false, out->M);
+		st = inv_cholesky_solve(p->ctx, d, d, gram, out->M);
+	} else {
+		memset(out->M, 0, d * d * sizeof *out->M);
+	}
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,
 		              "@ridge: %g of the mean diagonal is too small for linearly dependent "
 		              "features; try 1e-8 or more",
 		              lambda);
-	return st;
-}
-
-invar_status inv_fit_ridge(inv_pairs *p, double lambda, inv_map_affine *out)
-{
-	invar_status st;
-	double *gram;
-
-	INV_TRY(new_map(p, out));
-	gram = inv_alloc(p->d * p->d * sizeof *gram);
-	st = gram ? solve_ridge(p, lambda, gram, out->M)
-	          : inv_fail(INVAR_E_NOMEM, "not enough memory to fit a ridge of %zu features",
-	                     p->d);
 	inv_free(gram);
-	if (st == INVAR_OK)
-		translation(p, out->M, out->t);
-	else
-		inv_map_clear(out);
-	return st;
+done:
+	return end_map(p, st, out);
 }
 
 /* ---- Applying ----------------------------------------------------------------------- */
@@ -410,14 +338,9 @@ invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, con
                           uint64_t rows, float *out)
 {
 	map_job j = {.ctx = ctx, .m = m, .z = z, .out = out, .rows = rows};
-	invar_status st = inv_openblas_need_for(ctx);
 
-	if (st != INVAR_OK)
-		return st;
-	j.scratch = inv_alloc((size_t)ctx->threads * 2 * MAP_ROWS * m->d * sizeof(double));
-	if (!j.scratch)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to map rows of %zu features",
-		                m->d);
+	INV_TRY(inv_openblas_need_for(ctx));
+	INV_TRY(inv_new_array(&j.scratch, (size_t)ctx->threads * 2 * MAP_ROWS * m->d));
 	inv_parallel(ctx, inv_blocks(rows, MAP_ROWS), map_block, &j);
 	inv_free(j.scratch);
 	return INVAR_OK;

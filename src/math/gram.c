@@ -27,41 +27,27 @@ struct inv_gram {
 	tile tiles[];
 };
 
-static size_t at_most(size_t rest)
-{
-	return rest < TILE ? rest : TILE;
-}
-
 invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram **out)
 {
 	size_t side = inv_blocks(m, TILE), count = side * (side + 1) / 2;
-	invar_status st = inv_openblas_need_for(ctx);
+	size_t bytes = sizeof(inv_gram) + count * sizeof(tile);
 	inv_gram *p;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	if (!(p = inv_calloc(1, sizeof *p + count * sizeof *p->tiles)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
-	*out = p;
+	INV_TRY(inv_openblas_need_for(ctx));
+	INV_TRY(inv_check_memory(*out = p = inv_calloc(1, bytes), bytes));
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;
 	p->m = m;
 	p->k = k;
 	for (size_t row = 0; row < m; row += TILE)
 		for (size_t col = row; col < m; col += TILE)
-			p->tiles[p->count++] = (tile){row, at_most(m - row), col, at_most(m - col)};
+			p->tiles[p->count++] = (tile){row, m - row < TILE ? m - row : TILE, col,
+			                              m - col < TILE ? m - col : TILE};
 	return INVAR_OK;
 }
 
-static void multiply(const inv_gram *p, const tile *t, float *c)
-{
-	inv_openblas_get()->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows,
-	                          (int)t->cols, (int)p->k, 1, p->a + t->row * p->k, (int)p->k,
-	                          p->a + t->col * p->k, (int)p->k, 0, c, (int)p->m);
-}
-
-static void multiply_ref(const inv_gram *p, const tile *t, float *c)
+static void gram_tile_ref(const inv_gram *p, const tile *t, float *c)
 {
 	for (size_t i = 0; i < t->rows; i++)
 		for (size_t j = 0; j < t->cols; j++) {
@@ -73,14 +59,7 @@ static void multiply_ref(const inv_gram *p, const tile *t, float *c)
 		}
 }
 
-static void mirror_within(float *c, size_t side, size_t stride)
-{
-	for (size_t i = 1; i < side; i++)
-		for (size_t j = 0; j < i; j++)
-			c[i * stride + j] = c[j * stride + i];
-}
-
-static void run_tile(void *user, size_t index, unsigned thread)
+static void gram_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram *p = user;
 	const tile *t = &p->tiles[index];
@@ -88,30 +67,29 @@ static void run_tile(void *user, size_t index, unsigned thread)
 
 	(void)thread;
 	if (p->ctx->cpu)
-		multiply(p, t, c);
+		inv_openblas_get()->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows,
+		                          (int)t->cols, (int)p->k, 1, p->a + t->row * p->k,
+		                          (int)p->k, p->a + t->col * p->k, (int)p->k, 0, c,
+		                          (int)p->m);
 	else
-		multiply_ref(p, t, c);
+		gram_tile_ref(p, t, c);
 	if (p->then)
 		p->then(p->user, t->row, t->rows, t->col, t->cols);
-	if (t->row == t->col)
-		mirror_within(c, t->rows, p->m);
-	else
+	if (t->row != t->col)
 		p->kernels.transpose(c, t->rows, t->cols, p->m, p->m,
 		                     p->c + t->col * p->m + t->row);
+	for (size_t i = 1; t->row == t->col && i < t->rows; i++)
+		for (size_t j = 0; j < i; j++)
+			c[i * p->m + j] = c[j * p->m + i];
 }
 
-void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then, void *user)
+void inv_gram_run(inv_gram *p, const float *a, float *c, inv_tile_fn *then, void *user)
 {
 	p->a = a;
 	p->c = c;
 	p->then = then;
 	p->user = user;
-	inv_parallel(p->ctx, p->count, run_tile, p);
-}
-
-void inv_gram_run(inv_gram *p, const float *a, float *c)
-{
-	inv_gram_run_then(p, a, c, NULL, NULL);
+	inv_parallel(p->ctx, p->count, gram_tile, p);
 }
 
 void inv_gram_free(inv_gram *p)

@@ -40,24 +40,20 @@ struct inv_gram_sum {
 
 invar_status inv_gram_sum_new(const invar_context *ctx, inv_gram_sum **out)
 {
-	invar_status st = inv_openblas_need_for(ctx);
+	invar_status st;
 	inv_gram_sum *s;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	s = inv_calloc(1, sizeof *s);
-	if (s)
-		s->product = inv_alloc((size_t)ctx->threads * TILE * TILE * sizeof *s->product);
-	if (s && s->product)
-		s->partial = inv_alloc((size_t)ctx->threads * TILE * TILE * sizeof *s->partial);
-	if (!s || !s->partial) {
-		inv_gram_sum_free(s);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a Gram matrix");
-	}
+	INV_TRY(inv_openblas_need_for(ctx));
+	INV_TRY(inv_new(&s));
 	s->ctx = ctx;
+	INV_TRY_OR(fail, inv_new_array(&s->product, (size_t)ctx->threads * TILE * TILE));
+	INV_TRY_OR(fail, inv_new_array(&s->partial, (size_t)ctx->threads * TILE * TILE));
 	*out = s;
 	return INVAR_OK;
+fail:
+	inv_gram_sum_free(s);
+	return st;
 }
 
 void inv_gram_sum_free(inv_gram_sum *s)
@@ -71,17 +67,7 @@ void inv_gram_sum_free(inv_gram_sum *s)
 
 /* ---- Tiles ------------------------------------------------------------------------ */
 
-static void multiply(const tile *t, size_t from, size_t rows, float *product)
-{
-	const panel *a = t->left, *b = t->right;
-
-	inv_openblas_get()->sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->cols,
-	                          (int)b->cols, (int)rows, 1, a->x + from * a->stride,
-	                          (int)a->stride, b->x + from * b->stride, (int)b->stride, 0,
-	                          product, (int)b->cols);
-}
-
-static void multiply_ref(const tile *t, size_t from, size_t rows, float *product)
+static void sum_tile_ref(const tile *t, size_t from, size_t rows, float *product)
 {
 	const panel *a = t->left, *b = t->right;
 
@@ -95,26 +81,30 @@ static void multiply_ref(const tile *t, size_t from, size_t rows, float *product
 		}
 }
 
-static void run_tile(void *user, size_t index, unsigned thread)
+static void sum_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram_sum *s = user;
 	const tile *t = &s->tile[index];
-	size_t cols = t->right->cols, cells = t->left->cols * cols;
+	const panel *a = t->left, *b = t->right;
+	size_t cols = b->cols, cells = a->cols * cols;
 	float *product = s->product + (size_t)thread * TILE * TILE;
 	double *partial = s->partial + (size_t)thread * TILE * TILE;
-	double *sum = s->sum + t->left->at * s->stride + t->right->at;
+	double *sum = s->sum + a->at * s->stride + b->at;
 
 	for (size_t from = 0; from < s->rows; from += FLOAT_ROWS) {
 		size_t rows = s->rows - from < FLOAT_ROWS ? s->rows - from : FLOAT_ROWS;
 
 		if (s->ctx->cpu)
-			multiply(t, from, rows, product);
+			inv_openblas_get()->sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->cols,
+			                          (int)cols, (int)rows, 1, a->x + from * a->stride,
+			                          (int)a->stride, b->x + from * b->stride,
+			                          (int)b->stride, 0, product, (int)cols);
 		else
-			multiply_ref(t, from, rows, product);
+			sum_tile_ref(t, from, rows, product);
 		for (size_t i = 0; i < cells; i++)
 			partial[i] = from ? partial[i] + product[i] : product[i];
 	}
-	for (size_t i = 0; i < t->left->cols; i++)
+	for (size_t i = 0; i < a->cols; i++)
 		for (size_t j = 0; j < cols; j++)
 			sum[i * s->stride + j] += partial[i * cols + j];
 }
@@ -144,35 +134,33 @@ static size_t width_of(const inv_gram_part *parts, size_t count)
 	return width;
 }
 
+/* sum [., stride] += X^T X for tiles up to the diagonal, or X^T Y with `right` panels. */
+static void add_tiles(inv_gram_sum *s, size_t panels, size_t right, size_t rows,
+                      size_t stride, double *sum)
+{
+	s->tiles = 0;
+	for (size_t i = 0; i < panels; i++)
+		for (size_t j = 0; j < (right ? right : i + 1); j++)
+			s->tile[s->tiles++] = (tile){&s->x[i], right ? &s->y[j] : &s->x[j]};
+	s->rows = rows;
+	s->stride = stride;
+	s->sum = sum;
+	inv_parallel(s->ctx, s->tiles, sum_tile, s);
+}
+
 void inv_gram_sum_add(inv_gram_sum *s, const inv_gram_part *parts, size_t count,
                       size_t rows, double *gram)
 {
-	size_t panels = cut(parts, count, s->x);
-
-	s->tiles = 0;
-	for (size_t i = 0; i < panels; i++)
-		for (size_t j = 0; j <= i; j++)
-			s->tile[s->tiles++] = (tile){&s->x[i], &s->x[j]};
-	s->rows = rows;
-	s->stride = width_of(parts, count);
-	s->sum = gram;
-	inv_parallel(s->ctx, s->tiles, run_tile, s);
+	add_tiles(s, cut(parts, count, s->x), 0, rows, width_of(parts, count), gram);
 }
 
 void inv_gram_sum_add_cross(inv_gram_sum *s, const inv_gram_part *parts, size_t count,
                             size_t rows, const float *y, size_t r, double *cross)
 {
-	size_t panels = cut(parts, count, s->x);
 	size_t right = cut(&(inv_gram_part){y, r}, 1, s->y);
 
-	s->tiles = 0;
-	for (size_t i = 0; i < panels; i++)
-		for (size_t j = 0; j < right; j++)
-			s->tile[s->tiles++] = (tile){&s->x[i], &s->y[j]};
-	s->rows = rows;
-	s->stride = r;
-	s->sum = cross;
-	inv_parallel(s->ctx, s->tiles, run_tile, s);
+	if (right)
+		add_tiles(s, cut(parts, count, s->x), right, rows, r, cross);
 }
 
 void inv_column_sums_add(const float *x, size_t rows, size_t cols, double *sums)

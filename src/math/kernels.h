@@ -83,6 +83,10 @@ typedef struct inv_panel_product {
 	float *sums; /* [columns] += the rows of c, in order; NULL unless there is a mask */
 	float *c;
 	size_t stride; /* floats from row to row of c */
+	/* Of pairs: the result goes here instead, in bfloat16; NULL: to c. */
+	uint16_t *half;
+	size_t half_stride;
+	bool half_add; /* to what is there, before relu */
 } inv_panel_product;
 
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
@@ -98,7 +102,6 @@ struct inv_kernels {
 	/* True if all are finite. */
 	bool (*all_finite)(const float *x, size_t count);
 	void (*widen_half)(const uint16_t *half, size_t count, float *out);
-	void (*narrow_half)(const float *x, size_t count, uint16_t *half);
 
 	/* y += x */
 	void (*add)(const float *x, size_t count, float *y);
@@ -151,9 +154,6 @@ struct inv_kernels {
 	unsigned (*near_columns)(const inv_near *t, const int32_t *dots, const float *scales,
 	                         const float *squares, const uint32_t *labels, float *near);
 
-	/* `slots` times four words of the stream `index`, from slot `first` on. */
-	void (*words)(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
-	              uint32_t *out);
 	/* The numbers of inv_fill_normal, up to rounding. */
 	void (*normal)(const inv_stream *s, uint32_t index, float *out, size_t count);
 	/* out = x + (std n + mean) with these numbers n; NULL: normal, then adding. */
@@ -171,7 +171,7 @@ struct inv_kernels {
 	void (*sort_keys)(double *keys, size_t n);
 	/*
 	 * For sorted keys p [n / repeat], each representing `repeat` equal ones, and q [n]:
-	 * sums += sum over ranks of (p - q)^2. If u is not NULL, u[row of p] = p - q and v[row
+	 * sums += sum over places of (p - q)^2. If u is not NULL, u[row of p] = p - q and v[row
 	 * of q] = p - q, [n][INV_SLICES] each.
 	 */
 	void (*compare_keys)(const double *p, const double *q, size_t n, size_t repeat,
@@ -225,6 +225,18 @@ struct inv_kernels {
 	/* x = gelu(x + bias): t Phi(t), off by at most 1e-7 |t|; x sigmoid(1.702 x). */
 	void (*bias_gelu)(const float *bias, size_t rows, size_t width, float *x);
 	void (*bias_quick_gelu)(const float *bias, size_t rows, size_t width, float *x);
+	/* With t = x + bias: t sigmoid(2 sqrt(2 / pi) (t + 0.044715 t^3)), GELU by a tanh; t
+	 * sigmoid(t). */
+	void (*bias_tanh_gelu)(const float *bias, size_t rows, size_t width, float *x);
+	void (*bias_silu)(const float *bias, size_t rows, size_t width, float *x);
+	/* x = (x + bias) by */
+	void (*bias_multiply)(const float *bias, const float *by, size_t rows, size_t width,
+	                      float *x);
+	/*
+	 * Rotary positions of one token: of each head, columns j and half + j are the two
+	 * coordinates of a point, which is rotated by the angle of cos[j] and sin[j].
+	 */
+	void (*rotate)(const float *cos, const float *sin, size_t heads, size_t half, float *x);
 
 	/*
 	 * strips [rows / STRIP_ROWS, rounded up][k][STRIP_ROWS] = a [rows, k]; may write two
@@ -235,6 +247,8 @@ struct inv_kernels {
 	/* The same of a matrix that is stored as a [k, rows]. */
 	void (*pack_strips_turned)(const float *a, size_t stride, size_t rows, size_t k,
 	                           float *strips);
+	/* One strip [k][STRIP_ROWS] of cells that lie anywhere; writes two floats beyond. */
+	void (*pack_strip)(const float *const row[INV_STRIP_ROWS], size_t k, float *strip);
 	/* Panels [k][PANEL_COLS] of x [k, columns], `step` floats apart; zeros past the last
 	 * column. */
 	void (*fill_panels)(const float *x, size_t stride, size_t k, size_t columns,
@@ -244,6 +258,19 @@ struct inv_kernels {
 	/* The same bits for one row and INV_SIDE_PANELS whole panels one after the other;
 	 * `strips` is the row itself. */
 	void (*row_product)(const inv_panel_product *p);
+
+	/*
+	 * The same of pairs of bfloat16 (bfloat16.h), two rows of W or two columns of A in the
+	 * storage of a float, the last paired with 0 if k is odd. k of a product counts pairs;
+	 * its sums have one order and one rounding in all instruction sets, and in plain C.
+	 */
+	void (*to_pairs)(const float *x, size_t count, float *pairs);
+	void (*pack_pair_strips)(const float *a, size_t stride, size_t rows, size_t k,
+	                         float *strips);
+	void (*fill_pair_panels)(const float *x, size_t stride, size_t k, size_t columns,
+	                         float *panels, size_t step);
+	void (*pair_panel_product)(const inv_panel_product *p);
+	void (*pair_row_product)(const inv_panel_product *p);
 
 	/*
 	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with
@@ -283,22 +310,21 @@ struct inv_kernels {
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
-void inv_kernels_tokens_ref(struct inv_kernels *k);
-void inv_kernels_panels_ref(struct inv_kernels *k);
 void inv_kernels_fourier_ref(struct inv_kernels *k);
 
 /* Of each instruction set, from the same files, see lanes.h. */
-#define INV_KERNELS_OF(set)                                 \
-	void inv_kernels_##set(struct inv_kernels *k);          \
-	void inv_kernels_random_##set(struct inv_kernels *k);   \
-	void inv_kernels_sliced_##set(struct inv_kernels *k);   \
-	void inv_kernels_tokens_##set(struct inv_kernels *k);   \
-	void inv_kernels_packing_##set(struct inv_kernels *k);  \
+#define INV_KERNELS_OF(set)                                \
+	void inv_kernels_##set(struct inv_kernels *k);         \
+	void inv_kernels_random_##set(struct inv_kernels *k);  \
+	void inv_kernels_sliced_##set(struct inv_kernels *k);  \
+	void inv_kernels_tokens_##set(struct inv_kernels *k);  \
+	void inv_kernels_packing_##set(struct inv_kernels *k); \
 	void inv_kernels_products_##set(struct inv_kernels *k);
 INV_KERNELS_OF(avx2)
 INV_KERNELS_OF(neon)
 void inv_kernels_fourier_avx2(struct inv_kernels *k);
 void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_products_avx512(struct inv_kernels *k);
+void inv_kernels_products_bf16(struct inv_kernels *k);
 
 #endif

@@ -41,21 +41,6 @@ static void widen_half(const uint16_t *half, size_t count, float *out)
 	memcpy(out + i, wide, (count - i) * sizeof *out);
 }
 
-static void narrow_half(const float *x, size_t count, uint16_t *half)
-{
-	float rest[LANES] = {0};
-	uint16_t narrow[LANES];
-	size_t i = 0;
-
-	for (; i + LANES <= count; i += LANES)
-		store_half(half + i, load(x + i));
-	if (i == count)
-		return;
-	memcpy(rest, x + i, (count - i) * sizeof *rest);
-	store_half(narrow, load(rest));
-	memcpy(half + i, narrow, (count - i) * sizeof *half);
-}
-
 static void add(const float *x, size_t count, float *y)
 {
 	size_t i = 0;
@@ -355,17 +340,10 @@ static void pair_sums(const float *d2, const float *e2, size_t count, double shi
                       double shift_e, inv_pair_sums *s)
 {
 	const four sd = splat4(shift_d), se = splat4(shift_e), zero = splat4(0);
-	sums_of_four f = {zero,
-	                  zero,
-	                  zero,
-	                  zero,
-	                  zero,
-	                  zero,
-	                  zero,
-	                  splat4(s->d_min),
-	                  splat4(s->d_max),
-	                  splat4(s->ratio_min),
-	                  splat4(s->ratio_max)};
+	const four d_min = splat4(s->d_min), d_max = splat4(s->d_max);
+	const four ratio_min = splat4(s->ratio_min), ratio_max = splat4(s->ratio_max);
+	sums_of_four f = {zero, zero,  zero,  zero,      zero,     zero,
+	                  zero, d_min, d_max, ratio_min, ratio_max};
 	float tail_d[QUAD] = {0}, tail_e[QUAD] = {0};
 	size_t i = 0;
 
@@ -619,7 +597,6 @@ void INV_OF_SET(inv_kernels)(struct inv_kernels *k)
 {
 	k->all_finite = all_finite;
 	k->widen_half = widen_half;
-	k->narrow_half = narrow_half;
 	k->add = add;
 	k->column_sums = column_sums;
 	k->relu_backward = relu_backward;

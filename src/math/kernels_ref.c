@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/dtype.h"
+#include "math/bfloat16.h"
 #include "math/kernels.h"
 #include "math/sliced.h"
 
@@ -19,12 +20,6 @@ static void widen_half_ref(const uint16_t *half, size_t count, float *out)
 {
 	for (size_t i = 0; i < count; i++)
 		out[i] = inv_half_to_float(half[i]);
-}
-
-static void narrow_half_ref(const float *x, size_t count, uint16_t *half)
-{
-	for (size_t i = 0; i < count; i++)
-		half[i] = inv_float_to_half(x[i]);
 }
 
 static void add_ref(const float *x, size_t count, float *y)
@@ -283,12 +278,301 @@ static void count_lower_ref(const float *x, size_t count, uint32_t upper, uint32
 			counts[bits_of(x[i]) & 0xffff]++;
 }
 
+/* ---- Tokens ----------------------------------------------------------------------- */
+
+static void norm_row(const inv_layer_norm *n, const float *x, float *y)
+{
+	double sum = 0, squares = 0, mean, scale;
+
+	for (size_t j = 0; j < n->width; j++)
+		sum += x[j];
+	mean = sum / (double)n->width;
+	for (size_t j = 0; j < n->width; j++)
+		squares += (x[j] - mean) * (x[j] - mean);
+	scale = 1 / sqrt(squares / (double)n->width + n->eps);
+	for (size_t j = 0; j < n->width; j++)
+		y[j] = (float)((x[j] - mean) * scale * n->weight[j] + n->bias[j]);
+}
+
+static void layer_norm_ref(const inv_layer_norm *n, size_t rows, size_t x_stride,
+                           size_t y_stride, float *x, float *y)
+{
+	for (size_t i = 0; i < rows; i++) {
+		float *row = x + i * x_stride;
+
+		norm_row(n, row, y + i * y_stride);
+		for (size_t j = 0; n->then && j < n->width; j++)
+			row[j] += n->then[j];
+	}
+}
+
+static void add_bias_ref(const float *bias, size_t rows, size_t width, size_t stride,
+                         float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++)
+			x[i * stride + j] += bias[j];
+}
+
+static void bias_gelu_ref(const float *bias, size_t rows, size_t width, float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++) {
+			double t = x[i * width + j] + bias[j];
+
+			x[i * width + j] = (float)(t * 0.5 * erfc(-t * M_SQRT1_2));
+		}
+}
+
+static void bias_quick_gelu_ref(const float *bias, size_t rows, size_t width, float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++) {
+			double t = x[i * width + j] + bias[j];
+
+			x[i * width + j] = (float)(t / (1 + exp(-1.702 * t)));
+		}
+}
+
+static void bias_tanh_gelu_ref(const float *bias, size_t rows, size_t width, float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++) {
+			double t = x[i * width + j] + bias[j];
+
+			x[i * width + j] =
+				(float)(t / (1 + exp(-sqrt(8 / M_PI) * (t + 0.044715 * t * t * t))));
+		}
+}
+
+static void bias_silu_ref(const float *bias, size_t rows, size_t width, float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++) {
+			double t = x[i * width + j] + bias[j];
+
+			x[i * width + j] = (float)(t / (1 + exp(-t)));
+		}
+}
+
+static void bias_multiply_ref(const float *bias, const float *by, size_t rows, size_t width,
+                              float *x)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < width; j++)
+			x[i * width + j] = (x[i * width + j] + bias[j]) * by[i * width + j];
+}
+
+static void rotate_ref(const float *cos, const float *sin, size_t heads, size_t half,
+                       float *x)
+{
+	for (size_t h = 0; h < heads; h++, x += 2 * half)
+		for (size_t j = 0; j < half; j++) {
+			double a = x[j], b = x[half + j];
+
+			x[j] = (float)(a * cos[j] - b * sin[j]);
+			x[half + j] = (float)(b * cos[j] + a * sin[j]);
+		}
+}
+
+/* ---- Strips and panels ------------------------------------------------------------ */
+
+static void pack_strip_ref(const float *const row[INV_STRIP_ROWS], size_t k, float *strip)
+{
+	for (size_t l = 0; l < k; l++)
+		for (size_t i = 0; i < INV_STRIP_ROWS; i++)
+			strip[l * INV_STRIP_ROWS + i] = row[i][l];
+}
+
+static void pack_strips_ref(const float *a, size_t stride, size_t rows, size_t k,
+                            float *strips)
+{
+	for (size_t i = 0; i < rows; i++) {
+		float *strip = strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * k;
+
+		for (size_t l = 0; l < k; l++)
+			strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] = a[i * stride + l];
+	}
+}
+
+static void pack_strips_turned_ref(const float *a, size_t stride, size_t rows, size_t k,
+                                   float *strips)
+{
+	for (size_t i = 0; i < rows; i++) {
+		float *strip = strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * k;
+
+		for (size_t l = 0; l < k; l++)
+			strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] = a[l * stride + i];
+	}
+}
+
+static void fill_panels_ref(const float *x, size_t stride, size_t k, size_t columns,
+                            float *panels, size_t step)
+{
+	size_t wide = (columns + INV_PANEL_COLS - 1) / INV_PANEL_COLS * INV_PANEL_COLS;
+
+	for (size_t l = 0; l < k; l++)
+		for (size_t j = 0; j < wide; j++)
+			panels[j / INV_PANEL_COLS * step + l * INV_PANEL_COLS + j % INV_PANEL_COLS] =
+				j < columns ? x[l * stride + j] : 0;
+}
+
+static void finish_cell(const inv_panel_product *p, size_t row, size_t column, float sum)
+{
+	if (p->bias)
+		sum += p->bias[column];
+	if (p->half && p->half_add)
+		sum += inv_from_bfloat16(p->half[row * p->half_stride + column]);
+	if (p->relu && sum < 0)
+		sum = 0;
+	if (p->mask && !(p->mask[row * p->mask_stride + column] > 0))
+		sum = 0;
+	if (p->mask)
+		p->sums[column] += sum;
+	if (p->half)
+		p->half[row * p->half_stride + column] = inv_to_bfloat16(sum);
+	else
+		p->c[row * p->stride + column] = sum;
+}
+
+static void panel_product_ref(const inv_panel_product *p)
+{
+	for (size_t i = 0; i < p->rows; i++) {
+		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
+		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
+
+		for (size_t j = 0; j < p->columns; j++) {
+			double sum = 0;
+
+			for (size_t l = 0; l < p->k; l++)
+				sum += (double)strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] *
+				       p->panel[l * INV_PANEL_COLS + j];
+			finish_cell(p, i, j, (float)(p->add ? from[j] + sum : sum));
+		}
+	}
+}
+
+static void row_product_ref(const inv_panel_product *p)
+{
+	const float *from = p->from ? p->from : p->c;
+
+	for (size_t j = 0; j < p->columns; j++) {
+		size_t inside = j % INV_PANEL_COLS;
+		const float *panel = p->panel + (j - inside) * p->k + inside;
+		double sum = 0;
+
+		for (size_t l = 0; l < p->k; l++)
+			sum += (double)p->strips[l] * panel[l * INV_PANEL_COLS];
+		finish_cell(p, 0, j, (float)(p->add ? from[j] + sum : sum));
+	}
+}
+
+/* ---- Pairs of bfloat16 ------------------------------------------------------------- */
+
+static void to_pairs_ref(const float *x, size_t count, float *pairs)
+{
+	for (size_t i = 0; i < count; i += 2)
+		inv_store_pair(x[i], i + 1 < count ? x[i + 1] : 0, pairs + i / 2);
+}
+
+static void pack_pair_strips_ref(const float *a, size_t stride, size_t rows, size_t k,
+                                 float *strips)
+{
+	for (size_t i = 0; i < rows; i++) {
+		float *strip = strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * ((k + 1) / 2);
+
+		for (size_t l = 0; l < k; l += 2)
+			inv_store_pair(a[i * stride + l], l + 1 < k ? a[i * stride + l + 1] : 0,
+			               strip + l / 2 * INV_STRIP_ROWS + i % INV_STRIP_ROWS);
+	}
+}
+
+static void fill_pair_panels_ref(const float *x, size_t stride, size_t k, size_t columns,
+                                 float *panels, size_t step)
+{
+	size_t wide = (columns + INV_PANEL_COLS - 1) / INV_PANEL_COLS * INV_PANEL_COLS;
+
+	for (size_t l = 0; l < k; l += 2)
+		for (size_t j = 0; j < wide; j++)
+			inv_store_pair(j < columns ? x[l * stride + j] : 0,
+			               j < columns && l + 1 < k ? x[(l + 1) * stride + j] : 0,
+			               panels + j / INV_PANEL_COLS * step + l / 2 * INV_PANEL_COLS +
+			                   j % INV_PANEL_COLS);
+}
+
+static float flush(float x)
+{
+	return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+/* The order and the rounding of lanes.h's dot_pairs, in every bit. */
+static float dot_pair(const float *a, const float *b, float sum)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	sum = flush(fmaf(inv_from_bfloat16((uint16_t)(x >> 16)),
+	                 inv_from_bfloat16((uint16_t)(y >> 16)), sum));
+	return flush(
+		fmaf(inv_from_bfloat16((uint16_t)x), inv_from_bfloat16((uint16_t)y), sum));
+}
+
+static void pair_panel_product_ref(const inv_panel_product *p)
+{
+	for (size_t i = 0; i < p->rows; i++) {
+		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
+		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
+
+		for (size_t j = 0; j < p->columns; j++) {
+			float sum = 0;
+
+			for (size_t l = 0; l < p->k; l++)
+				sum = dot_pair(strip + l * INV_STRIP_ROWS + i % INV_STRIP_ROWS,
+				               p->panel + l * INV_PANEL_COLS + j, sum);
+			finish_cell(p, i, j, p->add ? from[j] + sum : sum);
+		}
+	}
+}
+
+static void pair_row_product_ref(const inv_panel_product *p)
+{
+	const float *from = p->from ? p->from : p->c;
+
+	for (size_t j = 0; j < p->columns; j++) {
+		size_t inside = j % INV_PANEL_COLS;
+		const float *panel = p->panel + (j - inside) * p->k + inside;
+		float sum = 0;
+
+		for (size_t l = 0; l < p->k; l++)
+			sum = dot_pair(p->strips + l, panel + l * INV_PANEL_COLS, sum);
+		finish_cell(p, 0, j, p->add ? from[j] + sum : sum);
+	}
+}
+
+/* ---- Edges of a graph -------------------------------------------------------------- */
+
+static void attract_ref(const float *y, size_t self, const uint32_t *index,
+                        const float *weight, size_t count, float force[2])
+{
+	float x0 = y[2 * self], x1 = y[2 * self + 1], f0 = 0, f1 = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		float d0 = x0 - y[2 * (size_t)index[i]], d1 = x1 - y[2 * (size_t)index[i] + 1];
+		float w = weight[i] / (1 + (d0 * d0 + d1 * d1));
+
+		f0 += w * d0;
+		f1 += w * d1;
+	}
+	force[0] = f0;
+	force[1] = f1;
+}
+
 void inv_kernels_ref(struct inv_kernels *k)
 {
 	*k = (struct inv_kernels){
 		.all_finite = all_finite_ref,
 		.widen_half = widen_half_ref,
-		.narrow_half = narrow_half_ref,
 		.add = add_ref,
 		.column_sums = column_sums_ref,
 		.relu_backward = relu_backward_ref,
@@ -310,9 +594,27 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.add_mirrored = add_mirrored_ref,
 		.count_upper = count_upper_ref,
 		.count_lower = count_lower_ref,
+		.layer_norm = layer_norm_ref,
+		.add_bias = add_bias_ref,
+		.bias_gelu = bias_gelu_ref,
+		.bias_quick_gelu = bias_quick_gelu_ref,
+		.bias_tanh_gelu = bias_tanh_gelu_ref,
+		.bias_silu = bias_silu_ref,
+		.bias_multiply = bias_multiply_ref,
+		.rotate = rotate_ref,
+		.pack_strip = pack_strip_ref,
+		.pack_strips = pack_strips_ref,
+		.pack_strips_turned = pack_strips_turned_ref,
+		.fill_panels = fill_panels_ref,
+		.panel_product = panel_product_ref,
+		.row_product = row_product_ref,
+		.to_pairs = to_pairs_ref,
+		.pack_pair_strips = pack_pair_strips_ref,
+		.fill_pair_panels = fill_pair_panels_ref,
+		.pair_panel_product = pair_panel_product_ref,
+		.pair_row_product = pair_row_product_ref,
+		.attract = attract_ref,
 	};
 	inv_kernels_sliced_ref(k);
-	inv_kernels_tokens_ref(k);
-	inv_kernels_panels_ref(k);
 	inv_kernels_fourier_ref(k);
 }

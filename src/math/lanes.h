@@ -21,6 +21,12 @@
  * load_twos              the first ones of two floats at x + step at[i] each, the second
  * load_pairs             pairs of 16-bit numbers
  * add_products           adds their products with the pair a to PAIR_VECTORS sums
+ * load_upper(x)          LANES bfloat16 as floats; store_upper rounds
+ * round_pairs(x)         2 LANES floats as LANES pairs of bfloat16
+ * dot_pairs(a, x, sum)   sum + a1 x1, rounded, + a0 x0, rounded, for the pair at a and LANES
+ *                        pairs x, numbers below the smallest normal one being 0: what
+ *                        AVX-512 BF16 computes; without it, between flush_small() and
+ *                        restore_small()
  */
 #ifndef INV_LANES_H
 #define INV_LANES_H
@@ -35,8 +41,12 @@
 enum { LANES = 4, PARTS = 2, PAIR_VECTORS = 2 };
 #else
 #include <immintrin.h>
-#if defined(__AVX512F__)
+#if defined(__AVX512BF16__)
+#define INV_OF_SET(name) name##_bf16
+#elif defined(__AVX512F__)
 #define INV_OF_SET(name) name##_avx512
+#endif
+#if defined(__AVX512F__)
 #define X86(name) _mm512_##name
 typedef __m512i raw; /* integers of any size */
 enum { LANES = 16, PAIR_VECTORS = 1 };
@@ -98,7 +108,6 @@ OP(vec, words_to_floats, (words x), vcvtq_f32_u32(x))
 OP(unsigned, lane_bits, (ints on), vaddvq_u32((words)on &(words){1, 2, 4, 8}))
 OP(quad, half_of, (const vec x[PARTS], const size_t i), x[i])
 OP(vec, load_half, (const uint16_t *x), vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x))))
-DO(store_half, (uint16_t * x, vec v), vst1_u16(x, vreinterpret_u16_f16(vcvt_f16_f32(v))))
 OP(vec, even_twos, (vec a, vec b), (vec)vtrn1q_f64((float64x2_t)a, (float64x2_t)b))
 OP(vec, odd_twos, (vec a, vec b), (vec)vtrn2q_f64((float64x2_t)a, (float64x2_t)b))
 
@@ -208,11 +217,6 @@ INLINE vec load_half(const uint16_t *x)
 	return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
 }
 
-INLINE void store_half(uint16_t *x, vec v)
-{
-	_mm_storeu_si128((__m128i *)(void *)x, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-}
-
 INLINE quad half_of(const vec x[PARTS], const size_t i)
 {
 	return i ? _mm256_extractf128_ps(x[0], 1) : _mm256_castps256_ps128(x[0]);
@@ -266,6 +270,125 @@ INLINE void transpose_block(vec r[LANES])
 
 #endif
 #endif
+
+/* ---- Pairs of bfloat16, see bfloat16.h ------------------------------------------------ */
+
+OP(ints, upper_halves, (words x), (ints)(x & 0xffff0000u))
+
+#if defined(__AVX512BF16__)
+
+OP(unsigned, flush_small, (void), 0)
+DO(restore_small, (unsigned mode), (void)mode)
+
+INLINE vec dot_pairs(const float *a, vec x, vec sum)
+{
+	int32_t both;
+
+	memcpy(&both, a, sizeof both);
+	return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)_mm512_set1_epi32(both));
+}
+
+#else
+
+INLINE vec dot_pairs(const float *a, vec x, vec sum)
+{
+	uint32_t both;
+	words pair;
+
+	memcpy(&both, a, sizeof both);
+	pair = both - (words){0};
+	sum = madd((vec)upper_halves(pair), (vec)upper_halves((words)x), sum);
+	return madd((vec)(pair << 16), (vec)((words)x << 16), sum);
+}
+
+#if defined(__aarch64__)
+
+INLINE uint64_t flush_small(void)
+{
+	uint64_t mode;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+	__asm__ volatile("msr fpcr, %0" : : "r"(mode | 1u << 24));
+	return mode;
+}
+
+DO(restore_small, (uint64_t mode), __asm__ volatile("msr fpcr, %0" : : "r"(mode)))
+
+#else
+
+INLINE unsigned flush_small(void)
+{
+	unsigned mode = _mm_getcsr();
+
+	_mm_setcsr(mode | _MM_FLUSH_ZERO_ON | 0x40); /* results and operands */
+	return mode;
+}
+
+DO(restore_small, (unsigned mode), _mm_setcsr(mode))
+
+#endif
+#endif
+
+/* In the upper half of each word. */
+INLINE words round_to_halves(vec x)
+{
+	const words bits = (words)x;
+	const ints magnitude = (ints)(bits & 0x7fffffffu);
+	const words small = (words)(magnitude < 0x00800000);
+	const words nan = (words)(magnitude > 0x7f800000);
+	const words rounded = bits + 0x7fff + (bits >> 16 & 1);
+
+	return ((rounded & ~nan) | ((bits | 0x400000u) & nan)) & ~(small & 0x7fffffffu);
+}
+
+INLINE vec round_pairs(const float *x)
+{
+	const words low = round_to_halves(load(x)) >> 16,
+				high = round_to_halves(load(x + LANES)) >> 16;
+
+#if defined(__aarch64__)
+	return (vec)vcombine_u16(vmovn_u32(low), vmovn_u32(high));
+#elif defined(__AVX512F__)
+	return (vec)_mm512_inserti64x4(
+		_mm512_castsi256_si512(_mm512_cvtepi32_epi16((raw)low)),
+		_mm512_cvtepi32_epi16((raw)high), 1);
+#else
+	return (vec)_mm256_permute4x64_epi64(_mm256_packus_epi32((raw)low, (raw)high), 0xd8);
+#endif
+}
+
+INLINE void store_upper(uint16_t *x, vec v)
+{
+#if defined(__AVX512BF16__)
+	_mm256_storeu_si256((__m256i *)(void *)x, (__m256i)_mm512_cvtneps_pbh(v));
+#else
+	const words halves = round_to_halves(v) >> 16;
+#if defined(__aarch64__)
+	vst1_u16(x, vmovn_u32(halves));
+#elif defined(__AVX512F__)
+	_mm256_storeu_si256((__m256i *)(void *)x, _mm512_cvtepi32_epi16((raw)halves));
+#else
+	_mm_storeu_si128((__m128i *)(void *)x,
+	                 _mm256_castsi256_si128(_mm256_permute4x64_epi64(
+						 _mm256_packus_epi32((raw)halves, (raw)halves), 0xd8)));
+#endif
+#endif
+}
+
+INLINE vec load_upper(const uint16_t *x)
+{
+#if defined(__aarch64__)
+	return (vec)vshll_n_u16(vld1_u16(x), 16);
+#elif defined(__AVX512F__)
+	return (vec)((words)_mm512_cvtepu16_epi32(
+					 _mm256_loadu_si256((const __m256i *)(const void *)x))
+	             << 16);
+#else
+	return (vec)((words)_mm256_cvtepu16_epi32(
+					 _mm_loadu_si128((const __m128i *)(const void *)x))
+	             << 16);
+#endif
+}
 
 /* Which of the numbers from `at` on come before `end`. */
 INLINE ints lanes_before(size_t end, size_t at)

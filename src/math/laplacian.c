@@ -35,14 +35,13 @@ typedef struct laplacian {
 	const inv_graph *g;
 	uint32_t searches;
 	size_t components, found; /* found: vectors that are moved away */
-	inv_arena arena;
-	double *scale;       /* [n]: D^-1/2 */
-	double *null;        /* [n]: entries of the null vectors, which do not overlap */
-	uint32_t *component; /* [n] */
-	double *sums;        /* [components] */
-	double *start;       /* [n] */
-	double *scaled;      /* [n]: D^-1/2 x */
-	double *vectors;     /* [found, n] */
+	double *scale;            /* [n]: D^-1/2 */
+	double *null;             /* [n]: entries of the null vectors, which do not overlap */
+	uint32_t *component;      /* [n] */
+	double *sums;             /* [components] */
+	double *start;            /* [n] */
+	double *scaled;           /* [n]: D^-1/2 x */
+	double *vectors;          /* [found, n] */
 } laplacian;
 
 /* ---- Products -------------------------------------------------------------------- */
@@ -58,32 +57,8 @@ static double row_sum(const inv_graph *g, size_t i)
 	return sum;
 }
 
-/* y -= SHIFT P x; the null vectors do not overlap, so one pass serves all. */
-static void move_null_space(const laplacian *p, const double *x, double *y)
-{
-	memset(p->sums, 0, p->components * sizeof *p->sums);
-	for (size_t i = 0; i < p->g->n; i++)
-		p->sums[p->component[i]] += p->null[i] * x[i];
-	for (size_t i = 0; i < p->g->n; i++)
-		y[i] -= shift * p->null[i] * p->sums[p->component[i]];
-}
-
-static void move_found(const laplacian *p, const double *x, double *y)
-{
-	const size_t n = p->g->n;
-
-	for (size_t v = 0; v < p->found; v++) {
-		const double *vector = p->vectors + v * n;
-		double sum = 0;
-
-		for (size_t i = 0; i < n; i++)
-			sum += vector[i] * x[i];
-		for (size_t i = 0; i < n; i++)
-			y[i] -= shift * sum * vector[i];
-	}
-}
-
-static invar_status multiply(void *user, const double *x, double *y)
+/* y = (N - SHIFT P - SHIFT V^T V) x, V what was found. */
+static invar_status multiply_shifted(void *user, const double *x, double *y)
 {
 	const laplacian *p = user;
 	const inv_graph *g = p->g;
@@ -102,8 +77,21 @@ static invar_status multiply(void *user, const double *x, double *y)
 				sum += p->scaled[g->to[e]];
 		y[i] = p->scale[i] * sum;
 	}
-	move_null_space(p, x, y);
-	move_found(p, x, y);
+	/* The null vectors do not overlap, so one pass serves all. */
+	memset(p->sums, 0, p->components * sizeof *p->sums);
+	for (size_t i = 0; i < g->n; i++)
+		p->sums[p->component[i]] += p->null[i] * x[i];
+	for (size_t i = 0; i < g->n; i++)
+		y[i] -= shift * p->null[i] * p->sums[p->component[i]];
+	for (size_t v = 0; v < p->found; v++) {
+		const double *vector = p->vectors + v * g->n;
+		double sum = 0;
+
+		for (size_t i = 0; i < g->n; i++)
+			sum += vector[i] * x[i];
+		for (size_t i = 0; i < g->n; i++)
+			y[i] -= shift * sum * vector[i];
+	}
 	return INVAR_OK;
 }
 
@@ -112,39 +100,29 @@ static invar_status multiply(void *user, const double *x, double *y)
 static invar_status find_dense(laplacian *p, size_t want, double *values, double *vectors)
 {
 	const size_t n = p->g->n;
-	double *matrix = inv_alloc(n * n * sizeof *matrix);
-	double *all = inv_calloc(2 * n, sizeof *all), *unit = all + n;
-	invar_status st =
-		matrix && all
-			? INVAR_OK
-			: inv_fail(INVAR_E_NOMEM, "not enough memory for eigenvalues of %zu rows", n);
+	double *matrix = NULL, *all = NULL, *unit;
+	invar_status st;
 
-	for (size_t i = 0; i < n && st == INVAR_OK; i++) {
+	INV_TRY_OR(done, inv_new_array(&matrix, n * n));
+	INV_TRY_OR(done, inv_new_zeros(&all, 2 * n));
+	unit = all + n;
+	for (size_t i = 0; i < n; i++) {
 		unit[i] = 1;
-		st = multiply(p, unit, matrix + i * n);
+		INV_TRY_OR(done, multiply_shifted(p, unit, matrix + i * n));
 		unit[i] = 0;
 	}
-	if (st == INVAR_OK)
-		st = inv_eigen_symmetric(n, matrix, all);
-	for (size_t i = 0; i < want && st == INVAR_OK; i++) {
+	INV_TRY_OR(done, inv_eigen_symmetric(n, matrix, all));
+	for (size_t i = 0; i < want; i++) {
 		values[i] = all[n - 1 - i];
 		memcpy(vectors + i * n, matrix + (n - 1 - i) * n, n * sizeof *vectors);
 	}
+done:
 	inv_free(all);
 	inv_free(matrix);
 	return st;
 }
 
 /* Each search has a start of its own: what one start cannot see, another one can. */
-static void draw_start(laplacian *p)
-{
-	const inv_stream s = inv_stream_of(0, "laplacian", 0);
-	inv_cursor c = inv_cursor_of(&s, p->searches++);
-
-	for (size_t i = 0; i < p->g->n; i++)
-		p->start[i] = inv_next_uniform(&c) - 0.5;
-}
-
 static invar_status find_largest(laplacian *p, size_t want, double accuracy, double *values,
                                  double *vectors)
 {
@@ -152,10 +130,13 @@ static invar_status find_largest(laplacian *p, size_t want, double accuracy, dou
 	                            .want = want,
 	                            .tolerance = accuracy,
 	                            .start = p->start,
-	                            .multiply = multiply,
+	                            .multiply = multiply_shifted,
 	                            .user = p};
+	const inv_stream stream = inv_stream_of(0, "laplacian", 0);
+	inv_cursor c = inv_cursor_of(&stream, p->searches++);
 
-	draw_start(p);
+	for (size_t i = 0; i < p->g->n; i++)
+		p->start[i] = inv_next_uniform(&c) - 0.5;
 	return inv_largest_eigenpairs(&s, values, vectors);
 }
 
@@ -175,93 +156,30 @@ static void insert_pair(size_t n, size_t want, double *values, double *vectors,
 }
 
 /*
- * Is there a pair beside those found that is larger than the last of them? The largest Ritz
- * value is a lower bound, so a rough answer does not mislead.
+ * After a search: is there a pair beside those found that is larger than the last of them?
+ * The largest Ritz value is a lower bound, so a rough answer does not mislead.
  */
-static invar_status look_for_missed(laplacian *p, size_t want, double *values,
-                                    double *vectors, double *more, bool *missed)
-{
-	const size_t n = p->g->n;
-	double top[PER_CHECK];
-	invar_status st;
-
-	p->vectors = vectors;
-	p->found = want;
-	if ((st = find_largest(p, 1, check_tolerance, top, more)) != INVAR_OK)
-		return st;
-	*missed = top[0] > values[want - 1] + same;
-	if (!*missed)
-		return INVAR_OK;
-	if ((st = find_largest(p, PER_CHECK, tolerance, top, more)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < PER_CHECK && top[i] > values[want - 1]; i++)
-		insert_pair(n, want, values, vectors, top[i], more + i * n);
-	return INVAR_OK;
-}
-
 static invar_status find_sparse(laplacian *p, size_t want, double *values, double *vectors)
 {
-	double *more = inv_alloc(PER_CHECK * p->g->n * sizeof *more);
-	bool missed = true;
-	invar_status st =
-		more ? find_largest(p, want, tolerance, values, vectors)
-			 : inv_fail(INVAR_E_NOMEM, "not enough memory for eigenvalues of %zu rows",
-	                    p->g->n);
+	const size_t n = p->g->n;
+	double top[PER_CHECK], *more;
+	invar_status st;
 
-	while (st == INVAR_OK && missed)
-		st = look_for_missed(p, want, values, vectors, more, &missed);
+	INV_TRY(inv_new_array(&more, PER_CHECK * n));
+	INV_TRY_OR(done, find_largest(p, want, tolerance, values, vectors));
+	p->vectors = vectors;
+	p->found = want;
+	for (;;) {
+		INV_TRY_OR(done, find_largest(p, 1, check_tolerance, top, more));
+		if (!(top[0] > values[want - 1] + same))
+			break;
+		INV_TRY_OR(done, find_largest(p, PER_CHECK, tolerance, top, more));
+		for (size_t i = 0; i < PER_CHECK && top[i] > values[want - 1]; i++)
+			insert_pair(n, want, values, vectors, top[i], more + i * n);
+	}
+done:
 	inv_free(more);
 	return st;
-}
-
-/* ---- The whole ------------------------------------------------------------------- */
-
-static invar_status allocate_laplacian(laplacian *p)
-{
-	const size_t n = p->g->n;
-	inv_arena *a = &p->arena;
-
-	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
-		p->scale = inv_arena_take(a, n, sizeof *p->scale);
-		p->null = inv_arena_take(a, n, sizeof *p->null);
-		p->component = inv_arena_take(a, n, sizeof *p->component);
-		p->sums = inv_arena_take(a, n, sizeof *p->sums);
-		p->start = inv_arena_take(a, n, sizeof *p->start);
-		p->scaled = inv_arena_take(a, n, sizeof *p->scaled);
-		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
-			return st;
-	}
-	return INVAR_OK;
-}
-
-/* D^-1/2, and D^1/2 divided by its length on each component. */
-static void prepare_null_space(laplacian *p)
-{
-	const size_t n = p->g->n;
-
-	p->components = inv_graph_components(p->g, p->component);
-	memset(p->sums, 0, p->components * sizeof *p->sums);
-	for (size_t i = 0; i < n; i++) {
-		double degree = row_sum(p->g, i);
-
-		p->scale[i] = 1 / sqrt(degree);
-		p->null[i] = sqrt(degree);
-		p->sums[p->component[i]] += degree;
-	}
-	for (size_t i = 0; i < n; i++)
-		p->null[i] /= sqrt(p->sums[p->component[i]]);
-}
-
-static void write_null_space(const laplacian *p, size_t count, double *values,
-                             double *vectors)
-{
-	memset(values, 0, count * sizeof *values);
-	memset(vectors, 0, count * p->g->n * sizeof *vectors);
-	for (size_t i = 0; i < p->g->n; i++)
-		if (p->component[i] < count)
-			vectors[p->component[i] * p->g->n + i] = p->null[i];
 }
 
 invar_status inv_laplacian_smallest(const inv_laplacian_spec *s, double *values,
@@ -270,21 +188,47 @@ invar_status inv_laplacian_smallest(const inv_laplacian_spec *s, double *values,
 	const size_t n = s->g->n, want = s->want;
 	const bool few = n <= DENSE || n < 4 * want;
 	laplacian p = {.s = s, .g = s->g};
-	size_t zeros, rest;
-	invar_status st;
+	inv_arena a = {0};
+	size_t zeros;
+	invar_status st = INVAR_OK;
 
-	INV_TRY(allocate_laplacian(&p));
-	prepare_null_space(&p);
+	for (int round = 0; round < 2; round++) {
+		p.scale = inv_arena_take(&a, n, sizeof *p.scale);
+		p.null = inv_arena_take(&a, n, sizeof *p.null);
+		p.component = inv_arena_take(&a, n, sizeof *p.component);
+		p.sums = inv_arena_take(&a, n, sizeof *p.sums);
+		p.start = inv_arena_take(&a, n, sizeof *p.start);
+		p.scaled = inv_arena_take(&a, n, sizeof *p.scaled);
+		if (!round)
+			INV_TRY(inv_arena_commit(&a));
+	}
+
+	/* D^-1/2, and D^1/2 divided by its length on each component. */
+	p.components = inv_graph_components(p.g, p.component);
+	memset(p.sums, 0, p.components * sizeof *p.sums);
+	for (size_t i = 0; i < n; i++) {
+		double degree = row_sum(p.g, i);
+
+		p.scale[i] = 1 / sqrt(degree);
+		p.null[i] = sqrt(degree);
+		p.sums[p.component[i]] += degree;
+	}
+	for (size_t i = 0; i < n; i++)
+		p.null[i] /= sqrt(p.sums[p.component[i]]);
+
+	*components = p.components;
 	zeros = p.components < want ? p.components : want;
-	rest = want - zeros;
-	write_null_space(&p, zeros, values, vectors);
-	st = !rest ? INVAR_OK
-	           : (few ? find_dense : find_sparse)(&p, rest, values + zeros,
-	                                              vectors + zeros * n);
+	memset(values, 0, zeros * sizeof *values);
+	memset(vectors, 0, zeros * n * sizeof *vectors);
+	for (size_t i = 0; i < n; i++)
+		if (p.component[i] < zeros)
+			vectors[p.component[i] * n + i] = p.null[i];
+	if (zeros < want)
+		st = (few ? find_dense : find_sparse)(&p, want - zeros, values + zeros,
+		                                      vectors + zeros * n);
 	for (size_t i = zeros; i < want && st == INVAR_OK; i++)
 		values[i] = 1 - values[i];
-	*components = p.components;
-	inv_arena_free(&p.arena);
+	inv_arena_free(&a);
 	return st;
 }
 
@@ -292,21 +236,21 @@ invar_status inv_laplacian_smallest_ref(const inv_graph *g, size_t want, double 
                                         double *vectors)
 {
 	const size_t n = g->n;
-	double *matrix = inv_calloc(n * n, sizeof *matrix), *all = inv_calloc(n, sizeof *all);
-	invar_status st = matrix && all ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory");
+	double *matrix = NULL, *all = NULL;
+	invar_status st;
 
-	for (size_t i = 0; i < n && st == INVAR_OK; i++) {
+	INV_TRY_OR(done, inv_new_zeros(&matrix, n * n));
+	INV_TRY_OR(done, inv_new_zeros(&all, n));
+	for (size_t i = 0; i < n; i++) {
 		for (size_t e = g->start[i]; e < g->start[i + 1]; e++)
 			matrix[i * n + g->to[e]] -=
 				(g->weight ? g->weight[e] : 1) / sqrt(row_sum(g, i) * row_sum(g, g->to[e]));
 		matrix[i * n + i] += 1;
 	}
-	if (st == INVAR_OK)
-		st = inv_eigen_symmetric(n, matrix, all);
-	if (st == INVAR_OK) {
-		memcpy(values, all, want * sizeof *values);
-		memcpy(vectors, matrix, want * n * sizeof *vectors);
-	}
+	INV_TRY_OR(done, inv_eigen_symmetric(n, matrix, all));
+	memcpy(values, all, want * sizeof *values);
+	memcpy(vectors, matrix, want * n * sizeof *vectors);
+done:
 	inv_free(all);
 	inv_free(matrix);
 	return st;

@@ -25,27 +25,15 @@ enum {
 
 /* ---- Products ------------------------------------------------------------------- */
 
-static size_t lda_of(const inv_dgemm_spec *s)
-{
-	return s->transpose_a ? s->m : s->k;
-}
-
-static size_t ldb_of(const inv_dgemm_spec *s)
-{
-	return s->transpose_b ? s->k : s->n;
-}
-
 void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, double *c)
 {
-	size_t lda = lda_of(s), ldb = ldb_of(s);
-
 	for (size_t i = 0; i < s->m; i++)
 		for (size_t j = 0; j < s->n; j++) {
 			double sum = 0;
 
 			for (size_t l = 0; l < s->k; l++)
-				sum += (s->transpose_a ? a[l * lda + i] : a[i * lda + l]) *
-				       (s->transpose_b ? b[j * ldb + l] : b[l * ldb + j]);
+				sum += (s->transpose_a ? a[l * s->m + i] : a[i * s->k + l]) *
+				       (s->transpose_b ? b[j * s->k + l] : b[l * s->n + j]);
 			c[i * s->n + j] = s->add ? c[i * s->n + j] + sum : sum;
 		}
 }
@@ -54,7 +42,8 @@ void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, do
 static void run_rows(const inv_dgemm_spec *s, size_t row, size_t rows, const double *a,
                      const double *b, double *c)
 {
-	size_t lda = lda_of(s), cols = s->n;
+	size_t lda = s->transpose_a ? s->m : s->k, ldb = s->transpose_b ? s->k : s->n;
+	size_t cols = s->n;
 
 	if (s->lower && row + rows < cols)
 		cols = row + rows;
@@ -63,7 +52,7 @@ static void run_rows(const inv_dgemm_spec *s, size_t row, size_t rows, const dou
 		                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)rows,
 		                          (int)cols, (int)s->k, 1,
 		                          a + row * (s->transpose_a ? 1 : lda), (int)lda, b,
-		                          (int)ldb_of(s), s->add, c + row * s->n, (int)s->n);
+		                          (int)ldb, s->add, c + row * s->n, (int)s->n);
 }
 
 void inv_dgemm(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
@@ -113,119 +102,80 @@ static invar_status check_size(size_t m, size_t n)
 	                WIDEST);
 }
 
-enum { NO_MEMORY = -1000 }; /* beside LAPACK's own values of info */
-
-/* Column-major: our [n, m] is its [m, n]. With a size of -1 it returns the work size. */
-static int divide_and_conquer(int m, int n, double *a, double *u, double *sigma, double *vt)
+static invar_status explain_lapack(const char *what, size_t m, size_t n, int info)
 {
-	int k = m < n ? m : n, ask = -1, size, info;
-	inv_dgesdd_fn *dgesdd = inv_openblas_get()->dgesdd;
-	int *integers = inv_alloc(8 * (size_t)k * sizeof *integers);
-	double best, *work;
-
-	dgesdd("S", &m, &n, a, &m, sigma, u, &m, vt, &k, &best, &ask, integers, &info, 1);
-	size = (int)best;
-	work = inv_alloc((size_t)size * sizeof *work);
-	info = NO_MEMORY;
-	if (work && integers)
-		dgesdd("S", &m, &n, a, &m, sigma, u, &m, vt, &k, work, &size, integers, &info, 1);
-	inv_free(work);
-	inv_free(integers);
-	return info;
-}
-
-/* Slower, but converges where the other does not. */
-static int iterate_qr(int m, int n, double *a, double *u, double *sigma, double *vt)
-{
-	int k = m < n ? m : n, ask = -1, size, info;
-	inv_dgesvd_fn *dgesvd = inv_openblas_get()->dgesvd;
-	double best, *work;
-
-	dgesvd("S", "S", &m, &n, a, &m, sigma, u, &m, vt, &k, &best, &ask, &info, 1, 1);
-	size = (int)best;
-	work = inv_alloc((size_t)size * sizeof *work);
-	info = NO_MEMORY;
-	if (work)
-		dgesvd("S", "S", &m, &n, a, &m, sigma, u, &m, vt, &k, work, &size, &info, 1, 1);
-	inv_free(work);
-	return info;
-}
-
-static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt)
-{
-	size_t bytes = (size_t)m * (size_t)n * sizeof *a;
-	double *copy = inv_alloc(bytes);
-	int info = NO_MEMORY;
-
-	if (copy) {
-		memcpy(copy, a, bytes);
-		info = divide_and_conquer(m, n, a, u, sigma, vt);
-	}
-	if (info > 0) /* dgesdd gave up, as on some matrices of low rank */
-		info = iterate_qr(m, n, copy, u, sigma, vt);
-	inv_free(copy);
-	return info;
-}
-
-invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt)
-{
-	size_t k = m < n ? m : n;
-	invar_status st = check_size(m, n);
-	int info;
-
-	if (st != INVAR_OK || !k || (st = inv_openblas_need(1)) != INVAR_OK)
-		return st;
-	inv_test_stop("svd");
-	info = run_svd((int)n, (int)m, a, vt, sigma, u);
 	if (info == 0)
 		return INVAR_OK;
-	if (info == NO_MEMORY)
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for the SVD of a %zu x %zu matrix", m, n);
-	return inv_fail(INVAR_E_NUMERIC, "the SVD of a %zu x %zu matrix %s", m, n,
+	return inv_fail(INVAR_E_NUMERIC, "the %s of a %zu x %zu matrix %s", what, m, n,
 	                info > 0 ? "did not converge" : "met a NaN");
 }
 
-/* ---- Symmetric matrices ---------------------------------------------------------- */
-
-/* With sizes of -1, LAPACK returns the best work size. */
-static int run_eigen(int n, double *a, double *values)
+/*
+ * Column-major: our [m, n] is its [n, m]. By divide and conquer; if that gives up, as on
+ * some singular matrices, by QR iteration, which is slower. A size of -1 asks for the
+ * best size of `work`.
+ */
+invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt)
 {
-	int ask = -1, size, integer_size, info;
-	inv_dsyevd_fn *dsyevd = inv_openblas_get()->dsyevd;
-	double best, *work;
-	int *integers;
+	const inv_openblas *blas = inv_openblas_get();
+	int rows = (int)n, cols = (int)m, k = (int)(m < n ? m : n), ask = -1, info, size[2];
+	double best[2], *copy = NULL, *work = NULL;
+	int *integers = NULL;
+	invar_status st;
 
-	dsyevd("V", "U", &n, a, &n, values, &best, &ask, &integer_size, &ask, &info, 1, 1);
-	size = (int)best;
-	work = inv_alloc((size_t)size * sizeof *work);
-	integers = inv_alloc((size_t)integer_size * sizeof *integers);
-	info = NO_MEMORY;
-	if (work && integers)
-		dsyevd("V", "U", &n, a, &n, values, work, &size, integers, &integer_size, &info, 1,
-		       1);
+	INV_TRY(check_size(m, n));
+	if (!k)
+		return INVAR_OK;
+	INV_TRY(inv_openblas_need(1));
+	inv_test_stop("svd");
+	blas->dgesdd("S", &rows, &cols, a, &rows, sigma, vt, &rows, u, &k, &best[0], &ask, &ask,
+	             &info, 1);
+	blas->dgesvd("S", "S", &rows, &cols, a, &rows, sigma, vt, &rows, u, &k, &best[1], &ask,
+	             &info, 1, 1);
+	size[0] = (int)best[0];
+	size[1] = (int)best[1];
+	INV_TRY_OR(done, inv_new_array(&copy, m * n));
+	INV_TRY_OR(done, inv_new_array(&work, (size_t)fmax(best[0], best[1])));
+	INV_TRY_OR(done, inv_new_array(&integers, 8 * (size_t)k));
+	memcpy(copy, a, m * n * sizeof *a);
+	blas->dgesdd("S", &rows, &cols, a, &rows, sigma, vt, &rows, u, &k, work, &size[0],
+	             integers, &info, 1);
+	if (info > 0)
+		blas->dgesvd("S", "S", &rows, &cols, copy, &rows, sigma, vt, &rows, u, &k, work,
+		             &size[1], &info, 1, 1);
+	st = explain_lapack("SVD", m, n, info);
+done:
+	inv_free(copy);
 	inv_free(work);
 	inv_free(integers);
-	return info;
+	return st;
 }
 
 invar_status inv_eigen_symmetric(size_t n, double *a, double *values)
 {
-	invar_status st = check_size(n, n);
-	int info;
+	const inv_openblas *blas = inv_openblas_get();
+	int side = (int)n, ask = -1, size, integer_size, info;
+	double best, *work = NULL;
+	int *integers = NULL;
+	invar_status st;
 
-	if (st != INVAR_OK || !n || (st = inv_openblas_need(1)) != INVAR_OK)
-		return st;
-	inv_test_stop("eigen");
-	info = run_eigen((int)n, a, values);
-	if (info == 0)
+	INV_TRY(check_size(n, n));
+	if (!n)
 		return INVAR_OK;
-	if (info == NO_MEMORY)
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for the eigenvalues of a %zu x %zu matrix", n,
-		                n);
-	return inv_fail(INVAR_E_NUMERIC, "the eigenvalues of a %zu x %zu matrix %s", n, n,
-	                info > 0 ? "did not converge" : "met a NaN");
+	INV_TRY(inv_openblas_need(1));
+	inv_test_stop("eigen");
+	blas->dsyevd("V", "U", &side, a, &side, values, &best, &ask, &integer_size, &ask, &info,
+	             1, 1);
+	size = (int)best;
+	INV_TRY_OR(done, inv_new_array(&work, (size_t)size));
+	INV_TRY_OR(done, inv_new_array(&integers, (size_t)integer_size));
+	blas->dsyevd("V", "U", &side, a, &side, values, work, &size, integers, &integer_size,
+	             &info, 1, 1);
+	st = explain_lapack("eigenvalues", n, n, info);
+done:
+	inv_free(work);
+	inv_free(integers);
+	return st;
 }
 
 /* ---- Thin sides ------------------------------------------------------------------- */
@@ -237,9 +187,7 @@ invar_status inv_eigen_symmetric(size_t n, double *a, double *values)
  *     R     = Q_a [U V^T, 0; 0, I] Q_b^T
  */
 typedef struct thin {
-	const invar_context *ctx;
 	int n, d, work_size;
-	double *a, *b;                             /* become Q and T */
 	double *tau_a, *tau_b;                     /* [n]: factors of the reflectors */
 	double *t_a, *t_b, *core, *u, *vt, *sigma; /* [n, n], sigma [n] */
 	double *work;                              /* [work_size] */
@@ -285,44 +233,33 @@ static void reflect(const thin *t, const char *side, const char *transpose, cons
 	                           &t->d, t->work, &t->work_size, &info, 1, 1);
 }
 
-static invar_status solve_thin(thin *t, double *R)
-{
-	size_t n = (size_t)t->n, d = (size_t)t->d;
-	inv_dgemm_spec core = {n, n, n, .transpose_b = true},
-				   rotation = {n, n, n, .add = false};
-	invar_status st;
-
-	factor(t, t->a, t->tau_a, t->t_a);
-	factor(t, t->b, t->tau_b, t->t_b);
-	inv_dgemm_tiled(t->ctx, &core, t->t_a, t->t_b, t->core);
-	if ((st = inv_svd(n, n, t->core, t->u, t->sigma, t->vt)) != INVAR_OK)
-		return st;
-	inv_dgemm_tiled(t->ctx, &rotation, t->u, t->vt, t->core);
-	for (size_t i = 0; i < d; i++)
-		for (size_t j = 0; j < d; j++)
-			R[i * d + j] = i < n && j < n ? t->core[i * n + j] : i == j;
-	/* Row-major R is column-major R^T = Q_b [V U^T, 0; 0, I] Q_a^T. */
-	reflect(t, "L", "N", t->b, t->tau_b, R);
-	reflect(t, "R", "T", t->a, t->tau_a, R);
-	return INVAR_OK;
-}
-
 invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
                                  double *b, double *R)
 {
-	thin t = {.ctx = ctx, .n = (int)n, .d = (int)d, .a = a, .b = b};
+	const inv_dgemm_spec core = {n, n, n, .transpose_b = true},
+						 rotation = {n, n, n, .add = false};
+	thin t = {.n = (int)n, .d = (int)d};
 	inv_arena arena = {0};
-	invar_status st = check_size(n, d);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_openblas_need(ctx->threads);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(check_size(n, d));
+	INV_TRY(inv_openblas_need(ctx->threads));
 	plan_thin(&t, &arena);
-	if ((st = inv_arena_commit(&arena)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_arena_commit(&arena));
 	plan_thin(&t, &arena);
-	st = solve_thin(&t, R);
+
+	factor(&t, a, t.tau_a, t.t_a);
+	factor(&t, b, t.tau_b, t.t_b);
+	inv_dgemm_tiled(ctx, &core, t.t_a, t.t_b, t.core);
+	INV_TRY_OR(done, inv_svd(n, n, t.core, t.u, t.sigma, t.vt));
+	inv_dgemm_tiled(ctx, &rotation, t.u, t.vt, t.core);
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			R[i * d + j] = i < n && j < n ? t.core[i * n + j] : i == j;
+	/* Row-major R is column-major R^T = Q_b [V U^T, 0; 0, I] Q_a^T. */
+	reflect(&t, "L", "N", b, t.tau_b, R);
+	reflect(&t, "R", "T", a, t.tau_a, R);
+done:
 	inv_arena_free(&arena);
 	return st;
 }
@@ -339,37 +276,33 @@ typedef struct factor_job {
 	double *g;
 } factor_job;
 
-/* Tiles of rows below the block. */
-static size_t first_below(const factor_job *j, size_t tile)
+/* The first row of a tile below the block, and its rows. */
+static size_t tile_below(const factor_job *j, size_t tile, size_t *rows)
 {
-	return j->from + j->rows + tile * TILE;
-}
+	size_t first = j->from + j->rows + tile * TILE;
 
-static size_t rows_below(const factor_job *j, size_t tile)
-{
-	size_t first = first_below(j, tile);
-
-	return j->n - first < TILE ? j->n - first : TILE;
+	*rows = j->n - first < TILE ? j->n - first : TILE;
+	return first;
 }
 
 /* L_ik = G_ik L_kk^-T */
 static void divide_rows(void *user, size_t tile, unsigned thread)
 {
 	const factor_job *j = user;
+	size_t rows, first = tile_below(j, tile, &rows);
 
 	(void)thread;
 	inv_openblas_get()->dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans,
-	                          CblasNonUnit, (int)rows_below(j, tile), (int)j->rows, 1,
+	                          CblasNonUnit, (int)rows, (int)j->rows, 1,
 	                          j->g + j->from * j->n + j->from, (int)j->n,
-	                          j->g + first_below(j, tile) * j->n + j->from, (int)j->n);
+	                          j->g + first * j->n + j->from, (int)j->n);
 }
 
 /* G_ij -= L_ik L_jk^T for all tiles j up to the diagonal. */
 static void take_from_rows(void *user, size_t tile, unsigned thread)
 {
 	const factor_job *j = user;
-	size_t first = first_below(j, tile), rows = rows_below(j, tile);
-	size_t begin = first_below(j, 0);
+	size_t rows, first = tile_below(j, tile, &rows), begin = j->from + j->rows;
 
 	(void)thread;
 	inv_openblas_get()->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows,
@@ -377,24 +310,6 @@ static void take_from_rows(void *user, size_t tile, unsigned thread)
 	                          j->g + first * j->n + j->from, (int)j->n,
 	                          j->g + begin * j->n + j->from, (int)j->n, 1,
 	                          j->g + first * j->n + begin, (int)j->n);
-}
-
-/* Leaves L in the lower triangle of g; false if g is not positive definite. */
-static bool factor_cholesky(const invar_context *ctx, size_t n, double *g)
-{
-	int side = (int)n, info = 0;
-
-	for (size_t from = 0; from < n && info == 0; from += FACTOR) {
-		factor_job j = {n, from, n - from < FACTOR ? n - from : FACTOR, g};
-		size_t tiles = inv_blocks(n - from - j.rows, TILE);
-		int rows = (int)j.rows;
-
-		/* LAPACK's upper triangle, column-major, is our lower one. */
-		inv_openblas_get()->dpotrf("U", &rows, g + from * n + from, &side, &info, 1);
-		inv_parallel(ctx, tiles, divide_rows, &j);
-		inv_parallel(ctx, tiles, take_from_rows, &j);
-	}
-	return info == 0;
 }
 
 typedef struct solve_job {
@@ -417,27 +332,33 @@ static void solve_columns(void *user, size_t tile, unsigned thread)
 	            (int)cols, 1, j->factor, (int)j->n, j->c + col, (int)j->r);
 }
 
-/* OpenBLAS would propagate a NaN and report success. */
-static bool lower_has_nan(const double *g, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j <= i; j++)
-			if (isnan(g[i * n + j]))
-				return true;
-	return false;
-}
-
 invar_status inv_cholesky_solve(const invar_context *ctx, size_t n, size_t r, double *g,
                                 double *c)
 {
-	solve_job j = {n, r, g, c};
-	invar_status st = check_size(n, r);
+	solve_job solve = {n, r, g, c};
+	int side = (int)n, info = 0;
 
-	if (st != INVAR_OK || !n || (st = inv_openblas_need(ctx->threads)) != INVAR_OK)
-		return st;
-	if (!factor_cholesky(ctx, n, g) || lower_has_nan(g, n))
+	INV_TRY(check_size(n, r));
+	if (!n)
+		return INVAR_OK;
+	INV_TRY(inv_openblas_need(ctx->threads));
+	/* L, to the lower triangle of g: LAPACK's upper one, as that is column-major. */
+	for (size_t from = 0; from < n && info == 0; from += FACTOR) {
+		factor_job j = {n, from, n - from < FACTOR ? n - from : FACTOR, g};
+		size_t tiles = inv_blocks(n - from - j.rows, TILE);
+		int rows = (int)j.rows;
+
+		inv_openblas_get()->dpotrf("U", &rows, g + from * n + from, &side, &info, 1);
+		inv_parallel(ctx, tiles, divide_rows, &j);
+		inv_parallel(ctx, tiles, take_from_rows, &j);
+	}
+	/* OpenBLAS would propagate a NaN and report success. */
+	for (size_t i = 0; i < n && info == 0; i++)
+		for (size_t j = 0; j <= i; j++)
+			info |= isnan(g[i * n + j]) != 0;
+	if (info != 0)
 		return inv_fail(INVAR_E_NUMERIC, "a %zu x %zu matrix is not positive definite", n,
 		                n);
-	inv_parallel(ctx, inv_blocks(r, TILE), solve_columns, &j);
+	inv_parallel(ctx, inv_blocks(r, TILE), solve_columns, &solve);
 	return INVAR_OK;
 }

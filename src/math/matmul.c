@@ -56,6 +56,25 @@ struct inv_matmul {
 	void *user;
 };
 
+/* ---- The plain loop, summing in double ------------------------------------------- */
+
+void inv_matmul_ref(const inv_matmul_spec *s, const float *a, const float *b,
+                    const float *bias, float *c)
+{
+	for (size_t i = 0; i < s->m; i++)
+		for (size_t j = 0; j < s->n; j++) {
+			double sum = 0;
+			float y;
+
+			for (size_t l = 0; l < s->k; l++)
+				sum += (double)(s->transpose_a ? a[l * s->m + i] : a[i * s->k + l]) *
+				       (s->transpose_b ? b[j * s->k + l] : b[l * s->n + j]);
+			y = (float)sum + (s->bias ? bias[j] : 0);
+			y += s->add ? c[i * s->n + j] : 0;
+			c[i * s->n + j] = s->relu && y < 0 ? 0 : y;
+		}
+}
+
 /* ---- Planning ----------------------------------------------------------------- */
 
 static size_t lda_of(const inv_matmul_spec *s)
@@ -79,34 +98,19 @@ bool inv_matmul_is_packed(const invar_context *ctx, const inv_matmul_spec *s)
 	       (s->relu || (s->m >= MIN_ROWS && s->n >= MIN_COLS && work_of(s) >= packed_work));
 }
 
-static size_t tile_count(const inv_matmul *p)
-{
-	/* All cores of the machine, not those that this process may use: bits must not change.
-	 */
-	size_t cores = p->packed ? p->ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
-	size_t wanted = 2 * cores, worth = (size_t)(work_of(&p->spec) / tile_work);
-
-	if (wanted > MAX_TILES)
-		wanted = MAX_TILES;
-	return worth < 1 ? 1 : worth < wanted ? worth : wanted;
-}
-
-static inv_matmul_spec spec_of_tile(const inv_matmul_spec *s, const tile *t)
-{
-	inv_matmul_spec part = *s;
-
-	part.m = t->rows;
-	part.n = t->cols;
-	return part;
-}
-
-static void cut(inv_matmul *p)
+static void cut_product(inv_matmul *p)
 {
 	const inv_matmul_spec *s = &p->spec;
 	bool by_rows = s->m >= s->n;
-	size_t side = by_rows ? s->m : s->n, parts = tile_count(p);
+	/* All cores of the machine, not those that this process may use: bits must not change.
+	 */
+	size_t cores = p->packed ? p->ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	size_t wanted = 2 * cores < MAX_TILES ? 2 * cores : MAX_TILES;
+	size_t worth = (size_t)(work_of(s) / tile_work);
+	size_t tiles = worth < 1 ? 1 : worth < wanted ? worth : wanted;
+	size_t side = by_rows ? s->m : s->n;
 	size_t unit = p->packed && by_rows ? INV_STRIP_ROWS : TILE_STEP;
-	size_t step = inv_blocks(inv_blocks(side, parts), unit) * unit;
+	size_t step = inv_blocks(inv_blocks(side, tiles), unit) * unit;
 
 	for (size_t at = 0; at < side; at += step) {
 		size_t now = side - at < step ? side - at : step;
@@ -121,45 +125,36 @@ static invar_status plan_packed(inv_matmul *p)
 	const tile *first = p->tiles; /* no other is larger */
 	size_t n = p->spec.n, k = p->spec.k;
 	uint64_t floats;
-	invar_status st;
 
 	p->shares = first->cols == n;
-	p->room = (p->shares ? inv_packed_room_without : inv_packed_room)(first->rows,
-	                                                                  first->cols, k);
+	p->room = inv_packed_room(first->rows, first->cols, k, p->shares);
 	floats =
 		(uint64_t)p->ctx->threads * p->room + (p->shares ? inv_panels_floats(k, n) : 0);
 	inv_arena_take(&p->arena, floats, sizeof(float));
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
-		p->scratch = inv_arena_take(&p->arena, floats, sizeof(float));
-	return st;
+	INV_TRY(inv_arena_commit(&p->arena));
+	p->scratch = inv_arena_take(&p->arena, floats, sizeof(float));
+	return INVAR_OK;
 }
 
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out)
 {
-	inv_matmul *p = inv_calloc(1, sizeof *p);
+	inv_matmul *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
+	INV_TRY(inv_new(&p));
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;
 	p->spec = *spec;
 	p->packed = inv_matmul_is_packed(ctx, spec);
-	cut(p);
-	st = p->packed ? plan_packed(p) : inv_openblas_need_for(ctx);
-	if (st != INVAR_OK) {
-		inv_matmul_free(p);
-		return st;
-	}
+	cut_product(p);
+	INV_TRY_OR(fail, p->packed ? plan_packed(p) : inv_openblas_need_for(ctx));
 	*out = p;
 	return INVAR_OK;
-}
-
-size_t inv_matmul_tiles(const inv_matmul *p)
-{
-	return p->count;
+fail:
+	inv_matmul_free(p);
+	return st;
 }
 
 /* Does one thread compute all rows of a column, from the first to the last? */
@@ -197,8 +192,14 @@ void inv_matmul_free(inv_matmul *p)
 
 /* ---- Running -------------------------------------------------------------------- */
 
-static void add_bias_relu(const inv_matmul_spec *s, const float *bias, float *c, size_t ldc)
+static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
+                         const float *b, size_t ldb, const float *bias, float *c,
+                         size_t ldc)
 {
+	inv_openblas_get()->sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
+	                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m,
+	                          (int)s->n, (int)s->k, 1, a, (int)lda, b, (int)ldb,
+	                          s->add ? 1 : 0, c, (int)ldc);
 	for (size_t i = 0; i < s->m; i++) {
 		float *row = c + i * ldc;
 
@@ -209,32 +210,7 @@ static void add_bias_relu(const inv_matmul_spec *s, const float *bias, float *c,
 	}
 }
 
-static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
-                         const float *b, size_t ldb, const float *bias, float *c,
-                         size_t ldc)
-{
-	inv_openblas_get()->sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
-	                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m,
-	                          (int)s->n, (int)s->k, 1, a, (int)lda, b, (int)ldb,
-	                          s->add ? 1 : 0, c, (int)ldc);
-	add_bias_relu(s, bias, c, ldc);
-}
-
-/* What follows a part of a tile. */
-typedef struct follow_up {
-	const inv_matmul *p;
-	const tile *t;
-} follow_up;
-
-static void hand_over(void *user, const float *c, size_t stride, size_t row, size_t rows,
-                      size_t col, size_t cols)
-{
-	const follow_up *f = user;
-
-	f->p->take(f->p->user, c, stride, f->t->row + row, rows, f->t->col + col, cols);
-}
-
-/* Of a tile that OpenBLAS computed, or the loop. */
+/* After a tile that OpenBLAS computed, or the loop. */
 static void follow_tile(const inv_matmul *p, const tile *t, float *c)
 {
 	if (p->take)
@@ -256,6 +232,20 @@ static void fill_group(void *user, size_t group, unsigned thread)
 		inv_panels_fill_turned(&p->kernels, &panels, p->b + first * s->k, s->k);
 	else
 		inv_panels_fill(&p->kernels, &panels, p->b + first, s->n);
+}
+
+typedef struct follow_up {
+	const inv_matmul *p;
+	const tile *t;
+} follow_up;
+
+/* After some rows and columns of a packed tile. */
+static void hand_over(void *user, const float *c, size_t stride, size_t row, size_t rows,
+                      size_t col, size_t cols)
+{
+	const follow_up *f = user;
+
+	f->p->take(f->p->user, c, stride, f->t->row + row, rows, f->t->col + col, cols);
 }
 
 static void run_packed(void *user, size_t index, unsigned thread)
@@ -292,28 +282,22 @@ static void run_packed(void *user, size_t index, unsigned thread)
 	inv_packed_multiply(&packed, p->scratch + before + thread * p->room);
 }
 
-static void run_tile(void *user, size_t index, unsigned thread)
+static void run_with_openblas(void *user, size_t index, unsigned thread)
 {
 	const inv_matmul *p = user;
 	const inv_matmul_spec *s = &p->spec;
 	const tile *t = &p->tiles[index];
-	inv_matmul_spec part = spec_of_tile(s, t);
+	inv_matmul_spec one = *s;
 	const float *a = p->a + t->row * (s->transpose_a ? 1 : s->k);
 	const float *b = p->b + t->col * (s->transpose_b ? s->k : 1);
 	const float *bias = s->bias ? p->bias + t->col : NULL;
 	float *c = p->c + t->row * s->n + t->col;
 
 	(void)thread;
-	run_openblas(&part, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
+	one.m = t->rows;
+	one.n = t->cols;
+	run_openblas(&one, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
 	follow_tile(p, t, c);
-}
-
-static invar_status run_plain(inv_matmul *p)
-{
-	inv_matmul_ref(&p->spec, p->a, p->b, p->bias, p->c);
-	for (size_t i = 0; i < p->count; i++)
-		follow_tile(p, &p->tiles[i], p->c + p->tiles[i].row * p->spec.n + p->tiles[i].col);
-	return INVAR_OK;
 }
 
 static invar_status run_tiles(inv_matmul *p, const float *a, const float *b,
@@ -323,13 +307,17 @@ static invar_status run_tiles(inv_matmul *p, const float *a, const float *b,
 	p->b = b;
 	p->bias = bias;
 	p->c = c;
-	if (!p->ctx->cpu)
-		return run_plain(p);
+	if (!p->ctx->cpu) {
+		inv_matmul_ref(&p->spec, a, b, bias, c);
+		for (size_t i = 0; i < p->count; i++)
+			follow_tile(p, &p->tiles[i], c + p->tiles[i].row * p->spec.n + p->tiles[i].col);
+		return INVAR_OK;
+	}
 	if (p->packed && p->shares) {
 		p->panels = inv_panels_of(p->spec.k, p->spec.n, p->scratch);
 		inv_parallel(p->ctx, inv_blocks(p->spec.n, GROUP), fill_group, p);
 	}
-	inv_parallel(p->ctx, p->count, p->packed ? run_packed : run_tile, p);
+	inv_parallel(p->ctx, p->count, p->packed ? run_packed : run_with_openblas, p);
 	return INVAR_OK;
 }
 
@@ -345,16 +333,15 @@ invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b
                                    const float *mask, float *c, float *sums)
 {
 	const inv_matmul_spec *s = &p->spec;
-	invar_status st;
 
 	assert(!s->bias && !s->relu && !s->add);
 	p->mask = mask;
 	p->sums = sums;
 	p->take = NULL;
-	st = run_tiles(p, a, b, NULL, c);
-	if (st == INVAR_OK && !tiles_are_columns(p)) /* the sums of some rows would not do */
+	INV_TRY(run_tiles(p, a, b, NULL, c));
+	if (!tiles_are_columns(p)) /* the sums of some rows would not do */
 		p->kernels.relu_backward(mask, s->m, s->n, s->n, c, sums);
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,

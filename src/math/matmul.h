@@ -61,7 +61,6 @@ typedef void inv_part_fn(void *user, const float *part, size_t stride, size_t ro
 invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,
                                   inv_part_fn *take, void *user);
 
-size_t inv_matmul_tiles(const inv_matmul *p);
 /* Bytes of scratch memory. */
 size_t inv_matmul_memory(const inv_matmul *p);
 /*

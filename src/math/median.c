@@ -22,19 +22,19 @@ struct inv_median {
 
 invar_status inv_median_new(const invar_context *ctx, inv_median **out)
 {
-	inv_median *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+	inv_median *p;
 
-	*out = p;
-	if (p)
-		p->counts = inv_alloc(ctx->threads * BINS * sizeof *p->counts);
-	if (!p || !p->counts) {
-		inv_median_free(p);
-		*out = NULL;
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a median");
-	}
+	*out = NULL;
+	INV_TRY(inv_new(&p));
+	INV_TRY_OR(fail, inv_new_array(&p->counts, ctx->threads * (size_t)BINS));
 	p->ctx = ctx;
 	inv_kernels_init(&p->kernels, ctx->cpu);
+	*out = p;
 	return INVAR_OK;
+fail:
+	inv_free(p);
+	return st;
 }
 
 void inv_median_free(inv_median *p)
@@ -71,13 +71,13 @@ static void count(inv_median *p, uint32_t upper)
 			p->counts[bin] += p->counts[t * (size_t)BINS + bin];
 }
 
-/* The bin of the value of this rank; rank becomes the rank within the bin. */
-static uint32_t find_bin(const inv_median *p, uint64_t *rank)
+/* The bin of the value at this place; place becomes the one within the bin. */
+static uint32_t find_bin(const inv_median *p, uint64_t *place)
 {
 	uint32_t bin = 0;
 
-	for (; *rank >= p->counts[bin]; bin++)
-		*rank -= p->counts[bin];
+	for (; *place >= p->counts[bin]; bin++)
+		*place -= p->counts[bin];
 	return bin;
 }
 
@@ -89,24 +89,24 @@ static uint32_t next_in_use(const inv_median *p, uint32_t bin)
 }
 
 /*
- * Ranks low and low + 1 often share their upper bits. If they do not, the higher one is the
- * smallest value with the next upper bits in use.
+ * Places low and low + 1 often share their upper bits. If they do not, the higher one is
+ * the smallest value with the next upper bits in use.
  */
 inv_middle inv_median_above(inv_median *p, const float *x, size_t n)
 {
-	uint64_t total = (uint64_t)n * (n - 1) / 2, rank = (total - 1) / 2;
+	uint64_t total = (uint64_t)n * (n - 1) / 2, place = (total - 1) / 2;
 	uint32_t upper, next, bin, low, high;
 	inv_middle middle;
 
 	p->x = x;
 	p->n = n;
 	count(p, ALL);
-	upper = find_bin(p, &rank);
+	upper = find_bin(p, &place);
 	next = next_in_use(p, upper);
 	count(p, upper);
-	bin = find_bin(p, &rank);
+	bin = find_bin(p, &place);
 	low = high = upper << 16 | bin;
-	if (total % 2 == 0 && rank + 1 == p->counts[bin]) {
+	if (total % 2 == 0 && place + 1 == p->counts[bin]) {
 		bin = next_in_use(p, bin);
 		if (bin == BINS) {
 			count(p, upper = next);

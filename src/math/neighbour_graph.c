@@ -15,44 +15,26 @@
 
 typedef struct entry {
 	uint32_t to;
-	double weight; /* of W, not of A */
+	size_t at; /* in the lists */
 } entry;
 
 typedef struct builder {
 	const inv_lists *l;
-	double sigma;     /* 0: weights are 1 */
-	size_t *start;    /* [n + 1], of the lists turned around */
-	entry *listed_by; /* [n * count] */
-	entry *listed;    /* [count + 1], of one row, sorted */
+	double sigma;        /* of weights by distance; 0: weights are 1, or: */
+	const float *weight; /* [n, stride], NULL: not given */
+	size_t *start;       /* [n + 1], of the lists turned around */
+	size_t *listed_by;   /* [n * count]: places in the lists */
+	entry *listed;       /* [count + 1], of one row, sorted */
 	inv_graph *g;
 	size_t used; /* entries of g */
 } builder;
 
-static double weigh(const builder *b, double squared)
+/* The entry of W at a place in the lists. */
+static double weigh(const builder *b, size_t at)
 {
-	return b->sigma > 0 ? exp(-squared / (2 * b->sigma * b->sigma)) : 1;
-}
-
-/* Counting sort by the row that is listed: who lists it comes in order. */
-static void turn_lists_around(builder *b)
-{
-	const inv_lists *l = b->l;
-
-	memset(b->start, 0, (l->n + 1) * sizeof *b->start);
-	for (size_t i = 0; i < l->n; i++)
-		for (size_t j = 0; j < l->count; j++)
-			b->start[l->index[i * l->stride + j] + 1]++;
-	for (size_t i = 0; i < l->n; i++)
-		b->start[i + 1] += b->start[i];
-	for (size_t i = 0; i < l->n; i++)
-		for (size_t j = 0; j < l->count; j++) {
-			size_t at = i * l->stride + j;
-
-			b->listed_by[b->start[l->index[at]]++] =
-				(entry){.to = (uint32_t)i, .weight = weigh(b, l->squared[at])};
-		}
-	memmove(b->start + 1, b->start, l->n * sizeof *b->start);
-	b->start[0] = 0;
+	if (b->weight)
+		return b->weight[at];
+	return b->sigma > 0 ? exp(-b->l->squared[at] / (2 * b->sigma * b->sigma)) : 1;
 }
 
 static int by_column(const void *a, const void *b)
@@ -62,107 +44,97 @@ static int by_column(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static size_t sort_listed(builder *b, size_t i)
-{
-	const inv_lists *l = b->l;
-	size_t count = 0;
-
-	for (size_t j = 0; j < l->count; j++) {
-		size_t at = i * l->stride + j;
-
-		b->listed[count++] =
-			(entry){.to = l->index[at], .weight = weigh(b, l->squared[at])};
-	}
-	qsort(b->listed, count, sizeof *b->listed, by_column);
-	return count;
-}
-
-static void add_entry(builder *b, size_t to, double sum)
-{
-	b->g->to[b->used] = (uint32_t)to;
-	if (b->g->weight)
-		b->g->weight[b->used] = sum / 2;
-	b->used++;
-}
-
 /* One row of A: the merge of listed and listed_by, and the loop where it belongs. */
 static void merge_row(builder *b, size_t i)
 {
-	const entry *out = b->listed, *out_end = out + sort_listed(b, i);
-	const entry *in = b->listed_by + b->start[i];
-	const entry *in_end = b->listed_by + b->start[i + 1];
-	bool loop = b->l->loops;
+	const inv_lists *l = b->l;
+	const entry *out = b->listed, *out_end = out + l->count;
+	const size_t *in = b->listed_by + b->start[i], *in_end = b->listed_by + b->start[i + 1];
+	bool loop = l->loops;
 
+	for (size_t j = 0; j < l->count; j++)
+		b->listed[j] = (entry){l->index[i * l->stride + j], i * l->stride + j};
+	qsort(b->listed, l->count, sizeof *b->listed, by_column);
 	while (out < out_end || in < in_end || loop) {
 		size_t next = loop ? i : SIZE_MAX;
 		double sum = 0;
 
 		if (out < out_end && out->to < next)
 			next = out->to;
-		if (in < in_end && in->to < next)
-			next = in->to;
+		if (in < in_end && *in / l->stride < next)
+			next = *in / l->stride;
 		if (loop && next == i) {
 			sum = 2; /* exp(0), both ways */
 			loop = false;
 		}
 		if (out < out_end && out->to == next)
-			sum += out++->weight;
-		if (in < in_end && in->to == next)
-			sum += in++->weight;
-		add_entry(b, next, sum);
+			sum += weigh(b, out++->at);
+		if (in < in_end && *in / l->stride == next)
+			sum += weigh(b, *in++);
+		b->g->to[b->used] = (uint32_t)next;
+		if (b->g->weight)
+			b->g->weight[b->used] = sum / 2;
+		b->used++;
 	}
 	b->g->start[i + 1] = b->used;
 }
 
-static invar_status allocate_builder(builder *b, inv_arena *a)
+static invar_status build_graph(const inv_lists *l, double sigma, const float *weight,
+                                inv_graph *g)
 {
-	const inv_lists *l = b->l;
-	size_t cells = l->n * l->count, entries = 2 * cells + l->n;
-	inv_graph *g = b->g;
-
-	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
-		b->start = inv_arena_take(a, l->n + 1, sizeof *b->start);
-		b->listed_by = inv_arena_take(a, cells, sizeof *b->listed_by);
-		b->listed = inv_arena_take(a, l->count + 1, sizeof *b->listed);
-		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
-			return st;
-	}
-	g->start = inv_calloc(l->n + 1, sizeof *g->start);
-	g->to = inv_alloc(entries * sizeof *g->to);
-	g->weight = b->sigma > 0 ? inv_alloc(entries * sizeof *g->weight) : NULL;
-	if (!g->start || !g->to || (b->sigma > 0 && !g->weight))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a graph of %zu rows", l->n);
-	return INVAR_OK;
-}
-
-static invar_status build(const inv_lists *l, double sigma, inv_graph *out)
-{
-	builder b = {.l = l, .sigma = sigma, .g = out};
+	size_t n = l->n, cells = n * l->count, entries = 2 * cells + n;
+	builder b = {.l = l, .sigma = sigma, .weight = weight, .g = g};
 	inv_arena arena = {0};
 	invar_status st;
 
-	*out = (inv_graph){.n = l->n};
-	if ((st = allocate_builder(&b, &arena)) == INVAR_OK) {
-		turn_lists_around(&b);
-		for (size_t i = 0; i < l->n; i++)
-			merge_row(&b, i);
-	} else {
-		inv_graph_free(out);
+	*g = (inv_graph){.n = n};
+	for (int round = 0; round < 2; round++) {
+		b.start = inv_arena_take(&arena, n + 1, sizeof *b.start);
+		b.listed_by = inv_arena_take(&arena, cells, sizeof *b.listed_by);
+		b.listed = inv_arena_take(&arena, l->count + 1, sizeof *b.listed);
+		if (!round)
+			INV_TRY(inv_arena_commit(&arena));
 	}
+	INV_TRY_OR(fail, inv_new_zeros(&g->start, n + 1));
+	INV_TRY_OR(fail, inv_new_array(&g->to, entries));
+	if (sigma > 0 || weight)
+		INV_TRY_OR(fail, inv_new_array(&g->weight, entries));
+
+	/* Counting sort by the row that is listed: who lists it comes in order. */
+	memset(b.start, 0, (n + 1) * sizeof *b.start);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < l->count; j++)
+			b.start[l->index[i * l->stride + j] + 1]++;
+	for (size_t i = 0; i < n; i++)
+		b.start[i + 1] += b.start[i];
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < l->count; j++)
+			b.listed_by[b.start[l->index[i * l->stride + j]]++] = i * l->stride + j;
+	memmove(b.start + 1, b.start, n * sizeof *b.start);
+	b.start[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		merge_row(&b, i);
+	inv_arena_free(&arena);
+	return INVAR_OK;
+fail:
+	inv_graph_free(g);
 	inv_arena_free(&arena);
 	return st;
 }
 
 invar_status inv_graph_union(const inv_lists *l, inv_graph *out)
 {
-	return build(l, 0, out);
+	return build_graph(l, 0, NULL, out);
 }
 
 invar_status inv_graph_heat(const inv_lists *l, double sigma, inv_graph *out)
 {
-	return build(l, sigma, out);
+	return build_graph(l, sigma, NULL, out);
+}
+
+invar_status inv_graph_mean(const inv_lists *l, const float *weight, inv_graph *out)
+{
+	return build_graph(l, 0, weight, out);
 }
 
 void inv_graph_free(inv_graph *g)

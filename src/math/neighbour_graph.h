@@ -35,6 +35,8 @@ invar_status inv_graph_union(const inv_lists *l, inv_graph *out);
  * A = (W + W^T) / 2 with W = exp(-distance^2 / (2 sigma^2)) where i lists j, else 0.
  */
 invar_status inv_graph_heat(const inv_lists *l, double sigma, inv_graph *out);
+/* A = (W + W^T) / 2 with the weights [n, stride] of the lists; squared is not read. */
+invar_status inv_graph_mean(const inv_lists *l, const float *weight, inv_graph *out);
 void inv_graph_free(inv_graph *g);
 
 /*

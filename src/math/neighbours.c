@@ -101,7 +101,7 @@ struct inv_neighbours {
 	const float *rows; /* [n, w] */
 	const uint32_t *classes;
 	uint64_t n;
-	size_t w, pairs, k, groups;
+	size_t w, pairs, panels, k, groups;
 	bool cosine;       /* directions are compared, of two numbers more */
 	size_t width;      /* of what is compared */
 	float *centre;     /* [width] */
@@ -118,11 +118,6 @@ struct inv_neighbours {
 static size_t room_of(size_t k)
 {
 	return 2 * k + SPARE;
-}
-
-static size_t panels_of(const inv_neighbours *p)
-{
-	return inv_blocks(p->n, COLS);
 }
 
 /* ---- Rows as integers ------------------------------------------------------ */
@@ -204,25 +199,6 @@ static void measure_row(void *user, size_t block, unsigned thread)
 			p->kernels.squared_distance(gallery_row(p, i, thread), p->centre, p->width));
 }
 
-/* Any centre is correct; near the mean, rows are short and their rests small. */
-static void find_centre(inv_neighbours *p)
-{
-	size_t blocks = inv_blocks(p->n, CENTRE_BLOCK);
-
-	inv_parallel(p->ctx, blocks, sum_rows, p);
-	for (size_t b = 1; b < blocks; b++)
-		for (size_t k = 0; k < p->width; k++)
-			p->partial[k] += p->partial[b * p->width + k];
-	for (size_t k = 0; k < p->width; k++)
-		p->centre[k] = (float)(p->partial[k] / (double)p->n);
-	inv_parallel(p->ctx, blocks, measure_row, p);
-	p->unit = 0;
-	for (uint64_t i = 0; i < p->n; i++)
-		p->unit = fmax(p->unit, p->lengths[i]);
-	if (p->unit == 0)
-		p->unit = 1;
-}
-
 static void pack_panel(void *user, size_t panel, unsigned thread)
 {
 	inv_neighbours *p = user;
@@ -243,11 +219,24 @@ static void pack_panel(void *user, size_t panel, unsigned thread)
 	interleave(rows, p->pairs, COLS, p->packed + panel * p->pairs * COLS * 2);
 }
 
+/* Any centre is correct; near the mean, rows are short and their rests small. */
 static void pack_gallery(inv_neighbours *p)
 {
-	find_centre(p);
-	inv_parallel(p->ctx, panels_of(p), pack_panel, p);
-	p->rest = 0;
+	size_t blocks = inv_blocks(p->n, CENTRE_BLOCK);
+
+	inv_parallel(p->ctx, blocks, sum_rows, p);
+	for (size_t b = 1; b < blocks; b++)
+		for (size_t k = 0; k < p->width; k++)
+			p->partial[k] += p->partial[b * p->width + k];
+	for (size_t k = 0; k < p->width; k++)
+		p->centre[k] = (float)(p->partial[k] / (double)p->n);
+	inv_parallel(p->ctx, blocks, measure_row, p);
+	p->unit = p->rest = 0;
+	for (uint64_t i = 0; i < p->n; i++)
+		p->unit = fmax(p->unit, p->lengths[i]);
+	if (p->unit == 0)
+		p->unit = 1;
+	inv_parallel(p->ctx, p->panels, pack_panel, p);
 	for (uint64_t i = 0; i < p->n; i++)
 		p->rest = fmax(p->rest, p->rests[i]);
 }
@@ -260,11 +249,6 @@ static float limit_of(double distance, double slack)
 	double squared = distance * distance * (1 + 1e-9) + slack;
 
 	return squared < FLT_MAX ? nextafterf((float)squared, INFINITY) : INFINITY;
-}
-
-static float lower(float a, float b)
-{
-	return a < b ? a : b;
 }
 
 /* Moves the k-th smallest to place k - 1, smaller ones before it (Hoare). */
@@ -320,7 +304,7 @@ static void settle(const inv_neighbours *p, const query *q, shortlist *l)
 	if (l->settled < l->k)
 		return;
 	l->settled = l->k;
-	l->limit = lower(
+	l->limit = fminf(
 		l->limit, limit_of(sqrt(l->best[l->k - 1].squared) / p->unit + q->error, q->slack));
 }
 
@@ -333,7 +317,7 @@ static void prune(const query *q, shortlist *l)
 		double kth = select_kth(l->maybe, l->count, l->k);
 		double distance = sqrt(fmax(kth, 0) + q->slack) + 2 * q->error;
 
-		l->limit = lower(l->limit, limit_of(distance, q->slack));
+		l->limit = fminf(l->limit, limit_of(distance, q->slack));
 	}
 	for (size_t i = 0; i < l->count; i++)
 		if (l->maybe[i].near <= l->limit)
@@ -370,17 +354,6 @@ typedef struct search {
 	uint32_t *counts;
 } search;
 
-/* The rounded distances beyond which a row is decided. */
-static void set_sides(const search *s, uint64_t i, query *q)
-{
-	double near = s->near[i] / s->p->unit - q->error;
-	double below = near * near * (1 - 1e-9) - q->slack;
-
-	q->count = 0;
-	q->nearer = near > 0 ? nextafterf((float)below, -INFINITY) : -INFINITY;
-	q->list[0].limit = limit_of(s->far[i] / s->p->unit + q->error, q->slack);
-}
-
 static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 {
 	const inv_neighbours *p = s->p;
@@ -402,8 +375,14 @@ static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 		l->count = l->settled = 0;
 		l->limit = INFINITY;
 	}
-	if (s->visit)
-		set_sides(s, i, q);
+	if (s->visit) { /* the rounded distances beyond which a row is decided */
+		double near = s->near[i] / p->unit - q->error;
+		double below = near * near * (1 - 1e-9) - q->slack;
+
+		q->count = 0;
+		q->nearer = near > 0 ? nextafterf((float)below, -INFINITY) : -INFINITY;
+		q->list[0].limit = limit_of(s->far[i] / p->unit + q->error, q->slack);
+	}
 }
 
 static void start_block(const search *s, scratch *t, uint64_t first, size_t count)
@@ -422,27 +401,22 @@ static void start_block(const search *s, scratch *t, uint64_t first, size_t coun
 	}
 }
 
-/* The next chunk is prefetched in parts, one with each group of queries. */
-static void ask_for(const inv_neighbours *p, size_t at, size_t part, size_t parts)
+/* The next chunk is prefetched piece by piece, one with each group of queries. */
+static void multiply_panel(const inv_neighbours *p, scratch *t, size_t panel, size_t groups)
 {
-	size_t end = panels_of(p) * p->pairs * COLS * 2;
+	size_t first = panel * p->pairs * COLS * 2, end = p->panels * p->pairs * COLS * 2;
 	size_t chunk = (p->pairs < CHUNK ? p->pairs : CHUNK) * COLS * 2;
-	size_t from = at + chunk * part / parts, to = at + chunk * (part + 1) / parts;
-
-	for (; from < to && from < end; from += LINE / sizeof *p->packed)
-		__builtin_prefetch(p->packed + from, 0, 2);
-}
-
-static void multiply(const inv_neighbours *p, scratch *t, size_t panel, size_t groups)
-{
-	size_t first = panel * p->pairs * COLS * 2;
 
 	memset(t->sums, 0, groups * ROWS * COLS * sizeof *t->sums);
 	for (size_t from = 0; from < p->pairs; from += CHUNK) {
 		size_t pairs = p->pairs - from < CHUNK ? p->pairs - from : CHUNK;
 
 		for (size_t g = 0; g < groups; g++) {
-			ask_for(p, first + (from + pairs) * COLS * 2, g, groups);
+			size_t next = first + (from + pairs) * COLS * 2;
+			size_t at = next + chunk * g / groups, to = next + chunk * (g + 1) / groups;
+
+			for (; at < to && at < end; at += LINE / sizeof *p->packed)
+				__builtin_prefetch(p->packed + at, 0, 2);
 			p->kernels.dot_tile(t->packed + (g * p->pairs + from) * ROWS * 2,
 			                    p->packed + first + from * COLS * 2, pairs,
 			                    t->sums + g * ROWS * COLS);
@@ -450,8 +424,11 @@ static void multiply(const inv_neighbours *p, scratch *t, size_t panel, size_t g
 	}
 }
 
-/* For one query and one panel, adds rows not above the limits to the lists. */
-static void sift(const search *s, query *q, const int32_t *sums, size_t panel)
+/*
+ * For one query and one panel: adds rows not above the limits to the lists, or counts those
+ * that are nearer and visits the others.
+ */
+static void sift(const search *s, uint64_t i, query *q, const int32_t *sums, size_t panel)
 {
 	const inv_neighbours *p = s->p;
 	size_t first = panel * COLS;
@@ -468,30 +445,12 @@ static void sift(const search *s, query *q, const int32_t *sums, size_t panel)
 		uint32_t row = (uint32_t)(first + j);
 		bool foreign = s->classes && p->labels[row] != q->label;
 
-		if (row != q->leave_out)
-			add(p, q, &q->list[foreign], near[j], row);
-	}
-}
-
-/* For one query and one panel, counts the rows that are nearer and visits the others. */
-static void tell_panel(const search *s, uint64_t i, query *q, const int32_t *sums,
-                       size_t panel)
-{
-	const inv_neighbours *p = s->p;
-	size_t first = panel * COLS, count = p->n - first < COLS ? p->n - first : COLS;
-	float limit = q->list[0].limit, near[COLS];
-	inv_near t = {2 * q->is.scale, q->is.square, 0, limit, limit};
-	unsigned bits = p->kernels.near_columns(&t, sums, p->scales + first, p->squares + first,
-	                                        p->labels + first, near);
-
-	bits &= (1u << count) - 1;
-	for (; bits; bits &= bits - 1) {
-		unsigned j = (unsigned)__builtin_ctz(bits);
-
-		if (near[j] < q->nearer)
+		if (s->visit && near[j] < q->nearer)
 			q->count++;
-		else
-			s->visit(s->user, i, (uint32_t)(first + j));
+		else if (s->visit)
+			s->visit(s->user, i, row);
+		else if (row != q->leave_out)
+			add(p, q, &q->list[foreign], near[j], row);
 	}
 }
 
@@ -500,6 +459,10 @@ static void finish_query(const search *s, uint64_t i, query *q)
 	const inv_neighbours *p = s->p;
 	size_t lists = s->classes ? 2 : 1;
 
+	if (s->visit) {
+		s->counts[i] = q->count;
+		return;
+	}
 	for (size_t which = 0; which < lists; which++) {
 		prune(q, &q->list[which]);
 		settle(p, q, &q->list[which]);
@@ -524,16 +487,12 @@ static void search_block(void *user, size_t block, unsigned thread)
 	size_t count = s->m - first < s->block ? (size_t)(s->m - first) : s->block;
 
 	start_block(s, t, first, count);
-	for (size_t panel = 0; panel < panels_of(p); panel++) {
-		multiply(p, t, panel, inv_blocks(count, ROWS));
-		for (size_t i = 0; i < count && s->visit; i++)
-			tell_panel(s, first + i, &t->queries[i], t->sums + i * COLS, panel);
-		for (size_t i = 0; i < count && !s->visit; i++)
-			sift(s, &t->queries[i], t->sums + i * COLS, panel);
+	for (size_t panel = 0; panel < p->panels; panel++) {
+		multiply_panel(p, t, panel, inv_blocks(count, ROWS));
+		for (size_t i = 0; i < count; i++)
+			sift(s, first + i, &t->queries[i], t->sums + i * COLS, panel);
 	}
-	for (size_t i = 0; i < count && s->visit; i++)
-		s->counts[first + i] = t->queries[i].count;
-	for (size_t i = 0; i < count && !s->visit; i++)
+	for (size_t i = 0; i < count; i++)
 		finish_query(s, first + i, &t->queries[i]);
 }
 
@@ -567,19 +526,18 @@ static void run_search(search *s)
 	mine.m = inv_own_count(&shares);
 	mine.q += first * p->w;
 	mine.first += first;
+	mine.classes = s->classes ? s->classes + first : NULL;
+	mine.leave_out = s->leave_out ? s->leave_out + first : NULL;
+	mine.own = s->own ? s->own + first : NULL;
+	mine.other = s->own ? s->other + first : NULL;
+	mine.index = s->index ? s->index + first * p->k : NULL;
+	mine.squared = s->squared ? s->squared + first * p->k : NULL;
+	run_share(&mine);
 	if (s->own) {
-		mine.classes += first;
-		mine.leave_out = s->leave_out ? s->leave_out + first : NULL;
-		mine.own += first;
-		mine.other += first;
-		run_share(&mine);
 		(void)inv_gather(p->ctx, &shares, s->own, sizeof *s->own);
 		(void)inv_gather(p->ctx, &shares, s->other, sizeof *s->other);
 		return;
 	}
-	mine.index += first * p->k;
-	mine.squared = s->squared ? s->squared + first * p->k : NULL;
-	run_share(&mine);
 	(void)inv_gather(p->ctx, &shares, s->index, p->k * sizeof *s->index);
 	if (s->squared)
 		(void)inv_gather(p->ctx, &shares, s->squared, p->k * sizeof *s->squared);
@@ -629,34 +587,20 @@ void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double 
                     const double *far, inv_undecided_fn *visit, void *user,
                     uint32_t *counts)
 {
-	search s = {.p = p,
-	            .q = q,
-	            .m = m,
-	            .near = near,
-	            .far = far,
-	            .visit = visit,
-	            .user = user,
-	            .counts = counts};
-
 	assert(p->ctx->cpu);
-	run_share(&s);
+	run_share(&(search){.p = p,
+	                    .q = q,
+	                    .m = m,
+	                    .near = near,
+	                    .far = far,
+	                    .visit = visit,
+	                    .user = user,
+	                    .counts = counts});
 }
 
 /* ---- Making and freeing ---------------------------------------------------------- */
 
-/* As many groups of queries as the L2 cache and the lists' share allow. */
-static size_t groups_of(const inv_neighbours *p)
-{
-	size_t pack = ROWS * 2 * p->pairs * sizeof(int16_t);
-	size_t lists =
-		2 * ROWS *
-		(room_of(p->k) * sizeof(candidate) + (p->k + room_of(p->k)) * sizeof(neighbour));
-	size_t by_pack = BLOCK_KB * 1024 / pack, by_lists = LISTS_KB * 1024 / lists;
-	size_t groups = by_pack < by_lists ? by_pack : by_lists;
-
-	return groups < 1 ? 1 : groups < MAX_GROUPS ? groups : MAX_GROUPS;
-}
-
+/* Memory of one thread; only counted before the arena has its own. */
 static void take_scratch(inv_neighbours *p, scratch *t)
 {
 	inv_arena *a = &p->arena;
@@ -683,11 +627,9 @@ static void take_scratch(inv_neighbours *p, scratch *t)
 static invar_status allocate_gallery(inv_neighbours *p)
 {
 	inv_arena *a = &p->arena;
-	size_t slots = panels_of(p) * COLS;
+	size_t slots = p->panels * COLS;
 
 	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
 		p->centre = inv_arena_take(a, p->width, sizeof *p->centre);
 		p->packed = inv_arena_take(a, slots * 2 * p->pairs, sizeof *p->packed);
 		p->scales = inv_arena_take(a, slots, sizeof *p->scales);
@@ -700,8 +642,8 @@ static invar_status allocate_gallery(inv_neighbours *p)
 		p->scratch = inv_arena_take(a, p->ctx->threads, sizeof *p->scratch);
 		for (unsigned t = 0; t < p->ctx->threads; t++)
 			take_scratch(p, round ? &p->scratch[t] : NULL);
-		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
-			return st;
+		if (!round)
+			INV_TRY(inv_arena_commit(a));
 	}
 	return INVAR_OK;
 }
@@ -709,26 +651,33 @@ static invar_status allocate_gallery(inv_neighbours *p)
 /* Copies what is known of a gallery, and packs it. */
 static invar_status make_gallery(const inv_neighbours *known, inv_neighbours **out)
 {
-	inv_neighbours *p = inv_calloc(1, sizeof *p);
+	size_t pack, lists, room, groups;
+	inv_neighbours *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a gallery");
+	INV_TRY(inv_new(&p));
 	*p = *known;
 	p->width = p->cosine ? p->w + 2 : p->w;
 	p->pairs = inv_blocks(p->width, 2);
+	p->panels = inv_blocks(p->n, COLS);
 	inv_kernels_init(&p->kernels, p->ctx->cpu);
-	p->groups = groups_of(p);
+	/* As many groups of queries as the L2 cache and the memory for lists allow. */
+	room = room_of(p->k);
+	pack = ROWS * 2 * p->pairs * sizeof(int16_t);
+	lists = 2 * ROWS * (room * sizeof(candidate) + (p->k + room) * sizeof(neighbour));
+	groups = BLOCK_KB * 1024 / pack;
+	groups = LISTS_KB * 1024 / lists < groups ? LISTS_KB * 1024 / lists : groups;
+	p->groups = groups < 1 ? 1 : groups < MAX_GROUPS ? groups : MAX_GROUPS;
 	if (p->ctx->cpu) { /* the plain loops need nothing */
-		if ((st = allocate_gallery(p)) != INVAR_OK) {
-			inv_neighbours_free(p);
-			return st;
-		}
+		INV_TRY_OR(fail, allocate_gallery(p));
 		pack_gallery(p);
 	}
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_neighbours_free(p);
+	return st;
 }
 
 invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,

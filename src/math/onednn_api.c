@@ -70,11 +70,14 @@ const inv_dnnl_table *inv_dnnl(void)
 
 /* ---- Threads, failures, memory --------------------------------------------------- */
 
-invar_status inv_onednn_fail(dnnl_status_t code, const char *what)
+invar_status inv_onednn_check(dnnl_status_t code)
 {
+	if (code == dnnl_success)
+		return INVAR_OK;
 	if (code == dnnl_out_of_memory)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for oneDNN to %s", what);
-	return inv_fail(INVAR_E_NUMERIC, "oneDNN failed to %s (status %d)", what, (int)code);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for oneDNN's convolutions");
+	return inv_fail(INVAR_E_NUMERIC, "oneDNN failed at a convolution (status %d)",
+	                (int)code);
 }
 
 int inv_onednn_one_thread(void)
@@ -94,131 +97,94 @@ void inv_onednn_put_back(int before)
 
 /* Without memory oneDNN 3 ends the program by an exception, so an allocation is tried
  * first. */
-dnnl_status_t inv_onednn_engine(dnnl_engine_t *out)
+invar_status inv_onednn_engine(dnnl_engine_t *out)
 {
-	if (!inv_can_map(CODE_BYTES))
-		return dnnl_out_of_memory;
-	return inv_dnnl()->engine_create(out, dnnl_cpu, 0);
+	return inv_onednn_check(inv_can_map(CODE_BYTES)
+	                            ? inv_dnnl()->engine_create(out, dnnl_cpu, 0)
+	                            : dnnl_out_of_memory);
 }
 
-dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
+invar_status inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
 {
-	if (!inv_can_map(CODE_BYTES))
-		return dnnl_out_of_memory;
-	return inv_dnnl()->primitive_create(out, pd);
+	return inv_onednn_check(inv_can_map(CODE_BYTES) ? inv_dnnl()->primitive_create(out, pd)
+	                                                : dnnl_out_of_memory);
 }
 
 /* ---- Versions ------------------------------------------------------------- */
 
-#if DNNL_VERSION_MAJOR >= 3
-
-dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
-                              dnnl_format_tag_t tag)
+invar_status inv_desc_tagged(inv_desc *out, int dimensions, const dnnl_dims_t dims,
+                             dnnl_format_tag_t tag)
 {
-	return inv_dnnl()->memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag);
+#if DNNL_VERSION_MAJOR >= 3
+	return inv_onednn_check(
+		inv_dnnl()->memory_desc_create_with_tag(out, dimensions, dims, dnnl_f32, tag));
+#else
+	INV_TRY(inv_new(out));
+	return inv_onednn_check(
+		inv_dnnl()->memory_desc_init_by_tag(*out, dimensions, dims, dnnl_f32, tag));
+#endif
 }
 
 void inv_desc_free(inv_desc d)
 {
+#if DNNL_VERSION_MAJOR >= 3
 	if (d)
 		inv_dnnl()->memory_desc_destroy(d);
-}
-
-dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
-                                     inv_const_desc weights, inv_const_desc bias,
-                                     inv_const_desc to, dnnl_dim_t stride,
-                                     const dnnl_dims_t before, const dnnl_dims_t after,
-                                     dnnl_primitive_attr_t attr, dnnl_engine_t engine)
-{
-	const dnnl_dims_t strides = {stride, stride}, dilates = {0, 0};
-
-	return inv_dnnl()->convolution_forward_primitive_desc_create(
-		out, engine, dnnl_forward_inference, dnnl_convolution_direct, from, weights, bias,
-		to, strides, dilates, before, after, attr);
-}
-
-static dnnl_status_t append_add(dnnl_post_ops_t ops)
-{
-	return inv_dnnl()->post_ops_append_sum(ops, 1, 0, dnnl_f32);
-}
-
-static dnnl_status_t append_relu(dnnl_post_ops_t ops)
-{
-	return inv_dnnl()->post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-}
-
 #else
-
-dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
-                              dnnl_format_tag_t tag)
-{
-	*out = inv_alloc(sizeof **out);
-	if (!*out)
-		return dnnl_out_of_memory;
-	return inv_dnnl()->memory_desc_init_by_tag(*out, rank, dims, dnnl_f32, tag);
-}
-
-void inv_desc_free(inv_desc d)
-{
 	inv_free(d);
+#endif
 }
 
-dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
-                                     inv_const_desc weights, inv_const_desc bias,
-                                     inv_const_desc to, dnnl_dim_t stride,
-                                     const dnnl_dims_t before, const dnnl_dims_t after,
-                                     dnnl_primitive_attr_t attr, dnnl_engine_t engine)
+invar_status inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
+                                    inv_const_desc weights, inv_const_desc bias,
+                                    inv_const_desc to, dnnl_dim_t stride,
+                                    const dnnl_dims_t before, const dnnl_dims_t after,
+                                    dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
 	const dnnl_dims_t strides = {stride, stride};
+#if DNNL_VERSION_MAJOR >= 3
+	const dnnl_dims_t dilates = {0, 0};
+
+	return inv_onednn_check(inv_dnnl()->convolution_forward_primitive_desc_create(
+		out, engine, dnnl_forward_inference, dnnl_convolution_direct, from, weights, bias,
+		to, strides, dilates, before, after, attr));
+#else
 	dnnl_convolution_desc_t op;
-	dnnl_status_t code = inv_dnnl()->convolution_forward_desc_init(
+
+	INV_TRY(inv_onednn_check(inv_dnnl()->convolution_forward_desc_init(
 		&op, dnnl_forward_inference, dnnl_convolution_direct, from, weights, bias, to,
-		strides, before, after);
-
-	if (code != dnnl_success)
-		return code;
-	return inv_dnnl()->primitive_desc_create(out, &op, attr, engine, NULL);
+		strides, before, after)));
+	return inv_onednn_check(
+		inv_dnnl()->primitive_desc_create(out, &op, attr, engine, NULL));
+#endif
 }
 
-static dnnl_status_t append_add(dnnl_post_ops_t ops)
-{
-	return inv_dnnl()->post_ops_append_sum(ops, 1);
-}
-
-static dnnl_status_t append_relu(dnnl_post_ops_t ops)
-{
-	return inv_dnnl()->post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
-}
-
+/* The last arguments of oneDNN 3 are the first one, or have defaults, in 2.6. */
+#if DNNL_VERSION_MAJOR >= 3
+#define APPEND_SUM(ops) post_ops_append_sum(ops, 1, 0, dnnl_f32)
+#define APPEND_RELU(ops) post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0)
+#else
+#define APPEND_SUM(ops) post_ops_append_sum(ops, 1)
+#define APPEND_RELU(ops) post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0)
 #endif
 
-/* ---- Attributes ------------------------------------------------------------- */
-
-static dnnl_status_t append_post_ops(bool add, bool relu, dnnl_primitive_attr_t attr)
+invar_status inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out)
 {
-	dnnl_post_ops_t ops;
-	dnnl_status_t code = inv_dnnl()->post_ops_create(&ops);
+	dnnl_post_ops_t ops = NULL;
+	invar_status st;
 
-	if (code != dnnl_success)
-		return code;
+	INV_TRY(inv_onednn_check(inv_dnnl()->primitive_attr_create(out)));
+	INV_TRY(inv_onednn_check(
+		inv_dnnl()->primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user)));
+	if (!add && !relu)
+		return INVAR_OK;
+	INV_TRY(inv_onednn_check(inv_dnnl()->post_ops_create(&ops)));
 	if (add)
-		code = append_add(ops);
-	if (code == dnnl_success && relu)
-		code = append_relu(ops);
-	if (code == dnnl_success)
-		code = inv_dnnl()->primitive_attr_set_post_ops(attr, ops);
+		INV_TRY_OR(done, inv_onednn_check(inv_dnnl()->APPEND_SUM(ops)));
+	if (relu)
+		INV_TRY_OR(done, inv_onednn_check(inv_dnnl()->APPEND_RELU(ops)));
+	st = inv_onednn_check(inv_dnnl()->primitive_attr_set_post_ops(*out, ops));
+done:
 	inv_dnnl()->post_ops_destroy(ops);
-	return code;
-}
-
-dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out)
-{
-	dnnl_status_t code = inv_dnnl()->primitive_attr_create(out);
-
-	if (code == dnnl_success)
-		code =
-			inv_dnnl()->primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-	if (code == dnnl_success && (add || relu))
-		code = append_post_ops(add, relu, *out);
-	return code;
+	return st;
 }

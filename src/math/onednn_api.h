@@ -83,33 +83,33 @@ invar_status inv_onednn_need(void);
 /* After inv_onednn_need has succeeded. */
 const inv_dnnl_table *inv_dnnl(void);
 
-/* "oneDNN failed to plan a convolution (status 3)" */
-invar_status inv_onednn_fail(dnnl_status_t code, const char *what);
+/* "oneDNN failed at a convolution (status 3)" */
+invar_status inv_onednn_check(dnnl_status_t code);
 
 int inv_onednn_one_thread(void); /* returns the previous setting */
 void inv_onednn_put_back(int before);
 
 /* Descriptors of floats; inv_desc_free accepts NULL. */
-dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
-                              dnnl_format_tag_t tag);
+invar_status inv_desc_tagged(inv_desc *out, int dimensions, const dnnl_dims_t dims,
+                             dnnl_format_tag_t tag);
 void inv_desc_free(inv_desc d);
 
-/* The CPU engine; dnnl_out_of_memory if there is too little memory for its work. */
-dnnl_status_t inv_onednn_engine(dnnl_engine_t *out);
+/* The CPU engine, if there is enough memory for its work. */
+invar_status inv_onednn_engine(dnnl_engine_t *out);
 /*
  * dnnl_primitive_create, if there is memory for the machine code it writes: without that
  * memory oneDNN 2.6 crashes.
  */
-dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
+invar_status inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
 /* Attributes: scratch memory is ours; adds to the previous content, then max(0, .). */
-dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
+invar_status inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
 
 /* bias may be NULL; `before` and `after` are the padding on each side, height and width. */
-dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
-                                     inv_const_desc weights, inv_const_desc bias,
-                                     inv_const_desc to, dnnl_dim_t stride,
-                                     const dnnl_dims_t before, const dnnl_dims_t after,
-                                     dnnl_primitive_attr_t attr, dnnl_engine_t engine);
+invar_status inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
+                                    inv_const_desc weights, inv_const_desc bias,
+                                    inv_const_desc to, dnnl_dim_t stride,
+                                    const dnnl_dims_t before, const dnnl_dims_t after,
+                                    dnnl_primitive_attr_t attr, dnnl_engine_t engine);
 
 #endif

@@ -69,7 +69,7 @@ static bool find(void *library, const char *name, void *address)
 	return found;
 }
 
-static invar_status load(void)
+static invar_status load_openblas(void)
 {
 	void *library = load_on_one_core(LIBRARY);
 	inv_openblas t = {0};
@@ -98,26 +98,6 @@ static invar_status load(void)
 
 /* ---- Memory ------------------------------------------------------------------------ */
 
-static void map_buffers(unsigned count)
-{
-	void *buffer[MAX_BUFFERS];
-
-	for (unsigned i = 0; i < count; i++)
-		buffer[i] = table.take_buffer(0);
-	for (unsigned i = 0; i < count; i++)
-		if (buffer[i])
-			table.give_buffer(buffer[i]);
-}
-
-/* How many of `threads` buffers can be mapped while leaving some memory for other uses. */
-static unsigned count_buffers(unsigned threads)
-{
-	while (threads > reserved + 1 &&
-	       !inv_can_map((threads - reserved) * buffer_bytes + spare_bytes))
-		threads--;
-	return threads;
-}
-
 static invar_status check_memory(size_t bytes)
 {
 	if (inv_can_map(bytes))
@@ -129,22 +109,28 @@ static invar_status check_memory(size_t bytes)
 
 static invar_status make_ready(unsigned threads)
 {
-	invar_status st = INVAR_OK;
-	unsigned count;
+	void *buffer[MAX_BUFFERS];
+	unsigned count = threads;
+	invar_status st;
 
-	/* Since 0.3.29 it maps one buffer while it is loaded. */
-	if (!loaded && (st = check_memory(library_bytes + buffer_bytes)) == INVAR_OK)
-		st = load();
-	if (st != INVAR_OK)
-		return st;
-	count = count_buffers(threads);
+	if (!loaded) { /* since 0.3.29 it maps one buffer while it is loaded */
+		INV_TRY(check_memory(library_bytes + buffer_bytes));
+		INV_TRY(load_openblas());
+	}
+	/* As many buffers as can be mapped while some memory is left for other uses. */
+	while (count > reserved + 1 &&
+	       !inv_can_map((count - reserved) * buffer_bytes + spare_bytes))
+		count--;
 	st = check_memory((count - reserved) * buffer_bytes);
 	if (st != INVAR_OK && !reserved)
 		return st;
 	if (st != INVAR_OK)
 		count = reserved;
-	if (table.take_buffer)
-		map_buffers(count);
+	for (unsigned i = 0; i < count && table.take_buffer; i++)
+		buffer[i] = table.take_buffer(0);
+	for (unsigned i = 0; i < count && table.take_buffer; i++)
+		if (buffer[i])
+			table.give_buffer(buffer[i]);
 	if (count < threads)
 		inv_threads_limit(count);
 	reserved = count;
@@ -169,28 +155,23 @@ invar_status inv_openblas_need(unsigned threads)
 	return st;
 }
 
-static void tell_of_fewer_threads(const invar_context *ctx)
+invar_status inv_openblas_need_for(const invar_context *ctx)
 {
-	static bool told;
+	static bool reported;
 	unsigned fewer;
 
+	if (!ctx->cpu)
+		return INVAR_OK;
+	INV_TRY(inv_openblas_need(ctx->threads));
 	pthread_mutex_lock(&lock);
-	fewer = !told && reserved < asked ? reserved : 0;
-	told = told || fewer;
+	fewer = !reported && reserved < asked ? reserved : 0;
+	reported = reported || fewer;
 	pthread_mutex_unlock(&lock);
 	if (fewer)
 		inv_log(ctx, INVAR_LOG_WARNING,
 		        "memory allows only %u of %u threads for matrix products", fewer,
 		        ctx->threads);
-}
-
-invar_status inv_openblas_need_for(const invar_context *ctx)
-{
-	invar_status st = ctx->cpu ? inv_openblas_need(ctx->threads) : INVAR_OK;
-
-	if (st == INVAR_OK && ctx->cpu)
-		tell_of_fewer_threads(ctx);
-	return st;
+	return INVAR_OK;
 }
 
 void *inv_openblas_load(const char *name)

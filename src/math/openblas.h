@@ -71,7 +71,7 @@ typedef struct inv_openblas {
 
 /*
  * Call before any use, on any thread: reserves memory for `threads` threads at once, or
- * limits loops to fewer threads from then on (inv_threads_at_most). INVAR_E_NOMEM if there
+ * limits loops to fewer threads from then on (inv_threads_limit). INVAR_E_NOMEM if there
  * is not enough for one. Cheap once it has succeeded.
  */
 invar_status inv_openblas_need(unsigned threads);

@@ -21,7 +21,7 @@ static size_t max_columns(size_t k)
 	return fit < INV_PANEL_COLS ? INV_PANEL_COLS : fit < MAX_COLUMNS ? fit : MAX_COLUMNS;
 }
 
-/* The columns of equal parts, all but the last. */
+/* The columns of equal blocks, all but the last. */
 static size_t columns_of(size_t n, size_t k)
 {
 	size_t even = n ? inv_blocks(n, inv_blocks(n, max_columns(k))) : 0;
@@ -29,30 +29,13 @@ static size_t columns_of(size_t n, size_t k)
 	return inv_blocks(even, INV_PANEL_COLS) * INV_PANEL_COLS;
 }
 
-/* Parts of a smaller tile may be larger: 190 rows are one part, 258 two of 132. */
-static size_t room_columns(size_t n, size_t k)
-{
-	return columns_of(n < max_columns(k) ? n : max_columns(k), k);
-}
-
-size_t inv_packed_room(size_t m, size_t n, size_t k)
-{
-	return room_columns(n, k) * k + inv_packed_room_without(m, n, k);
-}
-
-size_t inv_packed_room_without(size_t m, size_t n, size_t k)
+/* Blocks of a smaller tile may be larger: 190 rows are one block, 258 two of 132. */
+size_t inv_packed_room(size_t m, size_t n, size_t k, bool panels)
 {
 	size_t height = inv_panels_height(m < MAX_HEIGHT ? m : MAX_HEIGHT);
+	size_t max = max_columns(k), columns = columns_of(n < max ? n : max, k);
 
-	return inv_panels_room() + height * (room_columns(n, k) + SPACE);
-}
-
-static void fill(const inv_packed_tile *t, const inv_panels *panels, size_t col)
-{
-	if (t->turned_b)
-		inv_panels_fill_turned(t->kernels, panels, t->b + col * t->b_stride, t->b_stride);
-	else
-		inv_panels_fill(t->kernels, panels, t->b + col, t->b_stride);
+	return (panels ? 0 : columns * k) + inv_panels_room() + height * (columns + SPACE);
 }
 
 /* A block of rows and the columns that are packed. */
@@ -92,8 +75,11 @@ void inv_packed_multiply(const inv_packed_tile *t, float *scratch)
 		inv_panels panels = t->panels ? inv_panels_columns(t->panels, col, cols)
 		                              : inv_panels_of(t->k, cols, scratch);
 
-		if (!t->panels)
-			fill(t, &panels, col);
+		if (!t->panels && t->turned_b)
+			inv_panels_fill_turned(t->kernels, &panels, t->b + col * t->b_stride,
+			                       t->b_stride);
+		else if (!t->panels)
+			inv_panels_fill(t->kernels, &panels, t->b + col, t->b_stride);
 		for (size_t row = 0; row < t->m; row += height)
 			multiply_block(t, &panels, row, t->m - row < height ? t->m - row : height, col,
 			               strips);

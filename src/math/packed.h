@@ -36,10 +36,8 @@ typedef struct inv_packed_tile {
 	void *user;
 } inv_packed_tile;
 
-/* Scratch floats for tiles of up to m rows and n columns. */
-size_t inv_packed_room(size_t m, size_t n, size_t k);
+/* Scratch floats for tiles of up to m rows and n columns, without or with `panels`. */
+size_t inv_packed_room(size_t m, size_t n, size_t k, bool panels);
 void inv_packed_multiply(const inv_packed_tile *t, float *scratch);
-/* Of tiles with panels. */
-size_t inv_packed_room_without(size_t m, size_t n, size_t k);
 
 #endif

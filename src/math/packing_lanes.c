@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packing_lanes.c - strips and panels, as products_lanes.c reads them. */
+#include "math/bfloat16.h"
 #include "math/kernels.h"
 #include "math/lanes.h"
 
 enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, EIGHT = 8, TURN = 8, LINE = 16 };
 
-/* Rows of six are stored as eight, whose last two the next row overwrites. */
-static void pack_strip(const float *const row[R], size_t ahead, size_t k, float *out)
+/*
+ * Rows of six are stored as eight, whose last two the next row overwrites. With `pairs`, a
+ * constant, two floats of a row become one pair.
+ */
+INLINE void pack_rows(const bool pairs, const float *const row[R], size_t ahead, size_t k,
+                      float *out)
 {
+	const size_t each = pairs ? 2 : 1, count = k / each;
 	size_t l = 0;
 
-	for (; l + LANES <= k; l += LANES) {
+	for (; l + LANES <= count; l += LANES) {
 		vec r[EIGHT];
 
-		if (l % LINE == 0)
+		if (each * l % LINE == 0)
 			for (int i = 0; i < R; i++)
-				__builtin_prefetch(row[i] + ahead + l, 0, 2);
+				__builtin_prefetch(row[i] + ahead + each * l, 0, 2);
 #pragma GCC unroll 8
-		for (size_t i = 0; i < EIGHT; i++)
-			r[i] = load(row[i < R ? i : 0] + l);
+		for (size_t i = 0; i < EIGHT; i++) {
+			const float *x = row[i < R ? i : 0] + each * l;
+
+			r[i] = pairs ? round_pairs(x) : load(x);
+		}
 #pragma GCC unroll 2
 		for (size_t i = 0; i < EIGHT; i += LANES)
 			transpose_block(r + i);
@@ -27,21 +36,56 @@ static void pack_strip(const float *const row[R], size_t ahead, size_t k, float 
 			store(out + (l + i / PARTS) * R + i % PARTS * LANES,
 			      r[i / PARTS + i % PARTS * LANES]);
 	}
-	for (; l < k; l++)
-		for (size_t i = 0; i < R; i++)
-			out[l * R + i] = row[i][l];
+	for (; l * each < k; l++)
+		for (size_t i = 0; i < R; i++) {
+			const float *x = row[i] + l * each;
+
+			if (pairs)
+				inv_store_pair(x[0], l * each + 1 < k ? x[1] : 0, out + l * R + i);
+			else
+				out[l * R + i] = *x;
+		}
 }
 
 /* Missing rows of the last strip are copies of its first. */
-static void pack_strips(const float *a, size_t stride, size_t rows, size_t k, float *strips)
+INLINE void pack_all(const bool pairs, const float *a, size_t stride, size_t rows, size_t k,
+                     float *strips)
 {
+	const size_t length = pairs ? (k + 1) / 2 : k;
+
 	for (size_t i = 0; i < rows; i += R) {
 		const float *row[R];
 
 		for (size_t j = 0; j < R; j++)
 			row[j] = a + (i + j < rows ? i + j : i) * stride;
-		pack_strip(row, R * stride, k, strips + i * k);
+		pack_rows(pairs, row, R * stride, k, strips + i * length);
 	}
+}
+
+static void pack_strips(const float *a, size_t stride, size_t rows, size_t k, float *strips)
+{
+	pack_all(false, a, stride, rows, k, strips);
+}
+
+static void pack_pair_strips(const float *a, size_t stride, size_t rows, size_t k,
+                             float *strips)
+{
+	pack_all(true, a, stride, rows, k, strips);
+}
+
+static void pack_strip(const float *const row[R], size_t k, float *strip)
+{
+	pack_rows(false, row, LINE, k, strip);
+}
+
+static void to_pairs(const float *x, size_t count, float *pairs)
+{
+	size_t i = 0;
+
+	for (; i + 2 * LANES <= count; i += 2 * LANES)
+		store(pairs + i / 2, round_pairs(x + i));
+	for (; i < count; i += 2)
+		inv_store_pair(x[i], i + 1 < count ? x[i + 1] : 0, pairs + i / 2);
 }
 
 /* The hardware does not foresee that rows far apart are read one after the other. */
@@ -108,9 +152,31 @@ static void fill_panels(const float *x, size_t stride, size_t k, size_t columns,
 	}
 }
 
+/* Pairs of two rows of x; an odd last row is paired with zeros. */
+static void fill_pair_panels(const float *x, size_t stride, size_t k, size_t columns,
+                             float *panels, size_t step)
+{
+	for (size_t l = 0; l < k; l += 2)
+		for (size_t j = 0; j < columns; j += LANES) {
+			const ints on = lanes_before(columns, j), paired = on & -(l + 1 < k);
+			const words low = round_to_halves(load_where(on, x + l * stride + j)),
+						high = round_to_halves(
+							load_where(paired, x + (l + (l + 1 < k)) * stride + j));
+
+			store(panels + j / C * step + l / 2 * C + j % C, (vec)(low >> 16 | (high & 0xffff0000u)));
+		}
+	for (size_t j = (columns + LANES - 1) / LANES * LANES; j % C; j += LANES)
+		for (size_t l = 0; l < k; l += 2)
+			store(panels + j / C * step + l / 2 * C + j % C, (vec){0});
+}
+
 void INV_OF_SET(inv_kernels_packing)(struct inv_kernels *k)
 {
+	k->pack_strip = pack_strip;
 	k->pack_strips = pack_strips;
 	k->pack_strips_turned = pack_strips_turned;
 	k->fill_panels = fill_panels;
+	k->to_pairs = to_pairs;
+	k->pack_pair_strips = pack_pair_strips;
+	k->fill_pair_panels = fill_pair_panels;
 }

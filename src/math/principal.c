@@ -43,15 +43,6 @@ static void sum_part(void *user, size_t part, unsigned thread)
 			sum[c] += j->rows[i * j->d + c];
 }
 
-static void find_centre(principal_job *j)
-{
-	inv_parallel(j->ctx, PARTS, sum_part, j);
-	memset(j->centre, 0, j->d * sizeof *j->centre);
-	for (size_t part = 0; part < PARTS; part++)
-		for (size_t c = 0; c < j->d; c++)
-			j->centre[c] += j->next[part * j->d * WIDTH + c] / (double)j->n;
-}
-
 static void pass_part(void *user, size_t part, unsigned thread)
 {
 	const principal_job *j = user;
@@ -66,14 +57,6 @@ static void pass_part(void *user, size_t part, unsigned thread)
 		for (size_t c = 0; c < j->count && j->scores; c++)
 			j->scores[i * j->count + c] = y[c];
 	}
-}
-
-static void run_pass(principal_job *j)
-{
-	inv_parallel(j->ctx, PARTS, pass_part, j);
-	for (size_t part = 1; part < PARTS; part++)
-		for (size_t i = 0; i < j->d * WIDTH; i++)
-			j->next[i] += j->next[part * j->d * WIDTH + i];
 }
 
 static double dot_columns(const double *x, size_t a, size_t b, size_t d)
@@ -108,15 +91,13 @@ static void make_orthonormal(double *x, size_t d)
 static invar_status sort_directions(principal_job *j)
 {
 	double small[WIDTH * WIDTH] = {0}, values[WIDTH];
-	invar_status st;
 
 	for (size_t a = 0; a < WIDTH; a++)
 		for (size_t b = 0; b <= a; b++)
 			for (size_t i = 0; i < j->d; i++)
 				small[a * WIDTH + b] +=
 					j->directions[i * WIDTH + a] * j->next[i * WIDTH + b];
-	if ((st = inv_eigen_symmetric(WIDTH, small, values)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_eigen_symmetric(WIDTH, small, values));
 	for (size_t i = 0; i < j->d; i++) {
 		double turned[WIDTH];
 
@@ -151,7 +132,6 @@ static invar_status find_directions(principal_job *j, uint64_t seed)
 	inv_stream s = inv_stream_of(seed, "principal", 0);
 	float start[WIDTH];
 	double change = INFINITY;
-	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < j->d; i++) {
 		inv_fill_normal(&s, (uint32_t)i, start, WIDTH);
@@ -160,29 +140,26 @@ static invar_status find_directions(principal_job *j, uint64_t seed)
 	}
 	make_orthonormal(j->directions, j->d);
 	for (size_t pass = 0; pass < MAX_PASSES && change > at_rest; pass++) {
-		run_pass(j);
-		if ((st = sort_directions(j)) != INVAR_OK ||
-		    (st = inv_progress(j->ctx, "principal components", pass, MAX_PASSES)) !=
-		        INVAR_OK)
-			return st;
+		inv_parallel(j->ctx, PARTS, pass_part, j);
+		for (size_t part = 1; part < PARTS; part++)
+			for (size_t i = 0; i < j->d * WIDTH; i++)
+				j->next[i] += j->next[part * j->d * WIDTH + i];
+		INV_TRY(sort_directions(j));
+		INV_TRY(inv_progress(j->ctx, "principal components", pass, MAX_PASSES));
 		make_orthonormal(j->next, j->d);
 		change = change_of(j);
 		memcpy(j->directions, j->next, j->d * WIDTH * sizeof *j->next);
 	}
-	return st;
-}
-
-static void fix_signs(principal_job *j)
-{
-	for (size_t c = 0; c < j->count; c++) {
-		double most = 0;
+	for (size_t c = 0; c < j->count; c++) { /* the largest loading becomes positive */
+		double largest = 0;
 
 		for (size_t i = 0; i < j->d; i++)
-			if (fabs(j->directions[i * WIDTH + c]) > fabs(most))
-				most = j->directions[i * WIDTH + c];
-		for (size_t i = 0; i < j->d && most < 0; i++)
+			if (fabs(j->directions[i * WIDTH + c]) > fabs(largest))
+				largest = j->directions[i * WIDTH + c];
+		for (size_t i = 0; i < j->d && largest < 0; i++)
 			j->directions[i * WIDTH + c] *= -1;
 	}
+	return INVAR_OK;
 }
 
 invar_status inv_principal(const invar_context *ctx, const float *rows, size_t n, size_t d,
@@ -192,20 +169,17 @@ invar_status inv_principal(const invar_context *ctx, const float *rows, size_t n
 	invar_status st;
 
 	inv_kernels_init(&j.kernels, ctx->cpu);
-	j.centre = inv_alloc(d * sizeof *j.centre);
-	j.directions = inv_alloc(d * WIDTH * sizeof *j.directions);
-	j.next = inv_alloc(PARTS * d * WIDTH * sizeof *j.next);
-	if (!j.centre || !j.directions || !j.next) {
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for principal components");
-	} else {
-		find_centre(&j);
-		st = find_directions(&j, seed);
-	}
-	if (st == INVAR_OK) {
-		fix_signs(&j);
-		j.scores = scores;
-		inv_parallel(ctx, PARTS, pass_part, &j);
-	}
+	INV_TRY_OR(done, inv_new_zeros(&j.centre, d));
+	INV_TRY_OR(done, inv_new_array(&j.directions, d * WIDTH));
+	INV_TRY_OR(done, inv_new_array(&j.next, PARTS * d * WIDTH));
+	inv_parallel(ctx, PARTS, sum_part, &j);
+	for (size_t part = 0; part < PARTS; part++)
+		for (size_t c = 0; c < d; c++)
+			j.centre[c] += j.next[part * d * WIDTH + c] / (double)n;
+	INV_TRY_OR(done, find_directions(&j, seed));
+	j.scores = scores;
+	inv_parallel(ctx, PARTS, pass_part, &j);
+done:
 	inv_free(j.centre);
 	inv_free(j.directions);
 	inv_free(j.next);

@@ -14,12 +14,10 @@
 
 #include "base/context.h"
 
-enum { INV_PRINCIPAL_MAX = 4 }; /* components */
-
 /*
- * scores [n, count] of rows [n, d]: coordinates along the directions of largest variance,
- * about the mean. A direction's largest loading is positive. Directions without variance
- * score 0. The seed only starts the search.
+ * scores [n, count <= 4] of rows [n, d]: coordinates along the directions of largest
+ * variance, about the mean. A direction's largest loading is positive. Directions without
+ * variance score 0. The seed only starts the search.
  */
 invar_status inv_principal(const invar_context *ctx, const float *rows, size_t n, size_t d,
                            size_t count, uint64_t seed, double *scores);

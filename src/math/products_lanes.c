@@ -8,6 +8,9 @@
  * set. All loops over rows and vectors are unrolled, or the sums would spill to memory. The
  * next data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the
  * next panel.
+ *
+ * Products of pairs of bfloat16 differ in one instruction. This file is compiled once more
+ * with AVX-512 BF16, for them alone.
  */
 #include "math/kernels.h"
 #include "math/lanes.h"
@@ -31,7 +34,9 @@ INLINE void put(const inv_panel_product *p, float *x, size_t column, vec v)
 		store_where(lanes_before(p->columns, column), x + column, v);
 }
 
-INLINE void finish(const inv_panel_product *p, size_t row, size_t column, vec sum)
+/* `pairs`, here and below, is a constant. */
+INLINE void finish(const bool pairs, const inv_panel_product *p, size_t row, size_t column,
+                   vec sum)
 {
 	float *c = p->c + row * p->stride;
 
@@ -39,17 +44,28 @@ INLINE void finish(const inv_panel_product *p, size_t row, size_t column, vec su
 		sum = get(p, p->from ? p->from + row * p->from_stride : c, column) + sum;
 	if (p->bias)
 		sum = sum + get(p, p->bias, column);
+	if (pairs && p->half && p->half_add)
+		sum = sum + load_upper(p->half + row * p->half_stride + column);
 	if (p->relu)
 		sum = keep(~(sum < 0.0f), sum); /* NaN stays */
 	if (p->mask) {
 		sum = keep(get(p, p->mask + row * p->mask_stride, column) > 0.0f, sum);
 		put(p, p->sums, column, get(p, p->sums, column) + sum);
 	}
-	put(p, c, column, sum);
+	if (pairs && p->half)
+		store_upper(p->half + row * p->half_stride + column, sum);
+	else
+		put(p, c, column, sum);
+}
+
+INLINE vec add_product(const bool pairs, const float *a, vec x, vec sum)
+{
+	return pairs ? dot_pairs(a, x, sum) : madd(splat(*a), x, sum);
 }
 
 /* A constant number of rows from `row` on: of one strip, or two that follow each other. */
-INLINE void multiply_strips(const size_t rows, const inv_panel_product *p, size_t row)
+INLINE void multiply_strips(const bool pairs, const size_t rows, const inv_panel_product *p,
+                            size_t row)
 {
 	const float *a = p->strips + row * p->k, *b = p->panel;
 	const size_t step = p->k * R;
@@ -60,7 +76,10 @@ INLINE void multiply_strips(const size_t rows, const inv_panel_product *p, size_
 #pragma GCC unroll 4
 		for (size_t v = 0; v < ACROSS; v++)
 			sum[i][v] = (vec){0};
-		__builtin_prefetch(p->c + (row + i) * p->stride);
+		if (pairs && p->half)
+			__builtin_prefetch(p->half + (row + i) * p->half_stride);
+		else
+			__builtin_prefetch(p->c + (row + i) * p->stride);
 		if (p->from)
 			__builtin_prefetch(p->from + (row + i) * p->from_stride);
 		if (p->mask)
@@ -79,39 +98,39 @@ INLINE void multiply_strips(const size_t rows, const inv_panel_product *p, size_
 		for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
 			for (size_t v = 0; v < ACROSS; v++)
-				sum[i][v] = madd(splat(a[i / R * step + i % R]), x[v], sum[i][v]);
+				sum[i][v] = add_product(pairs, a + i / R * step + i % R, x[v], sum[i][v]);
 	}
 #pragma GCC unroll 12
 	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
 		for (size_t v = 0; v < ACROSS; v++)
-			finish(p, row + i, v * LANES, sum[i][v]);
+			finish(pairs, p, row + i, v * LANES, sum[i][v]);
 }
 
-static void panel_product(const inv_panel_product *product)
+INLINE void multiply_panel(const bool pairs, const inv_panel_product *product)
 {
 	const inv_panel_product own = *product, *p = &own; /* which no store changes */
 	size_t i = 0;
 
 	for (; i + MAX_ROWS <= p->rows; i += MAX_ROWS)
-		multiply_strips(MAX_ROWS, p, i);
+		multiply_strips(pairs, MAX_ROWS, p, i);
 	for (; MAX_ROWS > R && i + R <= p->rows; i += R)
-		multiply_strips(R, p, i);
+		multiply_strips(pairs, R, p, i);
 	switch (p->rows - i) {
 	case 1:
-		multiply_strips(1, p, i);
+		multiply_strips(pairs, 1, p, i);
 		break;
 	case 2:
-		multiply_strips(2, p, i);
+		multiply_strips(pairs, 2, p, i);
 		break;
 	case 3:
-		multiply_strips(3, p, i);
+		multiply_strips(pairs, 3, p, i);
 		break;
 	case 4:
-		multiply_strips(4, p, i);
+		multiply_strips(pairs, 4, p, i);
 		break;
 	case 5:
-		multiply_strips(5, p, i);
+		multiply_strips(pairs, 5, p, i);
 		break;
 	default:
 		break;
@@ -119,7 +138,7 @@ static void panel_product(const inv_panel_product *product)
 }
 
 /* Of one panel, each multiply-add would wait for the one before. */
-static void row_product(const inv_panel_product *product)
+INLINE void multiply_row(const bool pairs, const inv_panel_product *product)
 {
 	const inv_panel_product own = *product, *p = &own;
 	vec sum[SIDE];
@@ -127,18 +146,41 @@ static void row_product(const inv_panel_product *product)
 #pragma GCC unroll 16
 	for (size_t i = 0; i < SIDE; i++)
 		sum[i] = (vec){0};
-	for (size_t l = 0; l < p->k; l++) {
-		const vec x = splat(p->strips[l]);
-
+	for (size_t l = 0; l < p->k; l++)
 #pragma GCC unroll 16
 		for (size_t i = 0; i < SIDE; i++)
-			sum[i] =
-				madd(x, load(p->panel + (i / ACROSS * p->k + l) * C + i % ACROSS * LANES),
-			         sum[i]);
-	}
+			sum[i] = add_product(
+				pairs, p->strips + l,
+				load(p->panel + (i / ACROSS * p->k + l) * C + i % ACROSS * LANES), sum[i]);
 #pragma GCC unroll 16
 	for (size_t i = 0; i < SIDE; i++)
-		finish(p, 0, i * LANES, sum[i]);
+		finish(pairs, p, 0, i * LANES, sum[i]);
+}
+
+static void panel_product(const inv_panel_product *p)
+{
+	multiply_panel(false, p);
+}
+
+static void row_product(const inv_panel_product *p)
+{
+	multiply_row(false, p);
+}
+
+static void pair_panel_product(const inv_panel_product *p)
+{
+	const __typeof__(flush_small()) mode = flush_small();
+
+	multiply_panel(true, p);
+	restore_small(mode);
+}
+
+static void pair_row_product(const inv_panel_product *p)
+{
+	const __typeof__(flush_small()) mode = flush_small();
+
+	multiply_row(true, p);
+	restore_small(mode);
 }
 
 /* 16-bit products are twice as many per instruction as those of floats. */
@@ -176,5 +218,7 @@ void INV_OF_SET(inv_kernels_products)(struct inv_kernels *k)
 {
 	k->panel_product = panel_product;
 	k->row_product = row_product;
+	k->pair_panel_product = pair_panel_product;
+	k->pair_row_product = pair_row_product;
 	k->dot_tile = dot_tile;
 }

@@ -13,13 +13,9 @@
 
 #include "math/kernels.h"
 #include "math/lanes.h"
-#include "math/normal_series.h"
 
-enum {
-	GROUPS = 2,
-	SLOTS = GROUPS * LANES,
-	BLOCK = 4 * SLOTS
-};                                         /* of a block, and its words */
+/* Slots of a block, and its words. */
+enum { GROUPS = 2, SLOTS = GROUPS * LANES, BLOCK = 4 * SLOTS };
 enum { ROUNDS = 10, CHAINS = 2 * GROUPS }; /* CHAINS: logarithms side by side */
 
 /* ---- Philox ----------------------------------------------------------------- */
@@ -201,38 +197,21 @@ INLINE void many_slots(const philox *p, uint32_t slot, words w[GROUPS][4])
 	}
 }
 
-static void block_of_words(const philox *p, uint32_t slot, uint32_t out[BLOCK])
-{
-	words w[GROUPS][4];
-
-	many_slots(p, slot, w);
-#pragma GCC unroll 2
-	for (int g = 0; g < GROUPS; g++) {
-		vec ordered[4] = {(vec)w[g][0], (vec)w[g][1], (vec)w[g][2], (vec)w[g][3]};
-
-		in_order(ordered);
-#pragma GCC unroll 4
-		for (int i = 0; i < 4; i++, out += LANES)
-			store_ints(out, (ints)ordered[i]);
-	}
-}
-
-static void fill_words(const inv_stream *s, uint32_t index, uint32_t first, size_t count,
-                       uint32_t *out)
-{
-	const philox p = philox_of(s, index);
-	uint32_t rest[BLOCK];
-	size_t i = 0;
-
-	for (; i + SLOTS <= count; i += SLOTS)
-		block_of_words(&p, first + (uint32_t)i, out + 4 * i);
-	if (i < count) {
-		block_of_words(&p, first + (uint32_t)i, rest);
-		memcpy(out + 4 * i, rest, 4 * (count - i) * sizeof *out);
-	}
-}
-
 /* ---- Box and Muller ---------------------------------------------------------- */
+
+/* log(1 + f) = f - f^2 / 2 + f^3 (c0 + c1 f + …), for f in [-0.293, 0.415] */
+enum { LOG_TERMS = 9 };
+static const float log_series[LOG_TERMS] = {3.3333331e-1f,  -2.4999994e-1f, 2.0000714e-1f,
+                                            -1.6668057e-1f, 1.4249323e-1f,  -1.2420141e-1f,
+                                            1.1676998e-1f,  -1.1514610e-1f, 7.0376836e-2f};
+
+/* sin x = x + x^3 (s0 + s1 x^2 + …), cos x = 1 - x^2 / 2 + x^4 (c0 + …), up to an eighth
+ * of a turn */
+enum { TURN_TERMS = 3 };
+static const float sine_series[TURN_TERMS] = {-1.6666655e-1f, 8.3321609e-3f,
+                                              -1.9515296e-4f};
+static const float cosine_series[TURN_TERMS] = {4.1666646e-2f, -1.3887316e-3f,
+                                                2.4433157e-5f};
 
 /* c[0] + x (c[1] + x (…)) */
 INLINE vec polynomial(vec x, const float *c, int count)
@@ -272,11 +251,11 @@ INLINE void logs_of(const words word[CHAINS], vec out[CHAINS])
 	EACH_CHAIN
 	{
 		f[c] = split_fraction(word[c], &e[c]);
-		sum[c] = splat(inv_log_series[INV_LOG_TERMS - 1]);
+		sum[c] = splat(log_series[LOG_TERMS - 1]);
 	}
 #pragma GCC unroll 8
-	for (int i = INV_LOG_TERMS - 2; i >= 0; i--)
-		EACH_CHAIN sum[c] = madd(sum[c], f[c], splat(inv_log_series[i]));
+	for (int i = LOG_TERMS - 2; i >= 0; i--)
+		EACH_CHAIN sum[c] = madd(sum[c], f[c], splat(log_series[i]));
 	EACH_CHAIN
 	{
 		vec f2 = f[c] * f[c], tail = f2 * f[c] * sum[c];
@@ -296,8 +275,8 @@ INLINE vec cos_sin(words word, vec *sine)
 	/* Its two highest bits are the number of the nearest quarter. */
 	words turn = word + eighth;
 	vec x = to_floats((ints)((turn & 0x3fffffff) - eighth)) * 0x1.921fb6p-30f, x2 = x * x;
-	vec s = madd(x2 * x, polynomial(x2, inv_sine_series, INV_TURN_TERMS), x);
-	vec c = madd(x2 * x2, polynomial(x2, inv_cosine_series, INV_TURN_TERMS),
+	vec s = madd(x2 * x, polynomial(x2, sine_series, TURN_TERMS), x);
+	vec c = madd(x2 * x2, polynomial(x2, cosine_series, TURN_TERMS),
 	             madd(x2, splat(-0.5f), splat(1)));
 	ints odd = (ints)(turn << 1);
 
@@ -369,7 +348,6 @@ static void add_normal(const inv_stream *s, uint32_t index, const float *x, floa
 
 void INV_OF_SET(inv_kernels_random)(struct inv_kernels *k)
 {
-	k->words = fill_words;
 	k->normal = normal;
 	k->add_normal = add_normal;
 }

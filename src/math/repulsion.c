@@ -77,6 +77,27 @@ static double *scratch_of(const inv_repulsion *p, unsigned thread)
 	return p->scratch + (size_t)thread * 4 * p->M * LANES;
 }
 
+/* The definition: every pair of points. */
+void inv_repulsion_ref(const float *y, size_t n, double *force, double *z)
+{
+	*z = 0;
+	for (size_t i = 0; i < n; i++) {
+		double f[2] = {0, 0};
+
+		for (size_t j = 0; j < n; j++) {
+			double dx = (double)y[2 * i] - y[2 * j];
+			double dy = (double)y[2 * i + 1] - y[2 * j + 1];
+			double k = 1 / (1 + dx * dx + dy * dy);
+
+			*z += i == j ? 0 : k;
+			f[0] += k * k * dx;
+			f[1] += k * k * dy;
+		}
+		force[2 * i] = f[0];
+		force[2 * i + 1] = f[1];
+	}
+}
+
 /* ---- Splines ------------------------------------------------------------------------ */
 
 /* The spline of point i; *row and *column are its first node. */
@@ -117,26 +138,18 @@ typedef struct kernel_job {
 	double *both;   /* [M][M]: and down */
 } kernel_job;
 
-static double kernel_at(double h, size_t row, size_t column)
-{
-	double dx = h * (double)column, dy = h * (double)row, square = dx * dx + dy * dy;
-
-	return -square / (1 + square);
-}
-
-static size_t mirrored(size_t at, size_t reach)
-{
-	return at < reach ? reach - at : at - reach;
-}
-
 static void filter_across(void *user, size_t row, unsigned thread)
 {
 	const kernel_job *j = user;
 	size_t M = j->p->M;
 	double *k = scratch_of(j->p, thread); /* values from column -REACH on */
 
-	for (size_t c = 0; c < M + 2 * REACH; c++)
-		k[c] = kernel_at(j->p->h, row, mirrored(c, REACH));
+	for (size_t c = 0; c < M + 2 * REACH; c++) {
+		double dx = j->p->h * (double)(c < REACH ? REACH - c : c - REACH);
+		double dy = j->p->h * (double)row, square = dx * dx + dy * dy;
+
+		k[c] = -square / (1 + square); /* K - 1 */
+	}
 	for (size_t c = 0; c < M; c++) {
 		const double *at = k + c + REACH;
 		double sum = j->filter[0] * at[0];
@@ -232,42 +245,23 @@ static void transform_kernel_columns(void *user, size_t block, unsigned thread)
 	p->kernels.fft(M, p->roots, odd);
 }
 
-static void find_roots(inv_repulsion *p)
-{
-	const double pi = 3.14159265358979323846;
-
-	for (size_t m = 0; m < p->M; m++) {
-		double share = (double)m / (double)p->M;
-
-		p->roots[2 * m] = cos(2 * pi * share);
-		p->roots[2 * m + 1] = -sin(2 * pi * share);
-		p->twist_down[2 * m] = cos(pi * share);
-		p->twist_down[2 * m + 1] = -sin(pi * share);
-		p->twist_across[2 * m] = cos(pi / 2 * share);
-		p->twist_across[2 * m + 1] = -sin(pi / 2 * share);
-	}
-}
-
 static invar_status make_kernel(inv_repulsion *p)
 {
 	size_t M = p->M;
 	kernel_job j = {.p = p};
+	invar_status st;
 
-	j.across = inv_alloc((M + REACH) * M * sizeof *j.across);
-	j.both = inv_alloc(M * M * sizeof *j.both);
-	if (j.across && j.both) {
-		find_filter(j.filter);
-		inv_parallel(p->ctx, M + REACH, filter_across, &j);
-		inv_parallel(p->ctx, M, filter_down, &j);
-		inv_parallel(p->ctx, M / LANES, transform_kernel_rows, &j);
-		inv_parallel(p->ctx, M / LANES, transform_kernel_columns, &j);
-	}
+	INV_TRY_OR(done, inv_new_array(&j.across, (M + REACH) * M));
+	INV_TRY_OR(done, inv_new_array(&j.both, M * M));
+	find_filter(j.filter);
+	inv_parallel(p->ctx, M + REACH, filter_across, &j);
+	inv_parallel(p->ctx, M, filter_down, &j);
+	inv_parallel(p->ctx, M / LANES, transform_kernel_rows, &j);
+	inv_parallel(p->ctx, M / LANES, transform_kernel_columns, &j);
+done:
 	inv_free(j.across);
 	inv_free(j.both);
-	return j.across && j.both
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "not enough memory for a grid of %zu x %zu nodes",
-	                      M, M);
+	return st;
 }
 
 /* ---- Size and place of the grid --------------------------------------------------- */
@@ -281,8 +275,6 @@ static invar_status allocate_grid(inv_repulsion *p)
 	*a = (inv_arena){0};
 	p->stride = M + WIDE;
 	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
 		p->strips = inv_arena_take(a, M / BAND * STRIP * p->stride, sizeof(double));
 		p->potential = inv_arena_take(a, M * p->stride, sizeof(double));
 		p->spectrum = inv_arena_take(a, 2 * M * M, sizeof(double));
@@ -291,30 +283,32 @@ static invar_status allocate_grid(inv_repulsion *p)
 		p->twist_across = inv_arena_take(a, 2 * M, sizeof(double));
 		p->twist_down = inv_arena_take(a, 2 * M, sizeof(double));
 		p->scratch = inv_arena_take(a, p->ctx->threads, 4 * M * LANES * sizeof(double));
-		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
-			return st;
+		if (!round)
+			INV_TRY(inv_arena_commit(a));
 	}
 	memset(p->potential, 0, M * p->stride * sizeof *p->potential);
-	find_roots(p);
+	for (size_t m = 0; m < M; m++) {
+		const double pi = 3.14159265358979323846;
+		double fraction = (double)m / (double)M;
+
+		p->roots[2 * m] = cos(2 * pi * fraction);
+		p->roots[2 * m + 1] = -sin(2 * pi * fraction);
+		p->twist_down[2 * m] = cos(pi * fraction);
+		p->twist_down[2 * m + 1] = -sin(pi * fraction);
+		p->twist_across[2 * m] = cos(pi / 2 * fraction);
+		p->twist_across[2 * m + 1] = -sin(pi / 2 * fraction);
+	}
 	return INVAR_OK;
-}
-
-/* The least side of 2^a or 3 2^a nodes that holds them. */
-static size_t side_for(double nodes)
-{
-	size_t side = SMALLEST;
-
-	while (side < LARGEST && (double)side < nodes)
-		side = side % 3 ? side / 2 * 3 : side / 3 * 4;
-	return side;
 }
 
 static invar_status place_grid(inv_repulsion *p, double span)
 {
 	double h = spacing;
-	size_t M = side_for(span / h + TAPS + 1);
+	size_t M = SMALLEST; /* the least side of 2^a or 3 2^a nodes that holds them */
 	invar_status st;
 
+	while (M < LARGEST && (double)M < span / h + TAPS + 1)
+		M = M % 3 ? M / 2 * 3 : M / 3 * 4;
 	while (M == SMALLEST && span / (h / 2) + TAPS + 1 <= (double)M && h > 1e-20)
 		h /= 2;
 	while (span / h + TAPS + 1 > (double)M) /* sparse, and larger than the largest */
@@ -499,18 +493,15 @@ static void gather_band(void *user, size_t band, unsigned thread)
 invar_status inv_repulsion_find(inv_repulsion *p, const float *y, double *force, double *z)
 {
 	double span;
-	invar_status st;
 
 	p->y = y;
 	p->force = force;
-	if ((st = find_extent(p, &span)) != INVAR_OK)
-		return st;
+	INV_TRY(find_extent(p, &span));
 	if (p->n <= FEW) {
 		inv_repulsion_ref(y, p->n, force, z);
 		return INVAR_OK;
 	}
-	if ((st = place_grid(p, span)) != INVAR_OK)
-		return st;
+	INV_TRY(place_grid(p, span));
 	sort_points(p);
 	inv_parallel(p->ctx, p->M / BAND, spread_band, p);
 	inv_parallel(p->ctx, p->M / LANES, forward_rows, p);
@@ -525,21 +516,22 @@ invar_status inv_repulsion_find(inv_repulsion *p, const float *y, double *force,
 
 invar_status inv_repulsion_new(const invar_context *ctx, size_t n, inv_repulsion **out)
 {
-	inv_repulsion *p = *out = inv_calloc(1, sizeof *p);
+	inv_repulsion *p;
+	invar_status st;
 
-	if (p) {
-		p->ctx = ctx;
-		p->n = n;
-		inv_kernels_init(&p->kernels, ctx->cpu);
-		p->order = inv_calloc(n, sizeof *p->order);
-		p->bands = inv_calloc(LARGEST / BAND + 1, sizeof *p->bands);
-		p->sums = inv_calloc(LARGEST / BAND, sizeof *p->sums);
-	}
-	if (p && p->order && p->bands && p->sums)
-		return INVAR_OK;
-	inv_repulsion_free(p);
 	*out = NULL;
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu points", n);
+	INV_TRY(inv_new(&p));
+	p->ctx = ctx;
+	p->n = n;
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	INV_TRY_OR(fail, inv_new_zeros(&p->order, n));
+	INV_TRY_OR(fail, inv_new_zeros(&p->bands, LARGEST / BAND + 1));
+	INV_TRY_OR(fail, inv_new_zeros(&p->sums, LARGEST / BAND));
+	*out = p;
+	return INVAR_OK;
+fail:
+	inv_repulsion_free(p);
+	return st;
 }
 
 void inv_repulsion_free(inv_repulsion *p)

@@ -49,7 +49,7 @@ static size_t bench_bytes(size_t M, bool slopes)
 
 size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes)
 {
-	return ctx->threads * bench_bytes(M, slopes);
+	return (ctx ? ctx->threads : 1) * bench_bytes(M, slopes);
 }
 
 static bool wants_slopes(const inv_sliced *s)
@@ -57,33 +57,7 @@ static bool wants_slopes(const inv_sliced *s)
 	return s->slopes[0].out || s->slopes[1].out;
 }
 
-static bench bench_of(const sliced_job *j, unsigned thread)
-{
-	size_t M = j->s->second.M, keys = key_doubles(M, wants_slopes(j->s));
-	bench b = {.p = (double *)(void *)(j->scratch + thread * j->bytes)};
-
-	b.q = b.p + keys;
-	b.u = (float *)(b.q + keys);
-	b.v = b.u + M * INV_SLICES;
-	return b;
-}
-
 /* ---- Short sets: keys side by side ------------------------------------------------ */
-
-static void write_slopes(const sliced_job *j, const bench *b, size_t column)
-{
-	size_t M = j->s->second.M;
-
-	for (int i = 0; i < 2; i++) {
-		const inv_slopes *to = &j->s->slopes[i];
-
-		if (to->out && to->back)
-			j->k->spread(b->u, b->v, to->back, M, to->out + column, to->stride);
-		for (size_t r = 0; to->out && !to->back && r < M; r++)
-			memcpy(to->out + r * to->stride + column, b->u + r * INV_SLICES,
-			       INV_SLICES * sizeof(float));
-	}
-}
 
 /* b->q has the second set, sorted. */
 static void compare_slices(const sliced_job *j, const bench *b, const inv_side *first,
@@ -114,14 +88,22 @@ static void measure_slices(const sliced_job *j, const bench *b, size_t column)
 	compare_slices(j, b, &s->first, column, slopes, s->powers);
 	for (size_t o = 0; o < s->other_count; o++)
 		compare_slices(j, b, &s->others[o], column, false, s->other_powers + o * s->L);
-	if (slopes)
-		write_slopes(j, b, column);
+	for (int i = 0; i < 2; i++) {
+		const inv_slopes *to = &s->slopes[i];
+
+		if (to->out && to->back)
+			j->k->spread(b->u, b->v, to->back, s->second.M, to->out + column, to->stride);
+		for (size_t r = 0; to->out && !to->back && r < s->second.M; r++)
+			memcpy(to->out + r * to->stride + column, b->u + r * INV_SLICES,
+			       INV_SLICES * sizeof(float));
+	}
 }
 
 /* ---- Long sets: a line of directions joined at once, then sorted one by one --------- */
 
 /* out [BLOCK][M]: whole cache lines are read, as rows come in any order. */
-static void join_columns(const inv_side *s, size_t column, size_t use, float *out)
+static void sort_columns(const inv_side *s, size_t column, size_t use, float *out,
+                         float *scratch)
 {
 	for (size_t r = 0; r < s->M; r++) {
 		const float *a = s->a + s->rows_a[r] * s->stride_a + column;
@@ -130,12 +112,6 @@ static void join_columns(const inv_side *s, size_t column, size_t use, float *ou
 		for (size_t l = 0; l < use; l++)
 			out[l * s->M + r] = b ? a[l] + b[l] : a[l];
 	}
-}
-
-static void sort_columns(const inv_side *s, size_t column, size_t use, float *out,
-                         float *scratch)
-{
-	join_columns(s, column, use, out);
 	for (size_t l = 0; l < use; l++)
 		inv_sort_floats(out + l * s->M, s->M, scratch);
 }
@@ -171,14 +147,18 @@ static void measure_long(const sliced_job *j, const bench *b, size_t column, siz
 	}
 }
 
-static void run_block(void *user, size_t block, unsigned thread)
+static void slice_block(void *user, size_t block, unsigned thread)
 {
 	const sliced_job *j = user;
 	const inv_sliced *s = j->s;
 	size_t from = block * BLOCK, end = from + BLOCK < s->L ? from + BLOCK : s->L;
-	bool long_sets = is_long(s->second.M, wants_slopes(s));
-	bench b = bench_of(j, thread);
+	size_t M = s->second.M, keys = key_doubles(M, wants_slopes(s));
+	bool long_sets = is_long(M, wants_slopes(s));
+	bench b = {.p = (double *)(void *)(j->scratch + thread * j->bytes)};
 
+	b.q = b.p + keys;
+	b.u = (float *)(b.q + keys);
+	b.v = b.u + M * INV_SLICES;
 	if (long_sets)
 		measure_long(j, &b, from, end - from);
 	for (size_t l = from; !long_sets && l < end; l += INV_SLICES)
@@ -193,23 +173,10 @@ void inv_sliced_run(const invar_context *ctx, const struct inv_kernels *k,
 	                .scratch = scratch,
 	                .bytes = bench_bytes(job->second.M, wants_slopes(job))};
 
-	inv_parallel(ctx, inv_blocks(job->L, BLOCK), run_block, &j);
-}
-
-size_t inv_sliced_scratch_alone(size_t M, bool slopes)
-{
-	return bench_bytes(M, slopes);
-}
-
-void inv_sliced_alone(const struct inv_kernels *k, const inv_sliced *job, void *scratch)
-{
-	sliced_job j = {.k = k,
-	                .s = job,
-	                .scratch = scratch,
-	                .bytes = bench_bytes(job->second.M, wants_slopes(job))};
-
-	for (size_t block = 0; block < inv_blocks(job->L, BLOCK); block++)
-		run_block(&j, block, 0);
+	if (ctx)
+		inv_parallel(ctx, inv_blocks(job->L, BLOCK), slice_block, &j);
+	for (size_t block = 0; !ctx && block < inv_blocks(job->L, BLOCK); block++)
+		slice_block(&j, block, 0);
 }
 
 double inv_sliced_distance(const double *powers, size_t L, double p)

@@ -3,7 +3,7 @@
  * sliced.h - one-dimensional Wasserstein distances along many directions (Eq. 50).
  *
  * The caller projects; here two sets of projected rows are put in order along
- * every direction and compared rank by rank. Rows of a set may be sums of two
+ * every direction and compared place by place. Rows of a set may be sums of two
  * projections in any order (kernels.h, inv_side), so that a joint cloud and its shuffled
  * partner need no extra matrix product. Each set is sorted once; the order is part of the
  * keys, and slopes are scattered through it.
@@ -72,14 +72,14 @@ typedef struct inv_sliced {
 	size_t L;      /* directions */
 	double p;      /* >= 1 */
 	inv_slopes slopes[2];
-	double *powers; /* [L]: mean over ranks of |difference|^p */
+	double *powers; /* [L]: mean over places of |difference|^p */
 	const inv_side
 		*others; /* further sets compared with the same second one, with as many rows */
 	size_t other_count;
 	double *other_powers; /* rows of L */
 } inv_sliced;
 
-/* Bytes for sets of M rows. */
+/* Bytes for sets of M rows. ctx may be NULL, here and below: the calling thread alone. */
 size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes);
 /*
  * Slopes are sign(g) |g|^(p - 1) for a difference g: times SW^(1 - p) / (M L)
@@ -87,22 +87,15 @@ size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes);
  */
 void inv_sliced_run(const invar_context *ctx, const struct inv_kernels *k,
                     const inv_sliced *job, void *scratch);
-/* The same on the calling thread only, with scratch memory for one thread. */
-void inv_sliced_alone(const struct inv_kernels *k, const inv_sliced *job, void *scratch);
-size_t inv_sliced_scratch_alone(size_t M, bool slopes);
 
 /* (mean of powers)^(1 / p) */
 double inv_sliced_distance(const double *powers, size_t L, double p);
 /* SW^(1 - p) / (M L); 0 if the distance is 0 */
 double inv_sliced_slope(double distance, size_t M, size_t L, double p);
 
-/* Plain forms, also used if p is not 2. */
-void inv_join_keys_ref(const inv_side *s, size_t column, double *keys);
-void inv_sort_keys_ref(double *keys, size_t n);
+/* Plain forms; the first is also used if p is not 2. */
 void inv_compare_keys_power(const double *p, const double *q, size_t n, size_t repeat,
                             double power, double sums[INV_SLICES], float *u, float *v);
-void inv_spread_ref(const float *u, const float *v, const uint32_t *back, size_t n,
-                    float *out, size_t stride);
 void inv_kernels_sliced_ref(struct inv_kernels *k);
 
 #endif

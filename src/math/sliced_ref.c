@@ -12,7 +12,7 @@ static float value_of(const inv_side *s, size_t r, size_t column)
 	return s->b ? a + s->b[s->rows_b[r] * s->stride_b + column] : a;
 }
 
-void inv_join_keys_ref(const inv_side *s, size_t column, double *keys)
+static void join_keys_ref(const inv_side *s, size_t column, double *keys)
 {
 	for (size_t r = 0; r < s->M; r++)
 		for (size_t l = 0; l < INV_SLICES; l++)
@@ -47,7 +47,7 @@ static void heap_sort(double *keys, size_t n)
 	}
 }
 
-void inv_sort_keys_ref(double *keys, size_t n)
+static void sort_keys_ref(double *keys, size_t n)
 {
 	for (size_t l = 0; l < INV_SLICES; l++)
 		heap_sort(keys + l, n);
@@ -89,27 +89,19 @@ static void compare_keys_ref(const double *p, const double *q, size_t n, size_t 
 	inv_compare_keys_power(p, q, n, repeat, 2, sums, u, v);
 }
 
-void inv_spread_ref(const float *u, const float *v, const uint32_t *back, size_t n,
-                    float *out, size_t stride)
+static void spread_ref(const float *u, const float *v, const uint32_t *back, size_t n,
+                       float *out, size_t stride)
 {
 	for (size_t r = 0; r < n; r++)
 		for (size_t l = 0; l < INV_SLICES; l++)
 			out[r * stride + l] = u[r * INV_SLICES + l] - v[back[r] * INV_SLICES + l];
 }
 
-static void words_ref(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
-                      uint32_t *out)
-{
-	for (size_t i = 0; i < slots; i++)
-		inv_words(s, index, first + (uint32_t)i, out + 4 * i);
-}
-
 void inv_kernels_sliced_ref(struct inv_kernels *k)
 {
-	k->words = words_ref;
 	k->normal = inv_fill_normal;
-	k->join_keys = inv_join_keys_ref;
-	k->sort_keys = inv_sort_keys_ref;
+	k->join_keys = join_keys_ref;
+	k->sort_keys = sort_keys_ref;
 	k->compare_keys = compare_keys_ref;
-	k->spread = inv_spread_ref;
+	k->spread = spread_ref;
 }

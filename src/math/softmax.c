@@ -27,24 +27,20 @@ static float row_max(const float *row, size_t classes)
 
 /* ---- The definition ------------------------------------------------------------- */
 
-static double row_ref(const float *row, uint32_t label, size_t classes, double scale,
-                      float *grad)
-{
-	double max = row_max(row, classes), sum = 0;
-
-	for (size_t j = 0; j < classes; j++)
-		sum += exp(row[j] - max);
-	for (size_t j = 0; j < classes; j++)
-		grad[j] = (float)(scale * (exp(row[j] - max) / sum - (j == label)));
-	return log(sum) - (row[label] - max);
-}
-
 double inv_cross_entropy_ref(const float *logits, const uint32_t *labels, size_t rows,
                              size_t classes, float *grad, double *row_loss)
 {
-	for (size_t i = 0; i < rows; i++)
-		row_loss[i] = row_ref(logits + i * classes, labels[i], classes, 1 / (double)rows,
-		                      grad + i * classes);
+	for (size_t i = 0; i < rows; i++) {
+		const float *row = logits + i * classes;
+		double max = row_max(row, classes), sum = 0, scale = 1 / (double)rows;
+
+		for (size_t j = 0; j < classes; j++)
+			sum += exp(row[j] - max);
+		for (size_t j = 0; j < classes; j++)
+			grad[i * classes + j] =
+				(float)(scale * (exp(row[j] - max) / sum - (j == labels[i])));
+		row_loss[i] = log(sum) - (row[labels[i]] - max);
+	}
 	return inv_sum_in_order(row_loss, rows) / (double)rows;
 }
 

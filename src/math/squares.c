@@ -42,27 +42,24 @@ static void plan_memory(inv_squares *p)
 invar_status inv_squares_new(const invar_context *ctx, size_t n, size_t width,
                              inv_squares **out)
 {
-	inv_squares *p = inv_calloc(1, sizeof *p);
+	inv_squares *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for distances");
+	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	p->n = n;
 	p->width = width;
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	plan_memory(p);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
-		plan_memory(p);
-		st = inv_gram_new(ctx, n, width, &p->gram);
-	}
-	if (st != INVAR_OK) {
-		inv_squares_free(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	plan_memory(p);
+	INV_TRY_OR(fail, inv_gram_new(ctx, n, width, &p->gram));
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_squares_free(p);
+	return st;
 }
 
 void inv_squares_free(inv_squares *p)
@@ -121,15 +118,6 @@ static void centre_rows(void *user, size_t block, unsigned thread)
 
 /* ---- Distances ----------------------------------------------------------------- */
 
-/* A square too small for a float must not look like that of equal rows. */
-static float direct(const inv_squares *p, size_t i, size_t j)
-{
-	double d2 =
-		p->kernels.squared_distance(p->x + i * p->width, p->x + j * p->width, p->width);
-
-	return d2 > 0 && d2 < FLT_MIN ? FLT_MIN : (float)d2;
-}
-
 static void distances_of_tile(void *user, size_t row, size_t rows, size_t col, size_t cols)
 {
 	const inv_squares *p = user;
@@ -141,9 +129,16 @@ static void distances_of_tile(void *user, size_t row, size_t rows, size_t col, s
 
 		if (!p->kernels.squares_of_products(own, squares, near, count, out))
 			continue;
-		for (size_t j = 0; j < count; j++)
-			if (out[j] <= near * (own + squares[j]))
-				out[j] = direct(p, i, from + j);
+		for (size_t j = 0; j < count; j++) {
+			const float *a = p->x + i * p->width, *b = p->x + (from + j) * p->width;
+			double d2;
+
+			if (!(out[j] <= near * (own + squares[j])))
+				continue;
+			/* A square too small for a float must not look like that of equal rows. */
+			d2 = p->kernels.squared_distance(a, b, p->width);
+			out[j] = d2 > 0 && d2 < FLT_MIN ? FLT_MIN : (float)d2;
+		}
 	}
 }
 
@@ -153,5 +148,5 @@ void inv_squares_run(inv_squares *p, const float *x, float *out)
 	p->out = out;
 	inv_parallel(p->ctx, inv_blocks(p->width, BLOCK_COLS), mean_of_columns, p);
 	inv_parallel(p->ctx, inv_blocks(p->n, BLOCK_ROWS), centre_rows, p);
-	inv_gram_run_then(p->gram, p->centred, out, distances_of_tile, p);
+	inv_gram_run(p->gram, p->centred, out, distances_of_tile, p);
 }

@@ -8,6 +8,8 @@
  */
 #include "math/winograd.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/onednn_conv.h"
@@ -62,28 +64,6 @@ bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 
 /* ---- Making --------------------------------------------------------------------- */
 
-/* A row of G: 1, x, x^2 divided by the product of x minus each other point. */
-static void fill_row(double x, double rest, double row[3])
-{
-	row[0] = 1 / rest;
-	row[1] = x / rest;
-	row[2] = x * x / rest;
-}
-
-/* The transform of 3 weights in a row. */
-static void fill_g(double g[WINDOW][3])
-{
-	const double a = INV_WINOGRAD_A, b = INV_WINOGRAD_B, a2 = a * a, b2 = b * b;
-
-	fill_row(0, a2 * b2, g[0]);
-	fill_row(a, 2 * a2 * (a2 - b2), g[1]);
-	fill_row(-a, 2 * a2 * (a2 - b2), g[2]);
-	fill_row(b, 2 * b2 * (b2 - a2), g[3]);
-	fill_row(-b, 2 * b2 * (b2 - a2), g[4]);
-	g[5][0] = g[5][1] = 0;
-	g[5][2] = 1;
-}
-
 /* G g Gt of one filter, each of the 36 numbers `apart` from the next. */
 static void transform_filter(double g[WINDOW][3], const float *w, float *out, size_t apart)
 {
@@ -99,17 +79,27 @@ static void transform_filter(double g[WINDOW][3], const float *w, float *out, si
 	}
 }
 
-/* The 36 forms of the weights, [36, outputs, channels]; NULL: no memory. */
-static float *transform_weights(const inv_conv_spec *s, const float *weights)
+/* The 36 forms of the weights, [36, outputs, channels]. Gives. */
+static invar_status transform_weights(const inv_conv_spec *s, const float *weights,
+                                      float **out)
 {
+	const double a = INV_WINOGRAD_A, b = INV_WINOGRAD_B, a2 = a * a, b2 = b * b;
+	const double x[WINDOW - 1] = {0, a, -a, b, -b};
+	/* The product of x minus each other point. */
+	const double rest[WINDOW - 1] = {a2 * b2, 2 * a2 * (a2 - b2), 2 * a2 * (a2 - b2),
+	                                 2 * b2 * (b2 - a2), 2 * b2 * (b2 - a2)};
 	size_t filters = s->from.channels * s->outputs;
-	float *u = inv_alloc(PRODUCTS * filters * sizeof *u);
-	double g[WINDOW][3];
+	double g[WINDOW][3] = {[WINDOW - 1] = {0, 0, 1}}; /* rows 1, x, x^2 over the product */
 
-	fill_g(g);
-	for (size_t i = 0; u && i < filters; i++)
-		transform_filter(g, weights + i * 9, u + i, filters);
-	return u;
+	INV_TRY(inv_new_array(out, PRODUCTS * filters));
+	for (size_t i = 0; i + 1 < WINDOW; i++) {
+		g[i][0] = 1 / rest[i];
+		g[i][1] = x[i] / rest[i];
+		g[i][2] = x[i] * x[i] / rest[i];
+	}
+	for (size_t i = 0; i < filters; i++)
+		transform_filter(g, weights + i * 9, *out + i, filters);
+	return INVAR_OK;
 }
 
 static invar_status make_products(inv_winograd *p, const float *weights,
@@ -121,64 +111,56 @@ static invar_status make_products(inv_winograd *p, const float *weights,
 		.outputs = s->outputs,
 		.window = {.kernel = 1, .stride = 1}};
 	const inv_onednn_conv *same = like ? like->products : NULL;
-	float *zeros = inv_calloc(PRODUCTS * s->outputs, sizeof *zeros), *u = NULL;
-	invar_status st = INVAR_OK;
+	float *zeros, *u = NULL;
+	invar_status st;
 
-	if (zeros && same)
-		st = inv_onednn_conv_new(&one, PRODUCTS, NULL, zeros, p->ctx->threads, same,
-		                         &p->products);
-	if (st == INVAR_OK && !p->products) {
-		if (zeros && (u = transform_weights(s, weights)))
-			st = inv_onednn_conv_new(&one, PRODUCTS, u, zeros, p->ctx->threads, same,
-			                         &p->products);
-		else
-			st = inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
+	INV_TRY(inv_new_zeros(&zeros, PRODUCTS * s->outputs));
+	if (same)
+		INV_TRY_OR(done, inv_onednn_conv_new(&one, PRODUCTS, NULL, zeros, p->ctx->threads,
+		                                     same, &p->products));
+	if (!p->products) {
+		INV_TRY_OR(done, transform_weights(s, weights, &u));
+		INV_TRY_OR(done, inv_onednn_conv_new(&one, PRODUCTS, u, zeros, p->ctx->threads,
+		                                     same, &p->products));
 	}
+	st = INVAR_OK;
+done:
 	inv_free(u);
 	inv_free(zeros);
 	return st;
-}
-
-static void cut_runs(inv_winograd *p)
-{
-	size_t threads = p->spec.split ? p->ctx->threads : 1;
-
-	p->tiles = p->spec.from.images * tiles_of(&p->spec.from);
-	p->runs = inv_blocks(p->tiles, RUN);
-	if (p->tiles / threads >= SHORT_RUN)
-		p->runs = inv_blocks(p->runs, threads) * threads;
-	p->divided = p->runs < threads;
-	p->run = inv_blocks(p->tiles, p->runs);
-	p->runs = inv_blocks(p->tiles, p->run);
 }
 
 invar_status inv_winograd_new(const invar_context *ctx, const inv_conv_spec *s,
                               const float *weights, const float *bias,
                               const inv_winograd *like, inv_winograd **out)
 {
-	inv_winograd *p = inv_calloc(1, sizeof *p);
+	size_t threads = s->split ? ctx->threads : 1;
+	inv_winograd *p;
 	invar_status st;
 
 	*out = NULL;
-	if (!p || !(p->bias = inv_alloc(s->outputs * sizeof *bias))) {
-		inv_free(p);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
-	}
+	INV_TRY(inv_new(&p));
+	INV_TRY_OR(fail, inv_new_array(&p->bias, s->outputs));
+	memcpy(p->bias, bias, s->outputs * sizeof *bias);
 	p->ctx = ctx;
 	p->spec = *s;
 #if defined(__x86_64__)
 	p->in = inv_winograd_in_avx2;
 	p->out = inv_winograd_out_avx2;
 #endif
-	cut_runs(p);
-	for (size_t i = 0; i < s->outputs; i++)
-		p->bias[i] = bias[i];
-	if ((st = make_products(p, weights, like)) != INVAR_OK) {
-		inv_winograd_free(p);
-		return st;
-	}
+	p->tiles = s->from.images * tiles_of(&s->from);
+	p->runs = inv_blocks(p->tiles, RUN);
+	if (p->tiles / threads >= SHORT_RUN)
+		p->runs = inv_blocks(p->runs, threads) * threads;
+	p->divided = p->runs < threads;
+	p->run = inv_blocks(p->tiles, p->runs);
+	p->runs = inv_blocks(p->tiles, p->run);
+	INV_TRY_OR(fail, make_products(p, weights, like));
 	*out = p;
 	return INVAR_OK;
+fail:
+	inv_winograd_free(p);
+	return st;
 }
 
 void inv_winograd_free(inv_winograd *p)
@@ -239,11 +221,14 @@ typedef struct tile_run {
 	char *rest;          /* what oneDNN needs */
 } tile_run;
 
-static void transform_in(const tile_run *r, size_t b)
+/* A block of channels, on its way in. */
+static void transform_in(void *user, size_t b, unsigned thread)
 {
+	const tile_run *r = user;
 	const inv_winograd *p = r->p;
 	const inv_maps *m = &p->spec.from;
 
+	(void)thread;
 	for (size_t i = 0; i < r->count; i++) {
 		size_t image;
 		inv_winograd_tile t = find_tile(m, r->first + i, &image);
@@ -255,11 +240,14 @@ static void transform_in(const tile_run *r, size_t b)
 	}
 }
 
-static void transform_out(const tile_run *r, size_t b)
+/* A block of outputs. */
+static void transform_out(void *user, size_t b, unsigned thread)
 {
+	const tile_run *r = user;
 	const inv_winograd *p = r->p;
 	const inv_maps m = inv_conv_result(&p->spec);
 
+	(void)thread;
 	for (size_t i = 0; i < r->count; i++) {
 		size_t image;
 		inv_winograd_tile t = find_tile(&m, r->first + i, &image);
@@ -270,7 +258,8 @@ static void transform_out(const tile_run *r, size_t b)
 	}
 }
 
-static invar_status multiply(const tile_run *r, size_t i, char *rest, unsigned thread)
+static invar_status multiply_product(const tile_run *r, size_t i, char *rest,
+                                     unsigned thread)
 {
 	const inv_winograd *p = r->p;
 
@@ -291,72 +280,52 @@ static void place_run(tile_run *r, size_t run, char *scratch)
 }
 
 /* A whole run on one thread. */
-static invar_status run_tiles(const tile_run *all, size_t run, char *scratch,
+static invar_status run_whole(const tile_run *all, size_t run, char *scratch,
                               unsigned thread)
 {
 	const inv_conv_spec *s = &all->p->spec;
 	tile_run r = *all;
-	invar_status st = INVAR_OK;
 
 	place_run(&r, run, scratch);
 	for (size_t b = 0; b < s->from.channels / BLOCK; b++)
-		transform_in(&r, b);
-	for (size_t i = 0; i < PRODUCTS && st == INVAR_OK; i++)
-		st = multiply(&r, i, r.rest, thread);
-	for (size_t b = 0; b < s->outputs / BLOCK && st == INVAR_OK; b++)
-		transform_out(&r, b);
-	return st;
+		transform_in(&r, b, thread);
+	for (size_t i = 0; i < PRODUCTS; i++)
+		INV_TRY(multiply_product(&r, i, r.rest, thread));
+	for (size_t b = 0; b < s->outputs / BLOCK; b++)
+		transform_out(&r, b, thread);
+	return INVAR_OK;
 }
 
 static invar_status run_own_tiles(void *user, size_t run, unsigned thread)
 {
 	const tile_run *r = user;
 
-	return run_tiles(r, run, r->scratch + thread * lane_bytes(r->p), thread);
+	return run_whole(r, run, r->scratch + thread * lane_bytes(r->p), thread);
 }
 
-/* The three steps of a run that all threads divide. */
-static void divide_in(void *user, size_t block, unsigned thread)
-{
-	(void)thread;
-	transform_in(user, block);
-}
-
+/* Of a run that all threads divide. */
 static invar_status divide_products(void *user, size_t i, unsigned thread)
 {
 	const tile_run *r = user;
 
-	return multiply(r, i, r->scratch + (thread + 1) * lane_bytes(r->p) - rest_bytes(r->p),
-	                thread);
-}
-
-static void divide_out(void *user, size_t block, unsigned thread)
-{
-	(void)thread;
-	transform_out(user, block);
-}
-
-static invar_status run_divided(tile_run *r, size_t run)
-{
-	const inv_winograd *p = r->p;
-	invar_status st;
-
-	place_run(r, run, r->scratch);
-	inv_parallel(p->ctx, p->spec.from.channels / BLOCK, divide_in, r);
-	if ((st = inv_parallel_try(p->ctx, PRODUCTS, divide_products, r)) == INVAR_OK)
-		inv_parallel(p->ctx, p->spec.outputs / BLOCK, divide_out, r);
-	return st;
+	return multiply_product(
+		r, i, r->scratch + (thread + 1) * lane_bytes(r->p) - rest_bytes(r->p), thread);
 }
 
 invar_status inv_winograd_run(const inv_winograd *p, const float *from, float *to,
                               void *scratch, unsigned thread)
 {
 	tile_run r = {.p = p, .from = from, .to = to, .scratch = scratch};
-	invar_status st = INVAR_OK;
 
 	if (p->spec.split && !p->divided)
 		return inv_parallel_try(p->ctx, p->runs, run_own_tiles, &r);
-	for (size_t i = 0; i < p->runs && st == INVAR_OK; i++)
-		st = p->divided ? run_divided(&r, i) : run_tiles(&r, i, scratch, thread);
-	return st;
+	for (size_t i = 0; i < p->runs && !p->divided; i++)
+		INV_TRY(run_whole(&r, i, scratch, thread));
+	for (size_t i = 0; i < p->runs && p->divided; i++) {
+		place_run(&r, i, scratch);
+		inv_parallel(p->ctx, p->spec.from.channels / BLOCK, transform_in, &r);
+		INV_TRY(inv_parallel_try(p->ctx, PRODUCTS, divide_products, &r));
+		inv_parallel(p->ctx, p->spec.outputs / BLOCK, transform_out, &r);
+	}
+	return INVAR_OK;
 }

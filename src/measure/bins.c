@@ -7,34 +7,15 @@
 
 #include "base/memory.h"
 
-static int by_value(const void *a, const void *b)
+static int by_float(const void *a, const void *b)
 {
 	float x = *(const float *)a, y = *(const float *)b;
 
 	return (x > y) - (x < y);
 }
 
-static uint64_t keep_finite(const float *values, uint64_t n, float *out)
-{
-	uint64_t kept = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		if (isfinite(values[i]))
-			out[kept++] = values[i];
-	return kept;
-}
-
-static uint64_t count_different(const float *sorted, uint64_t n)
-{
-	uint64_t count = n > 0;
-
-	for (uint64_t i = 1; i < n; i++)
-		count += sorted[i] != sorted[i - 1];
-	return count;
-}
-
 /* The first place of a value in the sorted values. */
-static uint64_t rank_of(const float *sorted, uint64_t n, float value)
+static uint64_t sorted_place(const float *sorted, uint64_t n, float value)
 {
 	uint64_t low = 0, high = n;
 
@@ -106,58 +87,47 @@ static void number_places(const float *sorted, uint64_t n, bool one_each, uint32
 	b->x[b->count++] = sum / (double)(n - first);
 }
 
-static invar_status fill_by_rank(const float *values, uint64_t n, const float *sorted,
-                                 uint64_t finite, bool one_each, inv_bins *b)
-{
-	uint32_t *place = inv_calloc(finite, sizeof *place);
-
-	if (!place)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for bins");
-	number_places(sorted, finite, one_each, place, b);
-	for (uint64_t i = 0; i < n; i++)
-		if (b->bin[i] != INV_NO_BIN)
-			b->bin[i] = place[rank_of(sorted, finite, values[i])];
-	inv_free(place);
-	return INVAR_OK;
-}
-
-static invar_status fill(const float *values, uint64_t n, const float *sorted,
-                         uint64_t finite, bool angles, inv_bins *b)
-{
-	double low = sorted[0], high = sorted[finite - 1];
-	bool few = count_different(sorted, finite) <= b->count;
-
-	if (few || !angles)
-		return fill_by_rank(values, n, sorted, finite, few, b);
-	if (high - low > 360 - 360.0 / (double)b->count)
-		fill_circle(values, n, b);
-	else
-		fill_equal_width(values, n, low, high, b);
-	return INVAR_OK;
-}
-
 invar_status inv_bins_make(const float *values, uint64_t n, size_t wanted, bool angles,
                            inv_bins *out)
 {
-	float *sorted = inv_calloc(n + 1, sizeof *sorted);
-	uint64_t finite;
-	invar_status st = INVAR_OK;
+	float *sorted = NULL;
+	uint32_t *place = NULL; /* [finite]: the bin of each place */
+	uint64_t finite = 0, different;
+	invar_status st;
 
-	*out = (inv_bins){.count = wanted,
-	                  .x = inv_calloc(wanted, sizeof *out->x),
-	                  .bin = inv_calloc(n + 1, sizeof *out->bin)};
-	if (!sorted || !out->x || !out->bin) {
-		inv_free(sorted);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for bins");
-	}
-	for (uint64_t i = 0; i < n; i++)
+	*out = (inv_bins){0};
+	INV_TRY_OR(end, inv_new_array(&sorted, n + 1));
+	INV_TRY_OR(end, inv_new_zeros(&out->x, wanted));
+	INV_TRY_OR(end, inv_new_array(&out->bin, n + 1));
+	for (uint64_t i = 0; i < n; i++) {
 		out->bin[i] = isfinite(values[i]) ? 0 : INV_NO_BIN;
-	if ((finite = keep_finite(values, n, sorted))) {
-		qsort(sorted, finite, sizeof *sorted, by_value);
-		st = fill(values, n, sorted, finite, angles, out);
-	} else {
-		out->count = 0;
+		if (isfinite(values[i]))
+			sorted[finite++] = values[i];
 	}
+	if (!finite)
+		goto end;
+
+	out->count = wanted;
+	qsort(sorted, finite, sizeof *sorted, by_float);
+	different = 1;
+	for (uint64_t i = 1; i < finite; i++)
+		different += sorted[i] != sorted[i - 1];
+	if (different > wanted && angles) {
+		double low = sorted[0], high = sorted[finite - 1];
+
+		if (high - low > 360 - 360.0 / (double)wanted)
+			fill_circle(values, n, out);
+		else
+			fill_equal_width(values, n, low, high, out);
+		goto end;
+	}
+	INV_TRY_OR(end, inv_new_array(&place, finite));
+	number_places(sorted, finite, different <= wanted, place, out);
+	for (uint64_t i = 0; i < n; i++)
+		if (out->bin[i] != INV_NO_BIN)
+			out->bin[i] = place[sorted_place(sorted, finite, values[i])];
+end:
+	inv_free(place);
 	inv_free(sorted);
 	return st;
 }

@@ -11,43 +11,32 @@
 #include "formats/safetensors.h"
 #include "math/matmul.h"
 
-/* ---- Keys ------------------------------------------------------------------------ */
-
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the key of a cached result");
-}
-
-static invar_status add_array(json_t *list, const inv_npy *a)
-{
-	char hex[INV_SHA256_HEX];
-	invar_status st = inv_npy_sha256(a, 0, inv_npy_bytes(a), hex);
-
-	if (st == INVAR_OK && json_array_append_new(list, json_string(hex)) != 0)
-		st = inv_bank_no_memory(a->path);
-	return st;
-}
-
 invar_status inv_cache_key(const invar_context *ctx, json_t *options,
                            const inv_npy *const *arrays, size_t count,
                            char key[INV_SHA256_HEX])
 {
-	char products[100], *text;
+	char products[100], *text = NULL;
 	json_t *list = json_array();
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	inv_matmul_version(products, sizeof products);
 	if (json_object_set_new(options, "arrays", list) != 0 ||
 	    json_object_set_new(options, "version", json_string(invar_version())) != 0 ||
 	    json_object_set_new(options, "cpu", json_string(inv_context_cpu(ctx))) != 0 ||
 	    json_object_set_new(options, "products", json_string(products)) != 0)
-		st = no_memory();
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		if (arrays[i])
-			st = add_array(list, arrays[i]);
-	text = st == INVAR_OK ? inv_json_text(options, 0) : NULL;
-	if (st == INVAR_OK)
-		st = text ? inv_sha256(text, strlen(text), key) : no_memory();
+		INV_TRY_OR(end, inv_no_memory());
+	for (size_t i = 0; i < count; i++) {
+		char hex[INV_SHA256_HEX];
+
+		if (!arrays[i])
+			continue;
+		INV_TRY_OR(end, inv_npy_sha256(arrays[i], 0, inv_npy_bytes(arrays[i]), hex));
+		if (json_array_append_new(list, json_string(hex)) != 0)
+			INV_TRY_OR(end, inv_no_memory());
+	}
+	text = inv_json_text(options, 0);
+	st = text ? inv_sha256(text, strlen(text), key) : inv_no_memory();
+end:
 	inv_free(text);
 	json_decref(options);
 	return st;
@@ -66,7 +55,7 @@ static bool path_of(const invar_bank *bank, const char *name, const char *key,
 	return length > 0 && length < PATH_MAX;
 }
 
-static bool read_values(const inv_safetensors *f, float *values, size_t count)
+static bool read_cached(const inv_safetensors *f, float *values, size_t count)
 {
 	const inv_tensor *t = inv_safetensors_find(f, "values");
 	const char *want = inv_safetensors_metadata(f, "sha256");
@@ -87,7 +76,7 @@ static bool find_file(const invar_bank *bank, const char *name, const char *key,
 
 	if (bank->in_memory || !path_of(bank, name, key, path) || !inv_exists(path))
 		return false;
-	found = inv_safetensors_open(path, &f) == INVAR_OK && read_values(f, values, count);
+	found = inv_safetensors_open(path, &f) == INVAR_OK && read_cached(f, values, count);
 	inv_safetensors_close(f);
 	inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s: %s", path,
 	        found ? "taken from the cache" : "is damaged and is computed again");

@@ -25,6 +25,7 @@
 #include "bank/bank.h"
 #include "base/options.h"
 #include "measure/clean_profile.h"
+#include "measure/scratch.h"
 
 enum { INV_CERTIFICATE_MAX = 16 << 20 }; /* bytes */
 
@@ -32,16 +33,17 @@ enum { INV_CERTIFICATE_MAX = 16 << 20 }; /* bytes */
 typedef struct inv_behaviour {
 	double r2, cvrmsd; /* structure of clean features */
 	double moved;      /* rms of |E(z) - z| over the rms of |z - mean|, of clean features */
-	double gone;       /* share of the squared displacement of copies that E removes */
+	double gone;       /* fraction of the squared displacement of copies that E removes */
 } inv_behaviour;
 
 /* x [n, d] are clean features, copies [n, d] copies of them, or NULL. */
 invar_status inv_behaviour_measure(const invar_adapter *e, const float *x,
                                    const float *copies, uint64_t n, inv_behaviour *out);
 
-/* At most `max_rows` rows of a split, spread evenly; *n of them, gives [n, d]. */
+/* At most `max_rows` rows of a split, spread evenly: *n of them, [n, d] in the scratch. */
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t max_rows, float **out, uint64_t *n);
+                           uint64_t max_rows, inv_scratch *scratch, float **out,
+                           uint64_t *n);
 
 typedef struct inv_certificate {
 	json_t *document;
@@ -49,8 +51,7 @@ typedef struct inv_certificate {
 	inv_clean_profile clean;
 } inv_certificate;
 
-/* Fails if an adapter has none, or one that is damaged, for another width or other tensors.
- */
+/* Fails if an adapter has none, or a damaged one, for another width or other tensors. */
 invar_status inv_certificate_of(const invar_adapter *e, inv_certificate *out);
 /* The same from its text; `where` is for messages, d the width that is expected. */
 invar_status inv_certificate_read(const char *text, const char *where, size_t d,

@@ -4,12 +4,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "adapter/compatibility.h"
 #include "bank/bank.h"
-#include "base/memory.h"
-#include "run/results.h"
+#include "measure/measurement.h"
 
 static const invar_option rows_of_options[] = {
 	{.name = "split",
@@ -34,23 +35,139 @@ invar_status inv_check_declare(invar_options *o)
 	return inv_options_add_rows(o, rows_of_options);
 }
 
-/* ---- The data --------------------------------------------------------------------- */
+/* ---- The rules ------------------------------------------------------------------- */
 
-typedef struct new_data {
-	const invar_adapter *e;
-	const char *name; /* of a folder; NULL: none */
-	float *x;         /* [rows, d] for the shift */
-	uint64_t rows;
-	float *points, *copies; /* [n, d] for the structure; copies may be NULL */
-	uint64_t n;
-} new_data;
+/* Shifts of features and of norms that are fine however many rows there are. */
+static const double fine[2] = {0.2, 0.3};
 
-static void drop_data(new_data *w)
+/* Squared limits add up, as squared distances do; twice the spread of chance is fine. */
+double inv_check_limit(const inv_shift *s, int which)
 {
-	inv_free(w->x);
-	inv_free(w->points);
-	inv_free(w->copies);
+	return hypot(fine[which], 2 * s->chance[which]);
 }
+
+/* Reasons are joined by "; ". */
+typedef struct reasons {
+	char *text;
+	size_t used, count;
+} reasons;
+
+static void add_drift_reason(reasons *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_drift_reason(reasons *r, const char *format, ...)
+{
+	va_list args;
+	int more;
+
+	if (r->count++)
+		r->used += (size_t)snprintf(r->text + r->used, INV_CHECK_WHY - r->used, "; ");
+	if (r->used >= INV_CHECK_WHY)
+		return;
+	va_start(args, format);
+	more = vsnprintf(r->text + r->used, INV_CHECK_WHY - r->used, format, args);
+	va_end(args);
+	r->used += more > 0 ? (size_t)more : 0;
+	if (r->used >= INV_CHECK_WHY)
+		r->used = INV_CHECK_WHY - 1;
+}
+
+/*
+ * Few rows make every figure uncertain, so tolerances grow: to twice as much at 133 rows. A
+ * comparison with NaN is false: what is unknown is no reason.
+ */
+bool inv_check_judge(const inv_check_facts *f, char why[INV_CHECK_WHY])
+{
+	const inv_shift *s = &f->shift;
+	const inv_behaviour *old = &f->old, *now = &f->now;
+	double wide = sqrt(1 + 400 / (double)f->points), half = 1 + 0.5 * wide;
+	reasons r = {.text = why};
+
+	why[0] = '\0';
+	if (s->shift[0] > inv_check_limit(s, 0))
+		add_drift_reason(&r,
+		                 "clean features are shifted by %.2f of their spread, at most %.2f is "
+		                 "expected",
+		                 s->shift[0], inv_check_limit(s, 0));
+	if (s->shift[1] > inv_check_limit(s, 1))
+		add_drift_reason(&r, "norms are shifted by %.2f of their spread, at most %.2f is expected",
+		                 s->shift[1], inv_check_limit(s, 1));
+	if (now->r2 < old->r2 - 0.1 * wide)
+		add_drift_reason(&r, "R² is %.3f, it was %.3f", now->r2, old->r2);
+	if (now->cvrmsd > half * old->cvrmsd && now->cvrmsd > old->cvrmsd + 0.02 * wide)
+		add_drift_reason(&r, "CVRMSD is %.3f, it was %.3f", now->cvrmsd, old->cvrmsd);
+	if (now->moved > half * old->moved && now->moved > old->moved + 0.05 * wide)
+		add_drift_reason(&r, "clean features are moved by %.2f of their spread, it was %.2f",
+		                 now->moved, old->moved);
+	if (now->gone < old->gone - 0.15 * wide)
+		add_drift_reason(&r, "%.0f %% of the displacement of copies is removed, it was %.0f %%",
+		                 100 * now->gone, 100 * old->gone);
+	if (!r.count)
+		snprintf(why, INV_CHECK_WHY,
+		         "the features are like those that were certified: shifted by %.2f of "
+		         "their spread, up to %.2f is expected of %" PRIu64 " rows",
+		         s->shift[0], inv_check_limit(s, 0), s->rows);
+	return r.count > 0;
+}
+
+/* ---- The results ------------------------------------------------------------------ */
+
+#define METRIC(ID, ROW, BETTER, DIGITS) \
+	INV_NUMBER_METRIC("check", "check." ID, ROW, NULL, BETTER, DIGITS)
+
+static const invar_metric metrics[] = {
+	METRIC("shift", "shift of clean features", -1, 3),
+	METRIC("norms", "shift of norms", -1, 3),
+	METRIC("norm", "median norm", 0, 3),
+	METRIC("R2", "R²", 1, 4),
+	METRIC("CVRMSD", "CVRMSD", -1, 4),
+	METRIC("moved", "clean features moved", -1, 3),
+	METRIC("gone", "displacement removed", 1, 3),
+	{0},
+};
+
+enum { METRICS = sizeof metrics / sizeof *metrics - 1 };
+
+static invar_status put_check_column(invar_results *r, const char *column,
+                                     const double value[METRICS], uint64_t rows)
+{
+	INV_TRY(inv_results_add_column(r, column, column, NULL));
+	for (size_t i = 0; i < METRICS; i++)
+		if (isfinite(value[i]))
+			INV_TRY(inv_put_number(r, metrics[i].id, column, value[i], rows));
+	return INVAR_OK;
+}
+
+/* In the rows of shifts, "certified" has the limit that the new value is held against. */
+static invar_status put_check(invar_results *r, const inv_certificate *c,
+                              const inv_check_facts *f, const char *bank)
+{
+	const inv_shift *s = &f->shift;
+	const inv_behaviour *o = &f->old, *n = &f->now;
+	const double old[METRICS] = {inv_check_limit(s, 0),
+	                             inv_check_limit(s, 1),
+	                             1,
+	                             o->r2,
+	                             o->cvrmsd,
+	                             o->moved,
+	                             o->gone};
+	const double now[METRICS] = {s->shift[0], s->shift[1], s->norm, n->r2,
+	                             n->cvrmsd,   n->moved,    n->gone};
+	char why[INV_CHECK_WHY];
+	bool drift = inv_check_judge(f, why);
+
+	INV_TRY(inv_results_declare(r, "check", "check", metrics));
+	INV_TRY(put_check_column(r, "certified", old, c->clean.rows));
+	INV_TRY(put_check_column(r, "new", now, s->rows));
+	INV_TRY(inv_results_describe_all(
+		r, json_pack("{s:s, s:s, s:I, s:o*}", "verdict", drift ? "drift" : "fine", "why",
+	                 why, "rows", (json_int_t)s->rows, "bank",
+	                 bank ? inv_json_path(bank) : NULL)));
+	return inv_results_note(
+		r, "in the rows of shifts, 'certified' is the largest shift that is fine");
+}
+
+/* ---- The call --------------------------------------------------------------------- */
 
 static const inv_split *choose_split(const invar_bank *b, const char *name)
 {
@@ -75,156 +192,41 @@ static bool is_same_augment(const invar_bank *b, const inv_certificate *c)
 	return now && old && strcmp(now, old) == 0;
 }
 
-static invar_status read_bank(const invar_bank *b, const inv_split *s, uint64_t points,
-                              bool copies, new_data *w)
-{
-	invar_status st =
-		inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &w->x, &w->rows);
-
-	if (st == INVAR_OK)
-		st = inv_take_rows(b, s, INVAR_CLEAN, points, &w->points, &w->n);
-	return st == INVAR_OK && copies ? inv_take_rows(b, s, 0, points, &w->copies, &w->n)
-	                                : st;
-}
-
-/* ---- The results ------------------------------------------------------------------ */
-
-#define METRIC(id_, row_, better_, digits_)                                \
-	{                                                                      \
-		.id = id_, .measurement = "check", .row = row_, .better = better_, \
-		.digits = digits_                                                  \
-	}
-
-static const invar_metric metrics[] = {
-	METRIC("check.shift", "shift of clean features", -1, 3),
-	METRIC("check.norms", "shift of norms", -1, 3),
-	METRIC("check.norm", "median norm", 0, 3),
-	METRIC("check.R2", "R²", 1, 4),
-	METRIC("check.CVRMSD", "CVRMSD", -1, 4),
-	METRIC("check.moved", "clean features moved", -1, 3),
-	METRIC("check.gone", "displacement removed", 1, 3),
-};
-
-enum { METRICS = sizeof metrics / sizeof *metrics };
-
-/* The column "limit" has what the new value is held against. */
-static invar_status put_column(invar_results *r, const char *column,
-                               const double value[METRICS], uint64_t rows)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < METRICS && st == INVAR_OK; i++) {
-		const invar_value v = {.value = value[i], .low = NAN, .high = NAN, .count = rows};
-
-		if (isfinite(value[i]))
-			st = inv_results_put(r, metrics[i].id, column, &v);
-	}
-	return st;
-}
-
-static invar_status begin_results(invar_results *r)
-{
-	invar_status st = inv_results_add_column(r, "certified", "certified", NULL);
-
-	if (st == INVAR_OK)
-		st = inv_results_add_column(r, "new", "new", NULL);
-	if (st == INVAR_OK)
-		st = inv_results_add_measurement(r, "check", "check");
-	for (size_t i = 0; i < METRICS && st == INVAR_OK; i++)
-		st = inv_results_add_metric(r, &metrics[i]);
-	return st;
-}
-
-static invar_status put_facts(invar_results *r, const inv_certificate *c,
-                              const inv_check_facts *f)
-{
-	const inv_shift *s = &f->shift;
-	const inv_behaviour *o = &f->old, *n = &f->now;
-	const double old[METRICS] = {inv_check_limit(s, 0),
-	                             inv_check_limit(s, 1),
-	                             1,
-	                             o->r2,
-	                             o->cvrmsd,
-	                             o->moved,
-	                             o->gone};
-	const double now[METRICS] = {s->shift[0], s->shift[1], s->norm, n->r2,
-	                             n->cvrmsd,   n->moved,    n->gone};
-	invar_status st = put_column(r, "certified", old, c->clean.rows);
-
-	return st == INVAR_OK ? put_column(r, "new", now, s->rows) : st;
-}
-
-static invar_status put_verdict(invar_results *r, const new_data *w,
-                                const inv_check_facts *f)
-{
-	char why[INV_CHECK_WHY];
-	bool drift = inv_check_judge(f, why);
-	invar_status st =
-		inv_results_describe(r, "verdict", json_string(drift ? "drift" : "fine"));
-
-	if (st == INVAR_OK)
-		st = inv_results_describe(r, "why", json_string(why));
-	if (st == INVAR_OK)
-		st = inv_results_describe(r, "rows", json_integer((json_int_t)w->rows));
-	if (st == INVAR_OK && w->name)
-		st = inv_results_describe(r, "bank", inv_json_path(w->name));
-	return st == INVAR_OK ? inv_results_note(r, "in the rows of shifts, 'certified' is the "
-	                                            "largest shift that is fine")
-	                      : st;
-}
-
-static invar_status compare(const inv_certificate *c, const new_data *w,
-                            invar_results **out)
-{
-	inv_check_facts f = {.old = c->adapter, .points = w->n};
-	invar_results *r = NULL;
-	invar_status st =
-		inv_clean_profile_compare(w->e->ctx, &c->clean, w->x, w->rows, &f.shift);
-
-	if (st == INVAR_OK)
-		st = inv_behaviour_measure(w->e, w->points, w->copies, w->n, &f.now);
-	if (st == INVAR_OK)
-		st = inv_results_new(&r);
-	if (st == INVAR_OK && (st = begin_results(r)) == INVAR_OK &&
-	    (st = put_facts(r, c, &f)) == INVAR_OK)
-		st = put_verdict(r, w, &f);
-	if (st == INVAR_OK)
-		*out = r;
-	else
-		invar_results_free(r);
-	return st;
-}
-
-/* ---- Calls ------------------------------------------------------------------------ */
-
 invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
                          const invar_options *o, invar_results **out)
 {
-	new_data w = {.e = e, .name = bank->in_memory ? NULL : bank->path};
+	const invar_bank view = inv_unit_view(bank), *rows = e->unit ? &view : bank;
 	inv_certificate c = {0};
+	inv_check_facts f = {.points = 0};
+	inv_scratch scratch = {0};
 	const inv_split *s;
-	invar_status st = inv_options_expect(o, "check");
+	float *x, *points, *copies = NULL; /* for the shift; for the structure */
+	uint64_t n, max;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_certificate_of(e, &c);
-	if (st == INVAR_OK && bank->dim != e->s.d)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s takes features of width %zu, but those of %s have width %" PRIu32,
-		              e->path, e->s.d, bank->path, bank->dim);
-	if (st == INVAR_OK && !(s = choose_split(bank, inv_option_text(o, "split"))))
-		st = INVAR_E_USE;
-	if (st == INVAR_OK) {
-		const invar_bank view = inv_unit_view(bank);
+	INV_TRY(inv_options_expect(o, "check"));
+	INV_TRY_OR(end, inv_certificate_of(e, &c));
+	INV_TRY_OR(end, inv_check_width(e, e->path, bank));
+	if (!(s = choose_split(bank, inv_option_text(o, "split"))))
+		INV_TRY_OR(end, INVAR_E_USE);
+	inv_compatibility_warn(e, bank);
+	INV_TRY_OR(end, inv_compatibility_warn_split(e, bank, s));
 
-		inv_compatibility_warn(e, bank);
-		if ((st = inv_compatibility_warn_split(e, bank, s)) == INVAR_OK)
-			st = read_bank(e->unit ? &view : bank, s, inv_option_count(o, "points"),
-			               s->copies && is_same_augment(bank, &c), &w);
-	}
-	if (st == INVAR_OK)
-		st = compare(&c, &w, out);
-	drop_data(&w);
+	max = inv_option_count(o, "points");
+	INV_TRY_OR(end, inv_take_rows(rows, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &scratch, &x,
+	                              &n));
+	INV_TRY_OR(end, inv_take_rows(rows, s, INVAR_CLEAN, max, &scratch, &points, &f.points));
+	if (s->copies && is_same_augment(bank, &c))
+		INV_TRY_OR(end, inv_take_rows(rows, s, 0, max, &scratch, &copies, &f.points));
+	INV_TRY_OR(end, inv_clean_profile_compare(e->ctx, &c.clean, x, n, &f.shift));
+	f.old = c.adapter;
+	INV_TRY_OR(end, inv_behaviour_measure(e, points, copies, f.points, &f.now));
+
+	INV_TRY_OR(end, inv_results_new(out));
+	st = put_check(*out, &c, &f, bank->in_memory ? NULL : bank->path);
+end:
+	inv_scratch_free(&scratch);
 	inv_certificate_clear(&c);
-	return st;
+	return inv_results_give(st, out);
 }

@@ -10,7 +10,7 @@
  *   2. R² is more than 0.1 below the certified one, or CVRMSD more than half above it and
  *      by more than 0.02;
  *   3. E moves clean features by half more than it did, and by more than 0.05 of the
- * spread;
+ *      spread;
  *   4. E removes less of the displacement of copies: by more than 0.15. Only for copies of
  *      the augmentation that was certified.
  *

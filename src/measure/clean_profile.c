@@ -8,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/rng.h"
 #include "base/threads.h"
+#include "measure/scratch.h"
 
 enum { NORMS = INV_PROFILE_DIRECTIONS, ROWS = 64, QUANTILES = INV_PROFILE_QUANTILES };
-
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for a profile of clean features");
-}
 
 /* ---- Rows along the directions ---------------------------------------------------- */
 
@@ -25,28 +20,9 @@ typedef struct along {
 	const float *x;
 	uint64_t rows, used;
 	size_t d;
-	const double *scale;
 	float *direction; /* [DIRECTIONS, d] */
 	double *value;    /* [CURVES, used]: values of a curve side by side */
 } along;
-
-static const float *used_row(const along *a, uint64_t i)
-{
-	return a->x + i * a->rows / a->used * a->d;
-}
-
-static void draw_direction(const along *a, size_t k)
-{
-	inv_stream s = inv_stream_of(0, "profile", 0);
-	float *v = a->direction + k * a->d;
-	double sum = 0;
-
-	inv_fill_normal(&s, (uint32_t)k, v, a->d);
-	for (size_t j = 0; j < a->d; j++)
-		sum += (double)v[j] * v[j];
-	for (size_t j = 0; j < a->d; j++)
-		v[j] = (float)(v[j] / (sqrt(sum) * a->scale[j]));
-}
 
 static void project_rows(void *user, size_t block, unsigned thread)
 {
@@ -55,7 +31,7 @@ static void project_rows(void *user, size_t block, unsigned thread)
 
 	(void)thread;
 	for (uint64_t i = block * ROWS; i < end; i++) {
-		const float *x = used_row(a, i);
+		const float *x = a->x + i * a->rows / a->used * a->d;
 		double norm = 0;
 
 		for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++) {
@@ -72,31 +48,43 @@ static void project_rows(void *user, size_t block, unsigned thread)
 	}
 }
 
-static void forget(along *a)
+static invar_status check_profile_rows(uint64_t rows)
 {
-	inv_free(a->direction);
-	inv_free(a->value);
-	*a = (along){0};
+	if (rows >= INV_PROFILE_MIN_ROWS)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%" PRIu64 " rows are too few to compare features; at least %d are "
+	                "needed",
+	                rows, INV_PROFILE_MIN_ROWS);
 }
 
 static invar_status take_along(const invar_context *ctx, const float *x, uint64_t rows,
-                               size_t d, const double *scale, along *out)
+                               size_t d, const double *scale, inv_scratch *scratch,
+                               along *out)
 {
-	*out = (along){.x = x, .rows = rows, .d = d, .scale = scale};
+	inv_stream s = inv_stream_of(0, "profile", 0);
+
+	*out = (along){.x = x, .rows = rows, .d = d};
 	out->used = rows < INV_PROFILE_MAX_ROWS ? rows : INV_PROFILE_MAX_ROWS;
-	out->direction = inv_calloc((size_t)INV_PROFILE_DIRECTIONS * d, sizeof *out->direction);
-	out->value = inv_calloc(INV_PROFILE_CURVES * out->used, sizeof *out->value);
-	if (!out->direction || !out->value)
-		return no_memory();
-	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++)
-		draw_direction(out, k);
+	INV_TRY(inv_scratch_array(scratch, &out->direction, INV_PROFILE_DIRECTIONS * d));
+	INV_TRY(inv_scratch_array(scratch, &out->value, INV_PROFILE_CURVES * out->used));
+	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++) {
+		float *v = out->direction + k * d;
+		double sum = 0;
+
+		inv_fill_normal(&s, (uint32_t)k, v, d);
+		for (size_t j = 0; j < d; j++)
+			sum += (double)v[j] * v[j];
+		for (size_t j = 0; j < d; j++)
+			v[j] = (float)(v[j] / (sqrt(sum) * scale[j]));
+	}
 	inv_parallel(ctx, inv_blocks(out->used, ROWS), project_rows, out);
 	return INVAR_OK;
 }
 
 /* ---- Quantiles -------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
+static int by_curve_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -203,19 +191,19 @@ static int by_place(const void *a, const void *b)
 	                            : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Sorted once, each half is a walk through the order. */
+/* Sorted once, each half is in order. */
 static invar_status halve_curve(void *user, size_t k, unsigned thread)
 {
 	const halving *h = user;
 	uint64_t n = h->a->used;
-	placed *order = inv_calloc(n, sizeof *order);
-	double *half = inv_calloc(2 * n, sizeof *half);
+	placed *order;
+	double *half;
 
 	(void)thread;
-	if (!order || !half) {
+	INV_TRY(inv_new_array(&order, n));
+	if (inv_new_array(&half, 2 * n) != INVAR_OK) {
 		inv_free(order);
-		inv_free(half);
-		return no_memory();
+		return INVAR_E_NOMEM;
 	}
 	for (uint64_t i = 0; i < n; i++)
 		order[i] = (placed){h->a->value[k * n + i], (uint32_t)i};
@@ -241,34 +229,26 @@ static invar_status halve_curve(void *user, size_t k, unsigned thread)
 	return INVAR_OK;
 }
 
-static invar_status draw_halves(uint64_t n, bool *first)
-{
-	inv_stream s = inv_stream_of(0, "profile/halves", 0);
-	uint32_t *order = inv_calloc(n, sizeof *order);
-
-	if (!order)
-		return no_memory();
-	for (uint32_t r = 0; r < INV_PROFILE_HALVES; r++) {
-		inv_permutation(&s, r, order, (uint32_t)n);
-		for (uint64_t i = 0; i < n / 2; i++)
-			first[r * n + order[i]] = true;
-	}
-	inv_free(order);
-	return INVAR_OK;
-}
-
 /* Fills quantiles, typical and largest. */
 static invar_status compare_halves(const invar_context *ctx, const along *a,
-                                   inv_clean_profile *p)
+                                   inv_scratch *scratch, inv_clean_profile *p)
 {
-	bool *first = inv_calloc(INV_PROFILE_HALVES * a->used, sizeof *first);
-	double(*square)[INV_PROFILE_CURVES] = inv_calloc(INV_PROFILE_HALVES, sizeof *square);
-	halving h = {a, first, p, square};
-	invar_status st = first && square ? draw_halves(a->used, first) : no_memory();
+	inv_stream s = inv_stream_of(0, "profile/halves", 0);
+	uint32_t *order;
+	bool *first;
+	double(*square)[INV_PROFILE_CURVES];
 
-	if (st == INVAR_OK)
-		st = inv_parallel_try(ctx, INV_PROFILE_CURVES, halve_curve, &h);
-	for (size_t r = 0; r < INV_PROFILE_HALVES && st == INVAR_OK; r++) {
+	INV_TRY(inv_scratch_array(scratch, &order, a->used));
+	INV_TRY(inv_scratch_array(scratch, &first, INV_PROFILE_HALVES * a->used));
+	INV_TRY(inv_scratch_array(scratch, &square, INV_PROFILE_HALVES));
+	for (uint32_t r = 0; r < INV_PROFILE_HALVES; r++) {
+		inv_permutation(&s, r, order, (uint32_t)a->used);
+		for (uint64_t i = 0; i < a->used / 2; i++)
+			first[r * a->used + order[i]] = true;
+	}
+	INV_TRY(inv_parallel_try(ctx, INV_PROFILE_CURVES, halve_curve,
+	                         &(halving){a, first, p, square}));
+	for (size_t r = 0; r < INV_PROFILE_HALVES; r++) {
 		double distance[2];
 
 		sum_up(square[r], distance);
@@ -279,39 +259,26 @@ static invar_status compare_halves(const invar_context *ctx, const along *a,
 	}
 	for (int i = 0; i < 2; i++)
 		p->typical[i] = sqrt(p->typical[i]);
-	inv_free(first);
-	inv_free(square);
-	return st;
-}
-
-static invar_status check_rows(uint64_t rows)
-{
-	if (rows >= INV_PROFILE_MIN_ROWS)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%" PRIu64 " rows are too few to compare features; at least %d are "
-	                "needed",
-	                rows, INV_PROFILE_MIN_ROWS);
+	return INVAR_OK;
 }
 
 invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, uint64_t rows,
                                     size_t d, inv_clean_profile *out)
 {
-	along a = {0};
-	invar_status st = check_rows(rows);
+	inv_scratch scratch = {0};
+	along a;
+	invar_status st;
 
 	*out = (inv_clean_profile){.d = d};
-	if (st != INVAR_OK)
-		return st;
-	if (!(out->scale = inv_calloc(d, sizeof *out->scale)))
-		return no_memory();
-	if ((st = find_scales(x, rows, out)) == INVAR_OK &&
-	    (st = take_along(ctx, x, rows, d, out->scale, &a)) == INVAR_OK) {
-		out->rows = a.used;
-		find_spread(&a, out);
-		st = compare_halves(ctx, &a, out);
-	}
-	forget(&a);
+	INV_TRY(check_profile_rows(rows));
+	INV_TRY(inv_new_zeros(&out->scale, d));
+	INV_TRY(find_scales(x, rows, out));
+	INV_TRY_OR(end, take_along(ctx, x, rows, d, out->scale, &scratch, &a));
+	out->rows = a.used;
+	find_spread(&a, out);
+	st = compare_halves(ctx, &a, &scratch, out);
+end:
+	inv_scratch_free(&scratch);
 	return st;
 }
 
@@ -351,43 +318,39 @@ invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean
                                        const float *x, uint64_t rows, inv_shift *out)
 {
 	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
-	along a = {0};
-	invar_status st = check_rows(rows);
+	inv_scratch scratch = {0};
+	along a;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = take_along(ctx, x, rows, p->d, p->scale, &a);
-	for (size_t k = 0; k < INV_PROFILE_CURVES && st == INVAR_OK; k++) {
-		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_value);
+	INV_TRY(check_profile_rows(rows));
+	INV_TRY_OR(end, take_along(ctx, x, rows, p->d, p->scale, &scratch, &a));
+	for (size_t k = 0; k < INV_PROFILE_CURVES; k++) {
+		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_curve_value);
 		take_quantiles(a.value + k * a.used, a.used, now);
 		square[k] = mean_square(now, p->quantile[k]);
 	}
-	if (st == INVAR_OK) {
-		sum_up(square, distance);
-		put_shift(p, distance, a.used, out);
-		old = median_of(p->quantile[NORMS]);
-		out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
-	}
-	forget(&a);
+	sum_up(square, distance);
+	put_shift(p, distance, a.used, out);
+	old = median_of(p->quantile[NORMS]);
+	out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
+end:
+	inv_scratch_free(&scratch);
 	return st;
 }
 
 /* ---- In a file -------------------------------------------------------------------- */
 
 /* 6 digits, so that a document stays short. */
-static json_t *short_number(double x)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%.6g", x);
-	return json_real(strtod(text, NULL));
-}
-
 static json_t *numbers_json(const double *x, size_t count)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, short_number(x[i]));
+	for (size_t i = 0; i < count; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "%.6g", x[i]);
+		json_array_append_new(list, json_real(strtod(text, NULL)));
+	}
 	return list;
 }
 
@@ -417,32 +380,25 @@ static bool read_numbers(const json_t *list, size_t count, double min, double *o
 	return true;
 }
 
-static bool read_curves(const json_t *curves, inv_clean_profile *out)
-{
-	bool fine = json_is_array(curves) && json_array_size(curves) == INV_PROFILE_CURVES;
-
-	for (size_t k = 0; k < INV_PROFILE_CURVES && fine; k++)
-		fine =
-			read_numbers(json_array_get(curves, k), QUANTILES, -HUGE_VAL, out->quantile[k]);
-	return fine;
-}
-
 invar_status inv_clean_profile_read(const json_t *from, const char *where,
                                     inv_clean_profile *out)
 {
 	const json_t *scale = json_object_get(from, "scale");
+	const json_t *curves = json_object_get(from, "quantiles");
 	json_int_t rows = json_integer_value(json_object_get(from, "rows"));
 	bool fine;
 
 	*out = (inv_clean_profile){.d = json_array_size(scale)};
-	if (!(out->scale = inv_calloc(out->d + 1, sizeof *out->scale)))
-		return no_memory();
+	INV_TRY(inv_new_zeros(&out->scale, out->d + 1));
 	fine = rows >= INV_PROFILE_MIN_ROWS && rows <= INV_PROFILE_MAX_ROWS && out->d &&
 	       read_numbers(scale, out->d, 1e-30, out->scale) &&
 	       read_numbers(json_object_get(from, "spread"), 2, 0, out->spread) &&
 	       read_numbers(json_object_get(from, "typical"), 2, 0, out->typical) &&
 	       read_numbers(json_object_get(from, "largest"), 2, 0, out->largest) &&
-	       read_curves(json_object_get(from, "quantiles"), out);
+	       json_array_size(curves) == INV_PROFILE_CURVES;
+	for (size_t k = 0; k < INV_PROFILE_CURVES && fine; k++)
+		fine =
+			read_numbers(json_array_get(curves, k), QUANTILES, -HUGE_VAL, out->quantile[k]);
 	out->rows = (uint64_t)rows;
 	if (fine)
 		return INVAR_OK;

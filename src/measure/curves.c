@@ -14,11 +14,8 @@
 #include <string.h>
 
 #include "bank/copy_params.h"
-#include "base/memory.h"
 #include "measure/bins.h"
-#include "measure/bootstrap.h"
 #include "measure/outcomes.h"
-#include "run/results.h"
 
 enum { NAME = 64, TITLE = 128, ALL_OUTCOMES = (1 << INV_OUTCOMES) - 1 };
 
@@ -30,24 +27,18 @@ typedef struct parameter {
 	bool is_angle;
 } parameter;
 
-typedef struct job {
+typedef struct curves {
 	const inv_measure_input *in;
 	inv_copy_params *params;
 	const inv_outcomes *outcomes; /* of the column */
 	float *values;                /* [copies, n]: of one parameter */
 	float *row;                   /* [columns] */
-	double *part, *whole; /* [n]: sum of an outcome over copies in a bin, their number */
+	double *sum, *count; /* [n]: an outcome over the copies in a bin, their number */
 	inv_bins bins;
 	double *x, *y, *low, *high; /* [bins + 1] */
-	uint64_t *counts;           /* [bins + 1] */
-	size_t curves;              /* parameters that vary */
+	uint64_t *images;           /* [bins + 1] */
 	double lowest[INV_OUTCOMES], highest[INV_OUTCOMES];
-} job;
-
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for curves");
-}
+} curves;
 
 /* ---- Parameters ---------------------------------------------------------------------- */
 
@@ -67,60 +58,14 @@ static bool is_one_of(const char *word, const char *const *list)
 	return false;
 }
 
-static size_t find_column(const inv_copy_params *p, const char *name)
-{
-	size_t i = 0;
-
-	while (i < inv_copy_params_columns(p) && strcmp(inv_copy_params_name(p, i), name) != 0)
-		i++;
-	return i;
-}
-
-/* Pixels of an image, 0 if bank.json does not have its size. */
-static double image_area(const invar_bank *b)
-{
-	const json_t *size = json_object_get(json_object_get(b->json, "preprocess"), "size");
-
-	return json_number_value(json_array_get(size, 0)) *
-	       json_number_value(json_array_get(size, 1));
-}
-
-/* Width and height of a crop become its area, as a share of the image if that is known. */
-static void take_area(const job *j, parameter *p)
-{
-	const char *name = inv_copy_params_name(j->params, p->column);
-	int prefix = (int)(bare(name) - name);
-	double area = image_area(j->in->bank);
-	char height[NAME];
-
-	snprintf(height, sizeof height, "%.*sh", prefix, name);
-	p->times = find_column(j->params, height);
-	if (p->times == inv_copy_params_columns(j->params)) {
-		p->times = p->column; /* a width alone */
-		return;
-	}
-	snprintf(p->name, NAME, "%.*sarea", prefix, name);
-	p->unit = area > 0 ? area : 1;
-	p->axis.unit = area > 0 ? INVAR_UNIT_SHARE : INVAR_UNIT_NUMBER;
-}
-
-static void name_parameter(const job *j, parameter *p)
-{
-	const char *operation = inv_copy_params_operation(j->params, p->column);
-
-	if (operation && !(p->is_angle && bare(p->name) == p->name))
-		snprintf(p->title, NAME, "%.30s of %.20s", bare(p->name), operation);
-	else
-		snprintf(p->title, NAME, "%s", p->name);
-	p->axis.title = p->title;
-}
-
 /* False if the column says where or whether, not how much. */
-static bool describe_parameter(const job *j, size_t column, parameter *p)
+static bool describe_parameter(const curves *c, size_t column, parameter *p)
 {
 	static const char *const degrees[] = {"angle", "shear_x", "shear_y", NULL};
 	static const char *const left_out[] = {"on", "x0", "y0", "h", NULL};
-	const char *name = inv_copy_params_name(j->params, column);
+	const char *name = inv_copy_params_name(c->params, column);
+	const char *operation = inv_copy_params_operation(c->params, column);
+	int prefix = (int)(bare(name) - name);
 
 	if (is_one_of(bare(name), left_out))
 		return false;
@@ -128,248 +73,220 @@ static bool describe_parameter(const job *j, size_t column, parameter *p)
 	snprintf(p->name, NAME, "%s", name);
 	p->is_angle = strcmp(bare(name), "angle") == 0;
 	p->axis.symbol = is_one_of(bare(name), degrees) ? "°" : NULL;
-	if (strcmp(bare(name), "w") == 0)
-		take_area(j, p);
-	name_parameter(j, p);
+
+	/* Width and height of a crop become its area, as a fraction of the image's if known. */
+	if (strcmp(bare(name), "w") == 0) {
+		const json_t *size =
+			json_object_get(json_object_get(c->in->bank->json, "preprocess"), "size");
+		double area = json_number_value(json_array_get(size, 0)) *
+		              json_number_value(json_array_get(size, 1)); /* pixels; 0: unknown */
+		char height[NAME];
+		size_t times = 0, columns = inv_copy_params_columns(c->params);
+
+		snprintf(height, sizeof height, "%.*sh", prefix, name);
+		while (times < columns && strcmp(inv_copy_params_name(c->params, times), height) != 0)
+			times++;
+		if (times < columns) {
+			p->times = times;
+			p->unit = area > 0 ? area : 1;
+			p->axis.unit = area > 0 ? INVAR_UNIT_SHARE : INVAR_UNIT_NUMBER;
+			snprintf(p->name, NAME, "%.*sarea", prefix, name);
+		}
+	}
+
+	if (operation && !(p->is_angle && !prefix))
+		snprintf(p->title, NAME, "%.30s of %.20s", bare(p->name), operation);
+	else
+		snprintf(p->title, NAME, "%s", p->name);
+	p->axis.title = p->title;
 	return true;
 }
 
-static invar_status read_values(job *j, const parameter *p)
+static invar_status read_parameter(curves *c, const parameter *p)
 {
-	const inv_outcomes *o = j->outcomes;
+	const inv_outcomes *o = c->outcomes;
 
 	for (uint32_t copy = 0; copy < o->copies; copy++)
 		for (uint64_t i = 0; i < o->n; i++) {
-			invar_status st =
-				inv_copy_params_row(j->params, copy, inv_choice_row(&o->images, i), j->row);
-			double value = j->row[p->column];
+			double value;
 
-			if (st != INVAR_OK)
-				return st;
+			INV_TRY(inv_copy_params_row(c->params, copy, inv_selected_row(&o->images, i),
+			                            c->row));
+			value = c->row[p->column];
 			if (p->times != p->column)
-				value *= j->row[p->times];
-			j->values[copy * o->n + i] = (float)(value / p->unit);
+				value *= c->row[p->times];
+			c->values[copy * o->n + i] = (float)(value / p->unit);
 		}
 	return INVAR_OK;
 }
 
 /* ---- One curve ----------------------------------------------------------------------- */
 
-/* Images with copies in a bin, each with its sum and its number of copies there. */
-static uint64_t gather(job *j, inv_outcome which, uint32_t bin)
+/* Over the images with copies in the bin. */
+static invar_status measure_bin(curves *c, inv_outcome which, size_t b)
 {
-	const inv_outcomes *o = j->outcomes;
+	const inv_outcomes *o = c->outcomes;
 	uint64_t images = 0;
+	char why[INV_INTERVAL_WHY];
+	inv_interval interval;
+	invar_value v = {.value = NAN, .low = NAN, .high = NAN};
 
 	for (uint64_t i = 0; i < o->n; i++) {
-		double part = 0, whole = 0;
+		double sum = 0, count = 0;
 
 		for (uint32_t copy = 0; copy < o->copies; copy++) {
 			uint64_t at = copy * o->n + i;
 
-			if (j->bins.bin[at] == bin && !isnan(o->value[which][at])) {
-				part += o->value[which][at];
-				whole++;
+			if (c->bins.bin[at] == b && !isnan(o->value[which][at])) {
+				sum += o->value[which][at];
+				count++;
 			}
 		}
-		if (whole > 0) {
-			j->part[images] = part;
-			j->whole[images++] = whole;
+		if (count > 0) {
+			c->sum[images] = sum;
+			c->count[images++] = count;
 		}
 	}
-	return images;
-}
-
-static invar_status measure_bin(job *j, inv_outcome which, size_t b)
-{
-	uint64_t images = gather(j, which, (uint32_t)b);
-	char why[INV_INTERVAL_WHY];
-	inv_interval i;
-	invar_value v = {.value = NAN, .low = NAN, .high = NAN};
-	invar_status st = INVAR_OK;
-
 	if (images) {
-		st = inv_bootstrap_ratio(j->in->ctx, j->part, j->whole, images, j->in->seed, &i);
-		if (st == INVAR_OK)
-			v = inv_interval_value(&i, why);
+		INV_TRY(inv_bootstrap_ratio(c->in->ctx, c->sum, c->count, images, c->in->seed,
+		                            &interval));
+		v = inv_interval_value(&interval, why);
+		c->lowest[which] = fmin(c->lowest[which], v.value);
+		c->highest[which] = fmax(c->highest[which], v.value);
 	}
-	j->x[b] = j->bins.x[b];
-	j->y[b] = v.value;
-	j->low[b] = v.low;
-	j->high[b] = v.high;
-	j->counts[b] = images;
-	if (images) {
-		j->lowest[which] = fmin(j->lowest[which], v.value);
-		j->highest[which] = fmax(j->highest[which], v.value);
-	}
-	return st;
+	c->x[b] = c->bins.x[b];
+	c->y[b] = v.value;
+	c->low[b] = v.low;
+	c->high[b] = v.high;
+	c->images[b] = images;
+	return INVAR_OK;
 }
 
-/* The bin about ±180 stands at both ends. */
-static size_t close_circle(job *j)
-{
-	size_t count = j->bins.count;
-
-	if (!j->bins.circle)
-		return count;
-	j->x[count] = 180;
-	j->y[count] = j->y[0];
-	j->low[count] = j->low[0];
-	j->high[count] = j->high[0];
-	j->counts[count] = j->counts[0];
-	return count + 1;
-}
-
-static invar_status put_curve(job *j, const parameter *p, inv_outcome which)
+static invar_status put_outcome_curve(curves *c, const parameter *p, inv_outcome which)
 {
 	static const inv_axis y[] = {
 		{.title = "displacement", .unit = INVAR_UNIT_NUMBER},
-		{.title = "own image is the nearest", .unit = INVAR_UNIT_SHARE},
+		{.title = "same image is the nearest", .unit = INVAR_UNIT_SHARE},
 		{.title = "accuracy", .unit = INVAR_UNIT_SHARE},
 		{.title = "accuracy", .unit = INVAR_UNIT_SHARE}};
 	char id[NAME + 32], title[TITLE], text[INV_OUTCOME_TITLE];
 	const inv_series series = {
 		.id = id, .measurement = "curves", .title = title, .x = &p->axis, .y = &y[which]};
+	size_t count = c->bins.count;
 	inv_curve curve = {
-		.x = j->x, .y = j->y, .low = j->low, .high = j->high, .counts = j->counts};
-	invar_status st = INVAR_OK;
+		.x = c->x, .y = c->y, .low = c->low, .high = c->high, .counts = c->images};
 
 	snprintf(id, sizeof id, "curve.%s.%s", p->name, inv_outcome_id(which));
-	snprintf(title, sizeof title, "%s, over %s", inv_outcome_title(j->in, which, text),
+	snprintf(title, sizeof title, "%s, over %s", inv_outcome_title(c->in, which, text),
 	         p->title);
-	for (size_t b = 0; b < j->bins.count && st == INVAR_OK; b++)
-		st = measure_bin(j, which, b);
-	curve.count = close_circle(j);
-	if (st == INVAR_OK)
-		st = inv_results_add_series(j->in->results, &series);
-	return st == INVAR_OK ? inv_results_put_curve(j->in->results, id, j->in->column, &curve)
-	                      : st;
+	for (size_t b = 0; b < count; b++)
+		INV_TRY(measure_bin(c, which, b));
+	if (c->bins.circle) { /* the bin about ±180 stands at both ends */
+		c->x[count] = 180;
+		c->y[count] = c->y[0];
+		c->low[count] = c->low[0];
+		c->high[count] = c->high[0];
+		c->images[count] = c->images[0];
+		count++;
+	}
+	curve.count = count;
+	INV_TRY(inv_results_add_series(c->in->results, &series));
+	return inv_results_put_curve(c->in->results, id, c->in->column, &curve);
 }
 
-static invar_status put_curves(job *j, const parameter *p)
+/* Of a parameter that varies; *drawn counts these. */
+static invar_status put_curves(curves *c, const parameter *p, size_t *drawn)
 {
-	uint64_t cells = j->outcomes->n * j->outcomes->copies;
-	invar_status st = read_values(j, p);
+	size_t bins = (size_t)inv_option_count(c->in->options, "bins");
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_bins_make(j->values, cells,
-		                   (size_t)inv_option_count(j->in->options, "bins"), p->is_angle,
-		                   &j->bins);
-	if (st == INVAR_OK && j->bins.count > 1) {
-		j->curves++;
-		for (int o = 0; o < INV_OUTCOMES && st == INVAR_OK; o++)
-			if (j->outcomes->value[o])
-				st = put_curve(j, p, (inv_outcome)o);
-	}
-	inv_bins_clear(&j->bins);
+	INV_TRY(read_parameter(c, p));
+	INV_TRY_OR(end, inv_bins_make(c->values, c->outcomes->n * c->outcomes->copies, bins,
+	                              p->is_angle, &c->bins));
+	if (c->bins.count < 2)
+		goto end;
+	++*drawn;
+	for (int o = 0; o < INV_OUTCOMES; o++)
+		if (c->outcomes->value[o])
+			INV_TRY_OR(end, put_outcome_curve(c, p, (inv_outcome)o));
+end:
+	inv_bins_clear(&c->bins);
 	return st;
 }
 
 /* ---- The column ---------------------------------------------------------------------- */
 
-static invar_status put_extremes(const job *j)
+/* The extremes of each outcome; and, once, why there is no curve of an outcome. */
+static invar_status put_extremes(const curves *c)
 {
-	invar_status st = INVAR_OK;
-	char id[64];
+	const inv_measure_input *in = c->in;
+	char id[64], sentence[600], text[INV_OUTCOME_TITLE];
 
-	for (int o = 0; o < INV_OUTCOMES && st == INVAR_OK; o++)
-		for (int high = 0; high < 2 && st == INVAR_OK; high++) {
-			const invar_value v = {.value = high ? j->highest[o] : j->lowest[o],
-			                       .low = NAN,
-			                       .high = NAN,
-			                       .count = j->outcomes->n};
+	for (int i = 0; i < INV_OUTCOMES; i++) {
+		inv_outcome o = (inv_outcome)i;
 
-			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id((inv_outcome)o),
+		for (int high = 0; high < 2 && c->outcomes->value[o]; high++) {
+			double value = high ? c->highest[o] : c->lowest[o];
+
+			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
 			         high ? "highest" : "lowest");
-			if (j->outcomes->value[o] && isfinite(v.value))
-				st = inv_results_put(j->in->results, id, j->in->column, &v);
+			if (isfinite(value))
+				INV_TRY(inv_put_number(in->results, id, in->column, value,
+				                       c->outcomes->n));
 		}
-	return st;
-}
+	}
+	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
+		inv_outcome o = (inv_outcome)i;
 
-/* Curves that labels would allow. */
-static invar_status note_left_out(const job *j)
-{
-	char sentence[600], text[INV_OUTCOME_TITLE];
-	invar_status st = INVAR_OK;
-
-	for (int o = 0; o < INV_OUTCOMES && st == INVAR_OK; o++)
-		if (*j->outcomes->why[o] && !j->in->adapter) {
-			snprintf(sentence, sizeof sentence, "curves have no %s: %s",
-			         o == INV_KNN ? "kNN" : inv_outcome_title(j->in, (inv_outcome)o, text),
-			         j->outcomes->why[o]);
-			st = inv_results_note(j->in->results, sentence);
-		}
-	return st;
-}
-
-static invar_status allocate_curves(job *j)
-{
-	size_t bins = (size_t)inv_option_count(j->in->options, "bins") + 1;
-	uint64_t n = j->in->split->rows;
-
-	j->values = inv_calloc(n * j->in->split->copies, sizeof *j->values);
-	j->row = inv_calloc(inv_copy_params_columns(j->params), sizeof *j->row);
-	j->part = inv_calloc(2 * n, sizeof *j->part);
-	j->x = inv_calloc(4 * bins, sizeof *j->x);
-	j->counts = inv_calloc(bins, sizeof *j->counts);
-	if (!j->values || !j->row || !j->part || !j->x || !j->counts)
-		return no_memory();
-	j->whole = j->part + n;
-	j->y = j->x + bins;
-	j->low = j->y + bins;
-	j->high = j->low + bins;
-	for (int o = 0; o < INV_OUTCOMES; o++) {
-		j->lowest[o] = INFINITY;
-		j->highest[o] = -INFINITY;
+		if (!*c->outcomes->why[o])
+			continue;
+		snprintf(sentence, sizeof sentence, "curves have no %s: %s",
+		         o == INV_KNN ? "kNN" : inv_outcome_title(in, o, text),
+		         c->outcomes->why[o]);
+		INV_TRY(inv_results_note(in->results, sentence));
 	}
 	return INVAR_OK;
 }
 
-static invar_status measure_parameters(job *j)
+static invar_status measure_curves(const inv_measure_input *in)
 {
-	invar_status st = INVAR_OK;
+	size_t bins = (size_t)inv_option_count(in->options, "bins") + 1, drawn = 0;
+	uint64_t n = in->split->rows;
+	inv_scratch *s = in->scratch;
+	curves c = {.in = in};
+	invar_status st;
 
-	for (size_t i = 0; i < inv_copy_params_columns(j->params) && st == INVAR_OK; i++) {
+	INV_TRY(inv_copy_params_open(in->bank, in->split, &c.params));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.values, n * in->split->copies));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.row, inv_copy_params_columns(c.params)));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.sum, n));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.count, n));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.x, bins));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.y, bins));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.low, bins));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.high, bins));
+	INV_TRY_OR(end, inv_scratch_array(s, &c.images, bins));
+	for (int o = 0; o < INV_OUTCOMES; o++) {
+		c.lowest[o] = INFINITY;
+		c.highest[o] = -INFINITY;
+	}
+	INV_TRY_OR(end, inv_outcomes_take(in, ALL_OUTCOMES, "curves", &c.outcomes));
+
+	for (size_t i = 0; i < inv_copy_params_columns(c.params); i++) {
 		parameter p;
 
-		if (describe_parameter(j, i, &p))
-			st = put_curves(j, &p);
+		if (describe_parameter(&c, i, &p))
+			INV_TRY_OR(end, put_curves(&c, &p, &drawn));
 	}
-	if (st == INVAR_OK && !j->curves)
+	if (!drawn)
 		st = inv_fail(INVAR_E_MISMATCH,
 		              "the parameters of all copies of %s are equal or NaN, so there is "
 		              "nothing to draw a curve over",
-		              j->in->split->name);
-	return st;
-}
-
-static void release(job *j)
-{
-	inv_copy_params_close(j->params);
-	inv_free(j->values);
-	inv_free(j->row);
-	inv_free(j->part);
-	inv_free(j->x);
-	inv_free(j->counts);
-}
-
-static invar_status measure_curves(const inv_measure_input *in)
-{
-	job j = {.in = in};
-	invar_status st = inv_copy_params_open(in->bank, in->split, &j.params);
-
-	if (st == INVAR_OK)
-		st = allocate_curves(&j);
-	if (st == INVAR_OK)
-		st = inv_outcomes_take(in, ALL_OUTCOMES, "curves", &j.outcomes);
-	if (st == INVAR_OK)
-		st = measure_parameters(&j);
-	if (st == INVAR_OK)
-		st = put_extremes(&j);
-	if (st == INVAR_OK)
-		st = note_left_out(&j);
-	release(&j);
+		              in->split->name);
+	else
+		st = put_extremes(&c);
+end:
+	inv_copy_params_close(c.params);
 	return st;
 }
 
@@ -381,24 +298,16 @@ static const invar_option options[] = {
      .initial = "12",
      .min = 2,
      .max = 360,
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "N",
      .group = "Measurements",
      .help = "curves: number of bins of a parameter"},
 	{0},
 };
 
-#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                             \
-	{.id = "curves." ID ".lowest",                                          \
-	 .measurement = "curves",                                               \
-	 .row = ROW,                                                            \
-	 .part = "lowest",                                                      \
-	 .unit = UNIT,                                                          \
-	 .better = BETTER,                                                      \
-	 .digits = DIGITS},                                                     \
-	{                                                                       \
-		.id = "curves." ID ".highest", .measurement = "curves", .row = ROW, \
-		.part = "highest", .unit = UNIT, .better = BETTER, .digits = DIGITS \
-	}
+#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                                       \
+	INV_METRIC("curves", "curves." ID ".lowest", ROW, "lowest", UNIT, BETTER, DIGITS), \
+		INV_METRIC("curves", "curves." ID ".highest", ROW, "highest", UNIT, BETTER, DIGITS)
 
 static const invar_metric metrics[] = {
 	EXTREMES("displacement", "displacement, lowest | highest bin", INVAR_UNIT_NUMBER, -1,
@@ -417,6 +326,6 @@ const inv_measurement inv_measurement_curves = {
 	.needs = INV_NEEDS_COPIES | INV_USES_LABELS | INV_READS_ALL_SPLITS | INV_NEEDS_SPREAD,
 	.on_request = true,
 	.options = options,
-	.shares = "k|probe-epochs|probe-input|points|train-split|seed",
+	.shares = "k|metric|probe-epochs|probe-input|points|train-split|seed",
 	.metrics = metrics,
 	.measure = measure_curves};

@@ -13,12 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/threads.h"
 #include "math/sliced.h"
+#include "measure/measurement.h"
 #include "measure/projected.h"
-#include "measure/sliced_options.h"
-#include "run/results.h"
 
 enum { BLOCK = 16 };
 
@@ -28,7 +26,7 @@ typedef struct dependence_result {
 	double sw_xx, sw_zz;           /* of each variable with itself */
 	double floor, floor_deviation; /* correlation of shuffled pairings: mean, deviation */
 	double dependence_floor;       /* their mean dependence */
-	double p_value; /* share of pairings, including the true one, that reach it */
+	double p_value; /* fraction of pairings, including the true one, that reach it */
 } dependence_result;
 
 /* One of the distances XZ, XX, ZZ. */
@@ -83,7 +81,7 @@ static void draw_shuffle(const dependence_job *j, size_t block, uint32_t *sigma[
 		                (uint32_t)j->p->rows);
 }
 
-static void measure_block(void *user, size_t block, unsigned thread)
+static void measure_direction_block(void *user, size_t block, unsigned thread)
 {
 	const dependence_job *j = user;
 	const term *t = j->t;
@@ -105,7 +103,7 @@ static void measure_block(void *user, size_t block, unsigned thread)
 	job.second = side_of(j, column, sigma[0], sigma[1]);
 	for (size_t b = 0; b < t->pairings; b++)
 		others[b] = side_of(j, column, j->rows, t->broken + b * rows);
-	inv_sliced_alone(&j->p->kernels, &job, own + 2 * rows * sizeof(uint32_t));
+	inv_sliced_run(NULL, &j->p->kernels, &job, own + 2 * rows * sizeof(uint32_t));
 	for (size_t b = 0; b < t->pairings; b++)
 		memcpy(t->broken_powers + b * j->o->projections + j->from + column,
 		       broken + b * job.L, job.L * sizeof *broken);
@@ -113,56 +111,42 @@ static void measure_block(void *user, size_t block, unsigned thread)
 
 /* ---- One distance ---------------------------------------------------------------- */
 
-static invar_status measure_chunks(dependence_job *j, inv_projected *p)
-{
-	size_t total = j->o->projections;
-	char purpose[40];
-	inv_stream stream;
-	invar_status st = INVAR_OK;
-
-	snprintf(purpose, sizeof purpose, "dependence/directions/%s", j->t->name);
-	stream = inv_stream_of(j->o->seed, purpose, 0);
-	for (j->from = 0; j->from < total && st == INVAR_OK; j->from += p->chunk) {
-		j->count = total - j->from < p->chunk ? total - j->from : p->chunk;
-		st = inv_projected_run(p, &stream, j->from, j->count, NULL, j->t->x, j->t->z);
-		if (st == INVAR_OK)
-			inv_parallel(j->ctx, inv_blocks(j->count, BLOCK), measure_block, j);
-		if (st == INVAR_OK &&
-		    inv_progress(j->ctx, j->t->name, j->from + j->count, total) != INVAR_OK)
-			st = inv_fail(INVAR_E_CANCELLED, "interrupted");
-	}
-	return st;
-}
-
 static invar_status measure_term(const invar_context *ctx, const inv_sliced_settings *o,
                                  const term *t, size_t rows, const uint32_t *in_order)
 {
-	size_t sort = inv_sliced_scratch_alone(rows, false);
+	size_t sort = inv_sliced_scratch(NULL, rows, false), total = o->projections;
 	inv_projected p;
 	dependence_job j = {.ctx = ctx, .o = o, .t = t, .p = &p, .rows = in_order};
-	invar_status st = inv_projected_new(ctx, rows, t->first, t->second, true,
-	                                    o->projections, o->orthogonal, &p);
+	inv_scratch scratch = {0};
+	inv_stream stream;
+	char purpose[40];
+	invar_status st;
 
-	if (st != INVAR_OK)
-		return st;
+	snprintf(purpose, sizeof purpose, "dependence/directions/%s", t->name);
+	stream = inv_stream_of(o->seed, purpose, 0);
+	INV_TRY(inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal,
+	                          &p));
 	j.bytes = (2 * rows * sizeof(uint32_t) + sort + 63) / 64 * 64;
-	j.scratch = inv_alloc(ctx->threads * j.bytes);
-	j.sides = inv_calloc(ctx->threads * t->pairings + 1, sizeof *j.sides);
-	j.powers = inv_calloc(ctx->threads * t->pairings * BLOCK + 1, sizeof *j.powers);
-	if (!j.scratch || !j.sides || !j.powers)
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory to sort %zu rows", rows);
-	else
-		st = measure_chunks(&j, &p);
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads * j.bytes));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sides, ctx->threads * t->pairings));
+	INV_TRY_OR(end,
+	           inv_scratch_array(&scratch, &j.powers, ctx->threads * t->pairings * BLOCK));
+	for (j.from = 0; j.from < total; j.from += p.chunk) {
+		j.count = (size_t)inv_min(total - j.from, p.chunk);
+		INV_TRY_OR(end, inv_projected_run(&p, &stream, j.from, j.count, NULL, t->x, t->z));
+		inv_parallel(ctx, inv_blocks(j.count, BLOCK), measure_direction_block, &j);
+		if (inv_progress(ctx, t->name, j.from + j.count, total) != INVAR_OK)
+			INV_TRY_OR(end, inv_fail(INVAR_E_CANCELLED, "interrupted"));
+	}
+end:
 	inv_projected_clear(&p);
-	inv_free(j.scratch);
-	inv_free(j.sides);
-	inv_free(j.powers);
+	inv_scratch_free(&scratch);
 	return st;
 }
 
 /* ---- Errors and the floor -------------------------------------------------------- */
 
-/* Standard error of the mean of the powers over its blocks, as a share of the mean. */
+/* Standard error of the mean of the powers over its blocks, as a fraction of the mean. */
 static double relative_error(const double *powers, size_t L)
 {
 	double mean = inv_sum_in_order(powers, L) / (double)L, sum = 0;
@@ -209,7 +193,8 @@ static void find_floor(const inv_sliced_settings *o, const term *xz, dependence_
 		out->floor_deviation = sqrt(fmax(squares - sum * sum / count, 0) / (count - 1));
 }
 
-static void conclude(const inv_sliced_settings *o, const term t[3], dependence_result *out)
+static void conclude_dependence(const inv_sliced_settings *o, const term t[3],
+                                dependence_result *out)
 {
 	double p = o->p, error[3];
 
@@ -229,61 +214,42 @@ static void conclude(const inv_sliced_settings *o, const term t[3], dependence_r
 
 /* ---- The whole ------------------------------------------------------------------- */
 
-static void break_pairs(const inv_sliced_settings *o, size_t rows, uint32_t *in_order,
-                        uint32_t *broken)
-{
-	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
-
-	for (size_t r = 0; r < rows; r++)
-		in_order[r] = (uint32_t)r;
-	for (size_t b = 0; b < o->permutations; b++)
-		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
-}
-
-static invar_status measure_all(const invar_context *ctx, const inv_sliced_settings *o,
-                                term t[3], size_t rows, dependence_result *out)
+static invar_status measure_terms(const invar_context *ctx, const inv_sliced_settings *o,
+                                  term t[3], size_t rows, dependence_result *out)
 {
 	size_t L = o->projections, pairings = o->permutations;
-	uint32_t *index = inv_calloc((pairings + 1) * rows, sizeof *index);
-	double *powers = inv_calloc((3 + pairings) * L, sizeof *powers);
-	invar_status st = INVAR_OK;
+	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
+	inv_scratch scratch = {0};
+	uint32_t *in_order, *broken;
+	double *powers;
+	invar_status st;
 
-	if (!index || !powers)
-		st = inv_fail(INVAR_E_NOMEM,
-		              "not enough memory for %zu shuffled pairings of %zu rows", pairings,
-		              rows);
-	else
-		break_pairs(o, rows, index, index + rows);
-	for (int i = 0; i < 3; i++)
-		t[i].powers = powers + (size_t)i * L;
-	t[0].broken = index + rows;
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &broken, pairings * rows));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, (3 + pairings) * L));
+	for (size_t r = 0; r < rows; r++)
+		in_order[r] = (uint32_t)r;
+	for (size_t b = 0; b < pairings; b++)
+		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
+	t[0].broken = broken;
 	t[0].pairings = pairings;
 	t[0].broken_powers = powers + 3 * L;
-	for (int i = 0; i < 3 && st == INVAR_OK; i++)
-		st = measure_term(ctx, o, &t[i], rows, index);
-	if (st == INVAR_OK)
-		conclude(o, t, out);
-	if (st == INVAR_OK && !isfinite(out->dependence + out->sw_xx * out->sw_zz))
+	for (int i = 0; i < 3; i++) {
+		t[i].powers = powers + (size_t)i * L;
+		INV_TRY_OR(end, measure_term(ctx, o, &t[i], rows, in_order));
+	}
+	conclude_dependence(o, t, out);
+	if (!isfinite(out->dependence + out->sw_xx * out->sw_zz))
 		st = inv_sliced_overflow();
-	inv_free(index);
-	inv_free(powers);
+end:
+	inv_scratch_free(&scratch);
 	return st;
 }
 
 /* ---- Results --------------------------------------------------------------------- */
 
-static invar_status put_number(invar_results *r, const char *name, double number,
-                               uint64_t rows)
-{
-	const invar_metric metric = {
-		.id = name, .measurement = "dependence", .row = name, .digits = 4};
-	const invar_value value = {.value = number, .low = NAN, .high = NAN, .count = rows};
-	invar_status st = inv_results_add_metric(r, &metric);
-
-	return st == INVAR_OK ? inv_results_put(r, name, "xz", &value) : st;
-}
-
-static invar_status put_results(const dependence_result *d, uint64_t rows, invar_results *r)
+static invar_status put_dependence(const dependence_result *d, uint64_t rows,
+                                   invar_results *r)
 {
 	const struct {
 		const char *name;
@@ -298,13 +264,17 @@ static invar_status put_results(const dependence_result *d, uint64_t rows, invar
 	               {"floor_deviation", d->floor_deviation},
 	               {"dependence_floor", d->dependence_floor},
 	               {"p_value", d->p_value}};
-	invar_status st = inv_results_add_column(r, "xz", "x and z", NULL);
 
-	if (st == INVAR_OK)
-		st = inv_results_add_measurement(r, "dependence", "dependence");
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && st == INVAR_OK; i++)
-		st = put_number(r, numbers[i].name, numbers[i].value, rows);
-	return st;
+	INV_TRY(inv_results_add_column(r, "xz", "x and z", NULL));
+	INV_TRY(inv_results_add_measurement(r, "dependence", "dependence"));
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		const char *name = numbers[i].name;
+		const invar_metric metric = INV_NUMBER_METRIC("dependence", name, name, NULL, 0, 4);
+
+		INV_TRY(inv_results_add_metric(r, &metric));
+		INV_TRY(inv_put_number(r, name, "xz", numbers[i].value, rows));
+	}
+	return INVAR_OK;
 }
 
 invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
@@ -312,20 +282,14 @@ invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                               const invar_options *options, invar_results **out)
 {
 	inv_sliced_settings o;
-	dependence_result d;
+	dependence_result d = {.p_value = NAN};
 	term t[3] = {{.name = "xz", .x = x, .z = z, .first = dx, .second = dz},
 	             {.name = "xx", .x = x, .z = x, .first = dx, .second = dx},
 	             {.name = "zz", .x = z, .z = z, .first = dz, .second = dz}};
-	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_sliced_read(options, rows, dx && dz, &o)) != INVAR_OK ||
-	    (st = measure_all(ctx, &o, t, rows, &d)) != INVAR_OK ||
-	    (st = inv_results_new(out)) != INVAR_OK)
-		return st;
-	if ((st = put_results(&d, rows, *out)) != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
+	INV_TRY(inv_sliced_read(options, rows, dx && dz, &o));
+	INV_TRY(measure_terms(ctx, &o, t, rows, &d));
+	INV_TRY(inv_results_new(out));
+	return inv_results_give(put_dependence(&d, rows, *out), out);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "bank/class_view.h"
+#include "measure/measurement.h"
 #include "measure/trial.h"
 
 static const char *const tried[] = {"instant", "keep"}; /* presets */
@@ -38,62 +39,42 @@ static const invar_option option_rows[] = {
 
 invar_status inv_diagnose_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, option_rows);
-
-	return st == INVAR_OK ? inv_bank_declare(o) : st;
+	INV_TRY(inv_options_add_rows(o, option_rows));
+	return inv_bank_declare(o);
 }
 
-/* The options of a training with a preset; gives. */
-static invar_status training_of(const invar_options *o, const char *preset,
-                                invar_options **out)
+/* Tries one preset; the first begins the trial. */
+static invar_status try_preset(const invar_bank *bank, const invar_options *o,
+                               const char *preset, bool first, inv_trial *t)
 {
 	uint64_t hidden = inv_option_count(o, "hidden");
-	invar_status st = inv_options_begin("train", out);
+	invar_options *training;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_train_declare(*out);
-	if (st == INVAR_OK)
-		st = invar_options_set(*out, "preset", preset);
-	if (st == INVAR_OK)
-		st = invar_options_set(*out, "split", inv_option_text(o, "split"));
-	if (st == INVAR_OK)
-		st = invar_options_set_number(*out, "seed", (double)inv_option_count(o, "seed"));
-	if (st == INVAR_OK && hidden)
-		st = invar_options_set_number(*out, "hidden", (double)hidden);
-	if (st == INVAR_OK)
-		return INVAR_OK;
-	invar_options_free(*out);
-	*out = NULL;
-	return st;
-}
-
-/* The first preset begins the trial; what is tried does not change which rows are held out.
- */
-static invar_status try_presets(const invar_bank *bank, const invar_options *o,
-                                inv_trial *t)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < TRIED && st == INVAR_OK && !*t->unknown.why; i++) {
-		invar_options *training = NULL;
-
-		st = training_of(o, tried[i], &training);
-		if (st == INVAR_OK && i == 0)
-			st = inv_trial_begin(bank, training, t);
-		if (st == INVAR_OK && !*t->unknown.why)
-			st = inv_trial_try(t, training, tried[i]);
-		invar_options_free(training);
-	}
+	INV_TRY(inv_options_begin("train", &training));
+	INV_TRY_OR(end, inv_train_declare(training));
+	INV_TRY_OR(end, invar_options_set(training, "preset", preset));
+	INV_TRY_OR(end, invar_options_set(training, "split", inv_option_text(o, "split")));
+	INV_TRY_OR(end, invar_options_set_number(training, "seed",
+	                                         (double)inv_option_count(o, "seed")));
+	if (hidden)
+		INV_TRY_OR(end, invar_options_set_number(training, "hidden", (double)hidden));
+	if (first) /* which rows are held out does not depend on the preset */
+		INV_TRY_OR(end, inv_trial_begin(bank, training, t));
+	if (!*t->unknown.why)
+		st = inv_trial_try(t, training, preset);
+end:
+	invar_options_free(training);
 	return st;
 }
 
 static const inv_trial_column *taken(const inv_trial_attempt *a)
 {
-	return a->weaker.share ? &a->weaker : &a->first;
+	return a->weaker.fraction ? &a->weaker : &a->first;
 }
 
 /* Mean of the augmented figures in the old index. */
-static double score(const inv_trial_attempt *a)
+static double score_of(const inv_trial_attempt *a)
 {
 	double sum = 0;
 	int count = 0;
@@ -111,13 +92,13 @@ static double score(const inv_trial_attempt *a)
 	return sum / count;
 }
 
-static const inv_trial_attempt *choose_preset(const inv_trial *t)
+static const inv_trial_attempt *best_attempt(const inv_trial *t)
 {
 	const inv_trial_attempt *best = NULL;
 
 	for (size_t i = 0; i < t->attempts; i++) {
 		const inv_trial_attempt *a = &t->attempt[i];
-		double ahead = best ? score(a) - score(best) : INFINITY;
+		double ahead = best ? score_of(a) - score_of(best) : INFINITY;
 
 		if (a->verdict.word == INV_TRIAL_HELPS &&
 		    (ahead > alike ||
@@ -127,52 +108,36 @@ static const inv_trial_attempt *choose_preset(const inv_trial *t)
 	return best;
 }
 
-/* A line per preset: "instant helps: …". */
-static void explain(const inv_trial *t, char out[WHY * TRIED])
-{
-	static const char *const verbs[] = {"helps", "does not help", "does harm"};
-	size_t fill = (size_t)snprintf(out, WHY * TRIED, "%s", t->unknown.why);
-
-	for (size_t i = 0; i < t->attempts && fill < WHY * TRIED; i++) {
-		const inv_trial_attempt *a = &t->attempt[i];
-
-		fill +=
-			(size_t)snprintf(out + fill, WHY * TRIED - fill, "%s%s %s: %s", i ? "\n" : "",
-		                     a->id, verbs[a->verdict.word], a->verdict.why);
-	}
-}
-
-static invar_status conclude_diagnosis(const inv_trial *t, invar_results *r)
-{
-	const inv_trial_attempt *best = choose_preset(t);
-	char why[WHY * TRIED];
-	invar_status st = inv_results_describe(
-		r, "verdict",
-		json_string(best          ? best->id
-	                : t->attempts ? inv_trial_words[INV_TRIAL_NONE]
-	                              : inv_trial_words[INV_TRIAL_UNKNOWN]));
-
-	explain(t, why);
-	return st == INVAR_OK ? inv_results_describe(r, "why", json_string(why)) : st;
-}
-
 invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
                             invar_results **out)
 {
+	static const char *const verbs[] = {"helps", "does not help", "does harm"};
 	inv_trial t = {.attempts = 0};
-	invar_status st = inv_options_expect(o, "diagnose");
+	const inv_trial_attempt *best;
+	char why[WHY * TRIED];
+	size_t fill;
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_class_view_check(bank, o);
-	if (st == INVAR_OK)
-		st = try_presets(bank, o, &t);
-	if (st == INVAR_OK)
-		st = inv_trial_results(&t, out);
-	if (st == INVAR_OK && (st = conclude_diagnosis(&t, *out)) != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
+	INV_TRY(inv_options_expect(o, "diagnose"));
+	INV_TRY(inv_class_view_check(bank, o));
+	for (size_t i = 0; i < TRIED && !*t.unknown.why; i++)
+		INV_TRY_OR(end, try_preset(bank, o, tried[i], i == 0, &t));
+	INV_TRY_OR(end, inv_trial_results(&t, out));
+	best = best_attempt(&t);
+	INV_TRY_OR(end,
+	           inv_results_describe(
+				   *out, "verdict",
+				   json_string(best         ? best->id
+	                           : t.attempts ? inv_trial_words[INV_TRIAL_NONE]
+	                                        : inv_trial_words[INV_TRIAL_UNKNOWN])));
+	fill = (size_t)snprintf(why, sizeof why, "%s", t.unknown.why);
+	for (size_t i = 0; i < t.attempts && fill < sizeof why; i++) /* a line per preset */
+		fill += (size_t)snprintf(why + fill, sizeof why - fill, "%s%s %s: %s",
+		                         i ? "\n" : "", t.attempt[i].id,
+		                         verbs[t.attempt[i].verdict.word], t.attempt[i].verdict.why);
+	st = inv_results_describe(*out, "why", json_string(why));
+end:
 	inv_trial_clear(&t);
-	return st;
+	return inv_results_give(st, out);
 }

@@ -12,7 +12,7 @@
 #ifndef INV_DISTANCES_H
 #define INV_DISTANCES_H
 
-#include "math/ranks.h"
+#include "math/places.h"
 
 typedef struct inv_distance_pairs {
 	const float *query;   /* [n, d]: clean */
@@ -27,9 +27,5 @@ typedef struct inv_distance_pairs {
 /* Adds to error [n] and whole [n]. */
 invar_status inv_distance_errors(const invar_context *ctx, inv_distance distance,
                                  const inv_distance_pairs *p, double *error, double *whole);
-
-/* Plain loops; what the fast path is tested against. */
-void inv_distance_errors_ref(inv_distance distance, const inv_distance_pairs *p,
-                             double *error, double *whole);
 
 #endif

@@ -22,7 +22,6 @@
 #include "bank/class_view.h"
 #include "bank/row_norms.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/rank_compare.h"
 #include "base/sha256.h"
 #include "base/status.h"
@@ -36,39 +35,50 @@
 
 enum { TITLE = 64, SENTENCE = 600 };
 
-static invar_status no_memory(void)
+static invar_status check_eval(const invar_bank *bank, const invar_adapter *const *adapters,
+                               const char *const *titles, size_t count,
+                               const invar_options *o)
 {
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
-}
-
-static invar_status check(const invar_bank *bank, const invar_adapter *const *adapters,
-                          const char *const *titles, size_t count, const invar_options *o)
-{
-	invar_status st = inv_options_expect(o, "eval");
-
-	if (st == INVAR_OK)
-		st = inv_class_view_check(bank, o);
-	if (st == INVAR_OK)
-		st = inv_eval_check_metrics(o);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		if (adapters[i]->s.d != bank->dim)
-			st = inv_fail(
-				INVAR_E_MISMATCH,
-				"%s takes features of width %zu, but those of %s have width %" PRIu32,
-				titles[i], adapters[i]->s.d, bank->path, bank->dim);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		inv_compatibility_warn(adapters[i], bank);
-	return st;
-}
-
-/* How many of the adapters are unit. */
-static size_t count_units(const invar_adapter *const *adapters, size_t count)
-{
-	size_t units = 0;
-
+	INV_TRY(inv_options_expect(o, "eval"));
+	INV_TRY(inv_class_view_check(bank, o));
+	INV_TRY(inv_eval_check_metrics(o));
 	for (size_t i = 0; i < count; i++)
-		units += adapters[i]->unit;
-	return units;
+		INV_TRY(inv_check_width(adapters[i], titles[i], bank));
+	for (size_t i = 0; i < count; i++)
+		inv_compatibility_warn(adapters[i], bank);
+	return INVAR_OK;
+}
+
+invar_status inv_check_width(const invar_adapter *e, const char *title,
+                             const invar_bank *bank)
+{
+	if (e->s.d == bank->dim)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s takes features of width %zu, but those of %s have width %" PRIu32,
+	                title, e->s.d, bank->path, bank->dim);
+}
+
+invar_status inv_results_declare(invar_results *r, const char *measurement,
+                                 const char *title, const invar_metric *metrics)
+{
+	INV_TRY(inv_results_add_measurement(r, measurement, title));
+	for (const invar_metric *m = metrics; m->id; m++)
+		INV_TRY(inv_results_add_metric(r, m));
+	return INVAR_OK;
+}
+
+invar_status inv_results_describe_all(invar_results *r, json_t *about)
+{
+	invar_status st = about ? INVAR_OK : inv_no_memory();
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (about, key, value)
+		INV_TRY_OR(end, inv_results_describe(r, key, json_incref(value)));
+end:
+	json_decref(about);
+	return st;
 }
 
 /* ---- What a bank provides ------------------------------------------------ */
@@ -109,13 +119,15 @@ const char *inv_measure_lack(const inv_measure_input *in, unsigned needs, char *
 	return text;
 }
 
-static invar_status count_unlabelled(const inv_measure_input *in, const inv_split *s,
-                                     const inv_labels *l, json_t *counts)
+/* Reads the labels of a split; rows without one are noted and counted. */
+static invar_status read_eval_labels(const inv_measure_input *in, const inv_split *s,
+                                     inv_labels *out, json_t *counts)
 {
-	uint64_t rows = s->rows - l->rows;
 	char sentence[SENTENCE];
+	uint64_t rows;
 
-	if (!rows)
+	INV_TRY(inv_labels_read(in->bank, s, out));
+	if (!(rows = s->rows - out->rows))
 		return INVAR_OK;
 	snprintf(sentence, sizeof sentence,
 	         "%" PRIu64 " %s of %s %s no label; measurements that need labels ignore %s",
@@ -125,47 +137,30 @@ static invar_status count_unlabelled(const inv_measure_input *in, const inv_spli
 	return inv_results_note(in->results, sentence);
 }
 
-/* Probes and kNN never predict a class that train does not have; logged once. */
-static void warn_unknown(const inv_measure_input *in)
+/* Labels of the splits, and in the results how many rows have none. */
+static invar_status prepare_labels(inv_measure_input *in)
 {
-	uint64_t unknown = inv_labels_unknown(&in->labels, &in->train_labels);
+	bool wanted = is_needed(in->options, INV_USES_LABELS);
+	json_t *counts = json_object();
+	uint64_t unknown;
+	invar_status st = INVAR_OK;
 
-	if (unknown)
+	if (in->split->labels && (wanted || is_needed(in->options, INV_NEEDS_LABELS)))
+		INV_TRY_OR(end, read_eval_labels(in, in->split, &in->labels, counts));
+	if (in->train && in->train->labels &&
+	    (wanted || is_needed(in->options, INV_NEEDS_LABELS | INV_NEEDS_TRAIN)))
+		INV_TRY_OR(end, read_eval_labels(in, in->train, &in->train_labels, counts));
+
+	/* Probes and kNN never predict a class that train does not have; logged once. */
+	if (in->labels.rows && in->train_labels.rows &&
+	    (unknown = inv_labels_unknown(&in->labels, &in->train_labels)))
 		inv_log(in->ctx, INVAR_LOG_WARNING,
 		        "images of %s whose class is missing in %s count as errors of probes and "
 		        "kNN: %" PRIu64 " of %" PRIu64,
 		        in->split->name, in->train->name, unknown, in->labels.rows);
-}
-
-static invar_status read_labels(inv_measure_input *in, json_t *counts)
-{
-	bool wanted = is_needed(in->options, INV_USES_LABELS);
-	invar_status st = INVAR_OK;
-
-	if (in->split->labels && (wanted || is_needed(in->options, INV_NEEDS_LABELS))) {
-		st = inv_labels_read(in->bank, in->split, &in->labels);
-		if (st == INVAR_OK)
-			st = count_unlabelled(in, in->split, &in->labels, counts);
-	}
-	if (st == INVAR_OK && in->train && in->train->labels &&
-	    (wanted || is_needed(in->options, INV_NEEDS_LABELS | INV_NEEDS_TRAIN))) {
-		st = inv_labels_read(in->bank, in->train, &in->train_labels);
-		if (st == INVAR_OK)
-			st = count_unlabelled(in, in->train, &in->train_labels, counts);
-	}
-	if (st == INVAR_OK && in->labels.rows && in->train_labels.rows)
-		warn_unknown(in);
-	return st;
-}
-
-/* Labels of the splits, and in the results how many rows have none. */
-static invar_status prepare_labels(inv_measure_input *in)
-{
-	json_t *counts = json_object();
-	invar_status st = read_labels(in, counts);
-
-	if (st == INVAR_OK && json_object_size(counts))
+	if (json_object_size(counts))
 		return inv_results_describe(in->results, "unlabelled", counts);
+end:
 	json_decref(counts);
 	return st;
 }
@@ -173,16 +168,16 @@ static invar_status prepare_labels(inv_measure_input *in)
 /* Ends at the first row that differs, which is the second of any real bank. */
 static invar_status compare_features(inv_measure_input *in)
 {
-	float *row = inv_calloc(2 * (size_t)in->d, sizeof *row);
-	invar_status st =
-		row ? inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row) : no_memory();
+	float *row;
+	invar_status st;
 
+	INV_TRY(inv_scratch_array(in->scratch, &row, 2 * (size_t)in->d));
+	st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row);
 	in->constant = st == INVAR_OK && in->split->rows > 1;
-	for (uint64_t i = 1; i < in->split->rows && in->constant && st == INVAR_OK; i++) {
+	for (uint64_t i = 1; i < in->split->rows && in->constant; i++) {
 		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
 		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
 	}
-	inv_free(row);
 	return st == INVAR_E_NUMERIC ? INVAR_OK : st; /* a NaN is what measurements report */
 }
 
@@ -193,213 +188,175 @@ static invar_status compare_features(inv_measure_input *in)
  * caller never gets INVAR_E_USE for one: the bank has too little data, the call is right.
  */
 typedef struct faults {
-	invar_status first, named;
-	char first_text[600], named_text[600];
+	struct fault {
+		invar_status st;
+		char text[SENTENCE];
+	} first, named;
 	bool measured; /* anything at all */
 } faults;
 
-static void note_fault(const inv_measure_input *in, const inv_measurement *m,
+static void keep_fault(const inv_measure_input *in, const inv_measurement *m,
                        invar_status st, const char *text, faults *f)
 {
-	st = st == INVAR_E_USE ? INVAR_E_MISMATCH : st;
-	if (f->first == INVAR_OK) {
-		f->first = st;
-		snprintf(f->first_text, sizeof f->first_text, "%s", text);
-	}
-	if (f->named == INVAR_OK && inv_eval_names(in->options, m)) {
-		f->named = st;
-		snprintf(f->named_text, sizeof f->named_text, "%s", text);
-	}
+	struct fault fault = {.st = st == INVAR_E_USE ? INVAR_E_MISMATCH : st};
+
+	snprintf(fault.text, sizeof fault.text, "%s", text);
+	if (f->first.st == INVAR_OK)
+		f->first = fault;
+	if (f->named.st == INVAR_OK && inv_eval_names(in->options, m))
+		f->named = fault;
 }
 
-static invar_status conclude(const faults *f)
+static invar_status conclude_eval(const faults *f)
 {
-	if (f->named != INVAR_OK)
-		return inv_fail(f->named, "%s", f->named_text);
-	if (!f->measured && f->first != INVAR_OK)
-		return inv_fail(f->first, "%s", f->first_text);
+	if (f->named.st != INVAR_OK)
+		return inv_fail(f->named.st, "%s", f->named.text);
+	if (!f->measured && f->first.st != INVAR_OK)
+		return inv_fail(f->first.st, "%s", f->first.text);
 	return INVAR_OK;
 }
 
-/* Its metrics as the results describe them; the title of a row may depend on options. */
-static invar_status add_metrics(const inv_measure_input *in, const inv_measurement *m)
+/* The requested measurements, in order; NULL past the last. *i is the next one's place. */
+static const inv_measurement *next_wanted(const invar_options *o, size_t *i)
 {
-	char title[TITLE];
-	invar_status st = INVAR_OK;
+	const inv_measurement *m;
 
-	if (m->title_row)
-		m->title_row(in, title, sizeof title);
-	for (const invar_metric *metric = m->metrics; metric->id && st == INVAR_OK; metric++) {
-		invar_metric shown = *metric;
-
-		shown.row = m->title_row ? title : metric->row;
-		st = inv_results_add_metric(in->results, &shown);
+	while ((m = inv_measurement_at(*i))) {
+		++*i;
+		if (inv_eval_wants(o, m))
+			return m;
 	}
-	return st;
+	return NULL;
 }
 
-static invar_status skip_all(const inv_measure_input *in, const inv_measurement *m,
-                             const char *why, faults *f)
+/* Adds a measurement and the options that matter for it. */
+static invar_status declare_measurement(const inv_measure_input *in, const inv_measurement *m)
 {
-	char sentence[SENTENCE];
-
-	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s is skipped: %s", m->name, why);
-	snprintf(sentence, sizeof sentence, "%.300s: %s cannot be measured: %s", in->bank->path,
-	         m->name, why);
-	note_fault(in, m, INVAR_E_MISMATCH, sentence, f);
-	return inv_results_skip(in->results, m->name, NULL, why);
+	INV_TRY(inv_results_add_measurement(in->results, m->name, m->title));
+	return inv_results_options(in->results, m->name, inv_eval_options_of(in->options, m));
 }
 
-/* The requested measurements, in order; those the bank has no data for are skipped. */
+/* Those that the bank has no data for are skipped, the others add their metrics. */
 static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 {
-	invar_status st = INVAR_OK;
+	const inv_measurement *m;
 
-	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
-		const inv_measurement *m = inv_measurement_at(i);
-		char why[200];
+	for (size_t i = 0; (m = next_wanted(in->options, &i));) {
+		char why[200], title[TITLE], sentence[SENTENCE];
 
-		if (!inv_eval_wants(in->options, m))
+		INV_TRY(declare_measurement(in, m));
+		if (inv_measure_lack(in, m->needs, why, sizeof why)) {
+			inv_log(in->ctx, INVAR_LOG_DETAIL, "%s is skipped: %s", m->name, why);
+			snprintf(sentence, sizeof sentence, "%.300s: %s cannot be measured: %s",
+			         in->bank->path, m->name, why);
+			keep_fault(in, m, INVAR_E_MISMATCH, sentence, f);
+			INV_TRY(inv_results_skip(in->results, m->name, NULL, why));
 			continue;
-		st = inv_results_add_measurement(in->results, m->name, m->title);
-		if (st == INVAR_OK)
-			st = inv_results_options(in->results, m->name,
-			                         inv_eval_options_of(in->options, m));
-		if (st == INVAR_OK)
-			st = inv_measure_lack(in, m->needs, why, sizeof why) ? skip_all(in, m, why, f)
-			                                                     : add_metrics(in, m);
+		}
+		if (m->title_row)
+			m->title_row(in, title, sizeof title);
+		for (const invar_metric *metric = m->metrics; metric->id; metric++) {
+			invar_metric shown = *metric;
+
+			shown.row = m->title_row ? title : metric->row;
+			INV_TRY(inv_results_add_metric(in->results, &shown));
+		}
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Columns ------------------------------------------------------------------------- */
 
-/* Errors caused by the measured data; others would affect every measurement. */
-static bool fails_alone(invar_status st)
-{
-	return st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE;
-}
-
-static invar_status skip_cell(const inv_measure_input *in, const inv_measurement *m,
-                              const char *title, invar_status why, faults *f)
+static invar_status measure_cell(const inv_measure_input *in, const inv_measurement *m,
+                                 faults *f)
 {
 	char reason[SENTENCE / 2], marked[SENTENCE / 2], sentence[SENTENCE];
+	invar_status st = m->measure(in);
 
+	inv_scratch_free(in->scratch);
+	if (st == INVAR_OK) {
+		f->measured = true;
+		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, in->title);
+		inv_test_stop("eval:%s of %s", m->name, in->title);
+		return INVAR_OK;
+	}
+	if (!inv_is_unmeasurable(st))
+		return st == INVAR_E_CANCELLED ? st
+		                               : inv_context(st, "%s of %s", m->name, in->title);
 	snprintf(reason, sizeof reason, "%s", invar_last_error());
 	inv_last_error_spelled(INV_MARKED, marked, sizeof marked);
-	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, title, reason);
+	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, in->title,
+	        reason);
 	snprintf(sentence, sizeof sentence, "%s of %.200s cannot be measured: %s", m->name,
-	         title, marked);
-	note_fault(in, m, why, sentence, f);
+	         in->title, marked);
+	keep_fault(in, m, st, sentence, f);
 	return inv_results_skip(in->results, m->name, in->column, reason);
 }
 
-static invar_status measure_cell(const inv_measure_input *in, const inv_measurement *m,
-                                 const char *title, faults *f)
+static invar_status measure_cells(const inv_measure_input *in, faults *f)
 {
-	invar_status st = m->measure(in);
+	const inv_measurement *m;
 
-	if (fails_alone(st))
-		return skip_cell(in, m, title, st, f);
-	if (st != INVAR_OK)
-		return st == INVAR_E_CANCELLED ? st : inv_context(st, "%s of %s", m->name, title);
-	f->measured = true;
-	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, title);
-	inv_test_stop("eval:%s of %s", m->name, title);
+	for (size_t i = 0; (m = next_wanted(in->options, &i));)
+		if (!inv_results_skipped(in->results, m->name, NULL) &&
+		    !(in->adapter && m->needs & INV_ONLY_F) &&
+		    (!in->views || m->needs & INV_TAKES_VIEWS))
+			INV_TRY(measure_cell(in, m, f));
 	return INVAR_OK;
 }
 
-static invar_status measure_column(const inv_measure_input *in, const char *title,
-                                   faults *f)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
-		const inv_measurement *m = inv_measurement_at(i);
-		bool asked = inv_eval_wants(in->options, m) &&
-		             !inv_results_skipped(in->results, m->name, NULL);
-
-		if (asked && !(in->adapter && m->needs & INV_ONLY_F) &&
-		    (!in->views || m->needs & INV_TAKES_VIEWS))
-			st = measure_cell(in, m, title, f);
-	}
-	return st;
-}
-
-/* The same column with queries of four views, where the split has them. */
-static invar_status measure_views(inv_measure_input *in, const char *of, const char *title,
-                                  faults *f)
+/* The column again with queries of four views, if the split has them. */
+static invar_status measure_with_views(inv_measure_input *in, faults *f)
 {
 	const inv_split *s = in->split;
 	bool copies = inv_split_copies_have_views(s);
-	char id[40], with_views[TITLE];
-	invar_status st = INVAR_OK;
+	char id[40], title[TITLE];
+	invar_status st;
 
 	if (!is_needed(in->options, INV_TAKES_VIEWS) || !(s->clean_views || copies))
 		return INVAR_OK;
 	if (!in->adapter)
-		st = inv_results_note(in->results, INV_NOTE_VIEWS);
-	if (!in->adapter && st == INVAR_OK && s->copies && !copies)
-		st = inv_results_note(in->results,
-		                      "not all copies have views, so only clean queries are "
-		                      "measured with 4 views; encode adds the missing ones");
-	if (st != INVAR_OK)
-		return st;
-	snprintf(id, sizeof id, "%s.views", of);
-	snprintf(with_views, sizeof with_views, "%.*s, %d views", TITLE - 20, title, INV_VIEWS);
+		INV_TRY(inv_results_note(in->results, INV_NOTE_VIEWS));
+	if (!in->adapter && s->copies && !copies)
+		INV_TRY(inv_results_note(in->results,
+		                         "not all copies have views, so only clean queries are "
+		                         "measured with 4 views; encode adds the missing ones"));
+	snprintf(id, sizeof id, "%s.views", in->column);
+	snprintf(title, sizeof title, "%.*s, %d views", TITLE - 20, in->title, INV_VIEWS);
 	in->views = true;
 	in->column = id;
-	in->title = with_views;
-	st = inv_results_add_column(in->results, id, with_views, NULL);
-	if (st == INVAR_OK)
-		st = measure_column(in, with_views, f);
+	in->title = title;
+	INV_TRY_OR(end, inv_results_add_column(in->results, id, title, NULL));
+	st = measure_cells(in, f);
+end:
 	in->views = false;
 	return st;
 }
 
-/* Adds the column that `in` describes, and measures it. */
-static invar_status measure_next(inv_measure_input *in, const char *id, const char *title,
-                                 faults *f)
+/* F, or an adapter. */
+static invar_status measure_column(inv_measure_input *in, const invar_adapter *e,
+                                   const char *id, const char *title, faults *f)
 {
 	inv_outcomes outcomes = {0};
 	invar_status st;
 
+	in->adapter = e;
 	in->outcomes = &outcomes;
-	in->bank = in->adapter && in->adapter->unit ? in->unit_rows : in->rows;
+	in->bank = e && e->unit ? in->unit_rows : in->rows;
 	in->column = id;
 	in->title = title;
-	in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
-	st = inv_results_add_column(in->results, id, title,
-	                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
-	if (st == INVAR_OK && in->adapter)
-		st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
-	if (st == INVAR_OK)
-		st = measure_column(in, title, f);
-	if (st == INVAR_OK)
-		st = measure_views(in, id, title, f);
+	in->w = e ? (uint32_t)e->s.w : in->d;
+	INV_TRY(inv_results_add_column(in->results, id, title,
+	                               e ? invar_adapter_path(e) : NULL));
+	if (e)
+		INV_TRY(inv_codes_new(e, in->bank, inv_codes_bound(), &in->codes));
+	INV_TRY_OR(end, measure_cells(in, f));
+	st = measure_with_views(in, f);
+end:
 	inv_codes_free(in->codes);
 	in->codes = NULL;
 	inv_outcomes_clear(&outcomes);
 	in->outcomes = NULL;
-	return st;
-}
-
-static invar_status measure_columns(inv_measure_input *in,
-                                    const invar_adapter *const *adapters,
-                                    const char *const *titles, size_t count, faults *f)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
-		char id[24] = "F";
-
-		if ((st = inv_progress(in->ctx, "eval", i, count + 1)) != INVAR_OK)
-			break;
-		if (i)
-			snprintf(id, sizeof id, "%zu", i);
-		in->adapter = i ? adapters[i - 1] : NULL;
-		st = measure_next(in, id, i ? titles[i - 1] : "F", f);
-	}
 	return st;
 }
 
@@ -410,144 +367,94 @@ static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t
 {
 	char labels[INV_SHA256_HEX] = "";
 	json_t *files;
-	invar_status st = inv_bank_fingerprint(bank, s, &files);
 
-	if (st == INVAR_OK && s->labels)
-		st = inv_npy_sha256(s->labels, 0, inv_npy_bytes(s->labels), labels);
-	if (st != INVAR_OK) {
-		json_decref(files);
-		return st;
-	}
+	if (s->labels)
+		INV_TRY(inv_npy_sha256(s->labels, 0, inv_npy_bytes(s->labels), labels));
+	INV_TRY(inv_bank_fingerprint(bank, s, &files));
 	return json_array_append_new(
 			   all, json_pack("{s:o, s:s}", "files", files, "labels", labels)) == 0
 	           ? INVAR_OK
-	           : no_memory();
+	           : inv_no_memory();
 }
 
 static invar_status hash_json(const json_t *json, char hex[INV_SHA256_HEX])
 {
 	char *text = inv_json_text(json, 0);
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : no_memory();
+	invar_status st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
 
 	inv_free(text);
 	return st;
 }
 
-/* One hash of the measured rows and of the rows of train. */
-static invar_status fingerprint(const inv_measure_input *in, char hex[INV_SHA256_HEX])
-{
-	json_t *all = json_array();
-	invar_status st = add_split(in->bank, in->split, all);
-
-	if (st == INVAR_OK && in->train)
-		st = add_split(in->bank, in->train, all);
-	if (st == INVAR_OK)
-		st = hash_json(all, hex);
-	json_decref(all);
-	return st;
-}
-
 /*
- * One hash of what the fingerprint leaves out, the other splits and views; *any: is there
- * anything?
+ * { measurement: hash } for those that also read what the fingerprint does not cover: the
+ * other splits and views, if there are any.
  */
-static invar_status hash_others(const inv_measure_input *in, bool *any,
-                                char hex[INV_SHA256_HEX])
-{
-	json_t *all = json_array();
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < in->bank->split_count && st == INVAR_OK; i++) {
-		const inv_split *s = &in->bank->splits[i];
-
-		if (s != in->split && s != in->train)
-			st = add_split(in->bank, s, all);
-	}
-	if (st == INVAR_OK)
-		st = inv_bank_fingerprint_views(in->split, all);
-	*any = json_array_size(all) > 0;
-	if (st == INVAR_OK && *any)
-		st = hash_json(all, hex);
-	json_decref(all);
-	return st;
-}
-
-/* { measurement: hash } for those that also read what the fingerprint does not cover. */
 static invar_status describe_galleries(const inv_measure_input *in)
 {
-	json_t *galleries;
+	json_t *all, *galleries;
+	const inv_measurement *m;
 	char hex[INV_SHA256_HEX];
-	bool any;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	if (!is_needed(in->options, INV_READS_ALL_SPLITS))
 		return INVAR_OK;
-	if ((st = hash_others(in, &any, hex)) != INVAR_OK || !any)
-		return st;
-	if (!(galleries = json_object()))
-		return no_memory();
-	for (size_t i = 0; inv_measurement_at(i); i++) {
-		const inv_measurement *m = inv_measurement_at(i);
+	all = json_array();
+	for (size_t i = 0; i < in->bank->split_count; i++) {
+		const inv_split *s = &in->bank->splits[i];
 
-		if (m->needs & INV_READS_ALL_SPLITS && inv_eval_wants(in->options, m))
-			json_object_set_new(galleries, m->name, json_string(hex));
+		if (s != in->split && s != in->train)
+			INV_TRY_OR(end, add_split(in->bank, s, all));
 	}
-	return inv_results_describe(in->results, "galleries", galleries);
-}
-
-invar_status inv_measure_describe(const inv_measure_input *in)
-{
-	const char *encoder = invar_bank_field(in->bank, "encoder");
-	const char *augment = invar_bank_field(in->bank, "augment");
-	uint64_t points = inv_choose_points(in, inv_choose_all(in->split)).points;
-	char hex[INV_SHA256_HEX];
-	const char *key;
-	json_t *about, *value;
-	invar_status st = fingerprint(in, hex);
-
-	if (st == INVAR_OK)
-		st = inv_ranks_same(in->ctx, hex, in->bank->path);
-	if (st != INVAR_OK)
-		return st;
-	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
-	                  inv_json_path(in->bank->path), "fingerprint", hex, "encoder", encoder,
-	                  "augment", augment, "split", in->split->name, "points",
-	                  (json_int_t)points, "copies", (json_int_t)in->split->copies, "dim",
-	                  (json_int_t)in->d, "classes", inv_bank_view_classes(in->bank), "unit",
-	                  in->bank->unit ? json_true() : NULL);
-	if (!about)
-		return no_memory();
-	json_object_foreach (about, key, value)
-		if (st == INVAR_OK)
-			st = inv_results_describe(in->results, key, json_incref(value));
-	json_decref(about);
+	INV_TRY_OR(end, inv_bank_fingerprint_views(in->split, all));
+	if (!json_array_size(all))
+		goto end;
+	INV_TRY_OR(end, hash_json(all, hex));
+	galleries = json_object();
+	for (size_t i = 0; (m = next_wanted(in->options, &i));)
+		if (m->needs & INV_READS_ALL_SPLITS)
+			json_object_set_new(galleries, m->name, json_string(hex));
+	st = inv_results_describe(in->results, "galleries", galleries);
+end:
+	json_decref(all);
 	return st;
 }
 
-static invar_status measure_all(inv_measure_input *in, const invar_adapter *const *adapters,
-                                const char *const *titles, size_t count, faults *f)
+/* Records in the results which bank, split and rows they describe. */
+static invar_status describe_bank(const inv_measure_input *in)
 {
-	invar_status st = inv_measure_describe(in);
+	const invar_bank *b = in->bank;
+	uint64_t points = inv_select_points(in, inv_select_all(in->split)).points;
+	json_t *hashes = json_array(); /* of the measured rows and of the rows of train */
+	char hex[INV_SHA256_HEX];
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = describe_galleries(in);
-	if (st == INVAR_OK)
-		st = prepare_labels(in);
-	if (st == INVAR_OK)
-		st = compare_features(in);
-	if (st == INVAR_OK)
-		st = begin_measurements(in, f);
-	if (st == INVAR_OK)
-		st = measure_columns(in, adapters, titles, count, f);
-	inv_labels_clear(&in->labels);
-	inv_labels_clear(&in->train_labels);
+	INV_TRY_OR(end, add_split(b, in->split, hashes));
+	if (in->train)
+		INV_TRY_OR(end, add_split(b, in->train, hashes));
+	INV_TRY_OR(end, hash_json(hashes, hex));
+	INV_TRY_OR(end, inv_ranks_same(in->ctx, hex, b->path));
+	INV_TRY_OR(
+		end, inv_results_describe_all(
+				 in->results,
+				 json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
+	                       inv_json_path(b->path), "fingerprint", hex, "encoder",
+	                       invar_bank_field(b, "encoder"), "augment",
+	                       invar_bank_field(b, "augment"), "split", in->split->name,
+	                       "points", (json_int_t)points, "copies",
+	                       (json_int_t)in->split->copies, "dim", (json_int_t)in->d,
+	                       "classes", inv_bank_view_classes(b), "unit",
+	                       b->unit ? json_true() : NULL)));
+	st = describe_galleries(in);
+end:
+	json_decref(hashes);
 	return st;
 }
 
 /* What the features of a column are, if they are not those of the bank. */
 static invar_status note_units(const inv_measure_input *in,
                                const invar_adapter *const *adapters,
-                               const char *const *titles, size_t count)
+                               const char *const *titles)
 {
 	char sentence[SENTENCE];
 	size_t first = 0;
@@ -558,7 +465,7 @@ static invar_status note_units(const inv_measure_input *in,
 		return inv_results_note(in->results,
 		                        "features are divided by their norms, as the adapter does: "
 		                        "distances are those of an index of unit vectors");
-	while (first < count && !adapters[first]->unit)
+	while (!adapters[first]->unit)
 		first++;
 	snprintf(sentence, sizeof sentence,
 	         "%.200s divides features by their norms: its column is compared with features "
@@ -567,34 +474,20 @@ static invar_status note_units(const inv_measure_input *in,
 	return inv_results_note(in->results, sentence);
 }
 
-/* Results are given even if eval ended early, unless there are none. */
-static invar_status give_results(invar_results *r, const faults *f, invar_status st,
-                                 invar_results **out)
-{
-	if (!f->measured && (st != INVAR_OK || f->first != INVAR_OK)) {
-		invar_results_free(r);
-		return st == INVAR_OK ? conclude(f) : st;
-	}
-	*out = r;
-	if (st == INVAR_OK)
-		return conclude(f);
-	inv_results_describe(r, "incomplete", json_true());
-	return st;
-}
-
 /*
  * Everything but a column. `some`: there are unit adapters, whose columns see `view`, which
  * it fills; `all`: there are no others. Both are false if the features have norm 1.
  */
 static invar_status begin_input(const invar_bank *bank, bool some, bool all,
-                                const invar_options *o, invar_bank *view,
-                                inv_measure_input *in)
+                                const invar_options *o, inv_scratch *scratch,
+                                invar_bank *view, inv_measure_input *in)
 {
 	bool are_unit = false;
 	invar_status st;
 
 	*view = inv_unit_view(bank);
-	*in = (inv_measure_input){.ctx = bank->ctx, .options = o, .d = bank->dim};
+	*in = (inv_measure_input){
+		.ctx = bank->ctx, .options = o, .d = bank->dim, .scratch = scratch};
 	if (!(in->split = inv_bank_split(bank, inv_option_text(o, "split"))))
 		return INVAR_E_MISMATCH;
 	if (some && (st = inv_bank_has_unit_rows(bank, in->split, &are_unit)) != INVAR_OK &&
@@ -609,74 +502,84 @@ static invar_status begin_input(const invar_bank *bank, bool some, bool all,
 	return inv_results_new(&in->results);
 }
 
+static invar_status measure_columns(inv_measure_input *in, const invar_bank *bank,
+                                    const invar_adapter *const *adapters,
+                                    const char *const *titles, size_t count, faults *f)
+{
+	for (size_t i = 0; i < count; i++) {
+		char hex[INV_SHA256_HEX];
+
+		INV_TRY(inv_compatibility_warn_split(adapters[i], bank, in->split));
+		INV_TRY(inv_adapter_fingerprint(adapters[i], hex));
+		INV_TRY(inv_ranks_same(in->ctx, hex, adapters[i]->path));
+	}
+	INV_TRY(note_units(in, adapters, titles));
+	INV_TRY(describe_bank(in));
+	INV_TRY(prepare_labels(in));
+	INV_TRY(compare_features(in));
+	INV_TRY(begin_measurements(in, f));
+	for (size_t i = 0; i <= count; i++) {
+		char id[24] = "F";
+
+		INV_TRY(inv_progress(in->ctx, "eval", i, count + 1));
+		if (i)
+			snprintf(id, sizeof id, "%zu", i);
+		INV_TRY(measure_column(in, i ? adapters[i - 1] : NULL, id, i ? titles[i - 1] : "F",
+		                       f));
+	}
+	return INVAR_OK;
+}
+
 invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adapters,
                         const char *const *titles, size_t count, const invar_options *o,
                         invar_results **out)
 {
 	inv_measure_input in;
+	inv_scratch scratch = {0};
 	invar_bank view;
-	faults f = {0};
-	size_t units;
+	faults f = {.measured = false};
+	size_t units = 0;
 	invar_status st;
 
 	*out = NULL;
-	if ((st = check(bank, adapters, titles, count, o)) != INVAR_OK)
-		return st;
-	units = count_units(adapters, count);
-	if ((st = begin_input(bank, units > 0, units && units == count, o, &view, &in)) !=
-	    INVAR_OK)
-		return st;
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		char hex[INV_SHA256_HEX];
-
-		st = inv_compatibility_warn_split(adapters[i], bank, in.split);
-		if (st == INVAR_OK && (st = inv_adapter_fingerprint(adapters[i], hex)) == INVAR_OK)
-			st = inv_ranks_same(in.ctx, hex, adapters[i]->path);
-	}
-	if (st == INVAR_OK)
-		st = note_units(&in, adapters, titles, count);
-	if (st == INVAR_OK)
-		st = measure_all(&in, adapters, titles, count, &f);
+	INV_TRY(check_eval(bank, adapters, titles, count, o));
+	for (size_t i = 0; i < count; i++)
+		units += adapters[i]->unit;
+	INV_TRY(begin_input(bank, units > 0, units && units == count, o, &scratch, &view, &in));
+	st = measure_columns(&in, bank, adapters, titles, count, &f);
+	inv_labels_clear(&in.labels);
+	inv_labels_clear(&in.train_labels);
+	inv_scratch_free(&scratch);
 	if (inv_processes_check(in.ctx->processes) != INVAR_OK) { /* some results are none */
 		invar_results_free(in.results);
 		return inv_processes_check(in.ctx->processes);
 	}
-	return give_results(in.results, &f, st, out);
-}
 
-/* ---- What a run lacks ------------------------------------------------------------------
- */
-
-/* What would be measured, as results without values. */
-static invar_status plan_measurements(const inv_measure_input *in)
-{
-	invar_status st = inv_measure_describe(in);
-
-	if (st == INVAR_OK)
-		st = describe_galleries(in);
-	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
-		const inv_measurement *m = inv_measurement_at(i);
-
-		if (!inv_eval_wants(in->options, m))
-			continue;
-		st = inv_results_add_measurement(in->results, m->name, m->title);
-		if (st == INVAR_OK)
-			st = inv_results_options(in->results, m->name,
-			                         inv_eval_options_of(in->options, m));
+	/* Results are given even if eval ended early, unless there are none. */
+	if (!f.measured && (st != INVAR_OK || f.first.st != INVAR_OK)) {
+		invar_results_free(in.results);
+		return st == INVAR_OK ? conclude_eval(&f) : st;
 	}
+	*out = in.results;
+	if (st == INVAR_OK)
+		return conclude_eval(&f);
+	inv_results_describe(in.results, "incomplete", json_true());
 	return st;
 }
+
+/* ---- What a run lacks ---------------------------------------------------------------- */
 
 static invar_status load_metrics(const char *run, json_t **out)
 {
 	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st = path ? INVAR_OK : no_memory();
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	*out = NULL;
-	if (st == INVAR_OK && inv_exists(path))
-		st = inv_json_load(path, out);
-	if (st == INVAR_OK && *out)
-		st = inv_results_check_metrics(*out, path);
+	if (!path || !inv_exists(path))
+		goto end;
+	INV_TRY_OR(end, inv_json_load(path, out));
+	st = inv_results_check_metrics(*out, path);
+end:
 	inv_free(path);
 	return st;
 }
@@ -687,37 +590,43 @@ static invar_status is_unit_run(const char *run, bool *out)
 	char *path = inv_join(run, INV_RUN_ADAPTER);
 	inv_safetensors *f = NULL;
 	const char *text;
-	invar_status st = path ? INVAR_OK : no_memory();
+	invar_status st = path ? INVAR_OK : inv_no_memory();
 
 	*out = false;
-	if (st == INVAR_OK && inv_exists(path) &&
-	    (st = inv_safetensors_open(path, &f)) == INVAR_OK) {
-		text = inv_safetensors_metadata(f, "invar.unit");
-		*out = text && strcmp(text, "1") == 0;
-	}
+	if (!path || !inv_exists(path))
+		goto end;
+	INV_TRY_OR(end, inv_safetensors_open(path, &f));
+	text = inv_safetensors_metadata(f, "invar.unit");
+	*out = text && strcmp(text, "1") == 0;
 	inv_safetensors_close(f);
+end:
 	inv_free(path);
 	return st;
 }
 
+/* What would be measured, as results without values, is compared with metrics.json. */
 invar_status inv_eval_missing(const invar_bank *bank, const invar_options *o,
                               const char *run, char **metrics)
 {
 	inv_measure_input in;
+	inv_scratch scratch = {0};
+	const inv_measurement *m;
 	invar_bank view;
-	json_t *there = NULL;
+	json_t *found = NULL;
 	bool unit;
 	invar_status st;
 
 	*metrics = NULL;
-	if ((st = check(bank, NULL, NULL, 0, o)) != INVAR_OK ||
-	    (st = is_unit_run(run, &unit)) != INVAR_OK ||
-	    (st = begin_input(bank, unit, unit, o, &view, &in)) != INVAR_OK)
-		return st;
-	if ((st = plan_measurements(&in)) == INVAR_OK &&
-	    (st = load_metrics(run, &there)) == INVAR_OK)
-		st = inv_results_missing(in.results, there, metrics);
-	json_decref(there);
+	INV_TRY(check_eval(bank, NULL, NULL, 0, o));
+	INV_TRY(is_unit_run(run, &unit));
+	INV_TRY(begin_input(bank, unit, unit, o, &scratch, &view, &in));
+	INV_TRY_OR(end, describe_bank(&in));
+	for (size_t i = 0; (m = next_wanted(o, &i));)
+		INV_TRY_OR(end, declare_measurement(&in, m));
+	INV_TRY_OR(end, load_metrics(run, &found));
+	st = inv_results_missing(in.results, found, metrics);
+end:
+	json_decref(found);
 	invar_results_free(in.results);
 	return st;
 }

@@ -14,6 +14,7 @@
 #include "bank/feature_name.h"
 #include "base/options.h"
 #include "base/words.h"
+#include "measure/measurement_list.h"
 
 enum { NAMES = 400 };
 
@@ -31,11 +32,11 @@ static const invar_option rows[] = {
      .meta = "N",
      .group = "Measurements",
      .help = "measure N rows spread evenly over the split; 0: all. Classifiers and knn "
-             "take all "
-             "rows"},
+             "take all rows"},
 	{.name = "train-split",
      .type = INVAR_OPTION_TEXT,
      .initial = "train",
+     .flags = INVAR_OPTION_EXPERT,
      .meta = "NAME",
      .group = "Measurements",
      .help = "split that probes, galleries and held-out maps are fitted on"},
@@ -43,40 +44,40 @@ static const invar_option rows[] = {
 	{0},
 };
 
-/* "a, b, c" of all measurements, or of one group. */
-static void list_names(const char *group, char out[NAMES])
+const inv_measurement *inv_measurement_at(size_t i)
 {
+	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
+}
+
+const char *inv_measurement_about(size_t i, const char **title, const char **about)
+{
+	const inv_measurement *m = inv_measurement_at(i);
+
+	if (title)
+		*title = m ? m->title : NULL;
+	if (about)
+		*about = m ? m->about : NULL;
+	return m ? m->name : NULL;
+}
+
+/* ---- Declaring ------------------------------------------------------------------- */
+
+static bool is_in_group(const inv_measurement *m, const char *group)
+{
+	return m->group && strcmp(m->group, group) == 0;
+}
+
+/* "a, b, c" of all measurements, of one group, or of those measured on request. */
+static void list_measurements(const char *group, bool on_request, char out[NAMES])
+{
+	const inv_measurement *m;
 	size_t fill = 0;
 
 	*out = '\0';
-	for (size_t i = 0; inv_measurement_at(i) && fill < NAMES; i++) {
-		const inv_measurement *m = inv_measurement_at(i);
-
-		if (!group || (m->group && strcmp(m->group, group) == 0))
+	for (size_t i = 0; (m = inv_measurement_at(i)) && fill < NAMES; i++)
+		if ((!group || is_in_group(m, group)) && (!on_request || m->on_request))
 			fill += (size_t)snprintf(out + fill, NAMES - fill, "%s%s", fill ? ", " : "",
 			                         m->name);
-	}
-}
-
-static void list_on_request(char out[NAMES])
-{
-	size_t fill = 0;
-
-	*out = '\0';
-	for (size_t i = 0; inv_measurement_at(i) && fill < NAMES; i++)
-		if (inv_measurement_at(i)->on_request)
-			fill += (size_t)snprintf(out + fill, NAMES - fill, "%s%s", fill ? ", " : "",
-			                         inv_measurement_at(i)->name);
-}
-
-/* Does an earlier measurement have the group of measurement i? */
-static bool is_named_before(size_t i)
-{
-	for (size_t before = 0; before < i; before++)
-		if (inv_measurement_at(before)->group &&
-		    strcmp(inv_measurement_at(before)->group, inv_measurement_at(i)->group) == 0)
-			return true;
-	return false;
 }
 
 static invar_status declare_metrics(invar_options *o)
@@ -87,48 +88,50 @@ static invar_status declare_metrics(invar_options *o)
 	                          .meta = "LIST",
 	                          .group = "Measurements",
 	                          .help = help};
+	const inv_measurement *m;
 	size_t fill;
 
-	list_names(NULL, names);
+	list_measurements(NULL, false, names);
 	fill = (size_t)snprintf(help, sizeof help,
 	                        "measure only these, separated by commas: %s", names);
-	list_on_request(names);
+	list_measurements(NULL, true, names);
 	if (*names)
 		fill += (size_t)snprintf(help + fill, sizeof help - fill,
 		                         "; %s are measured only if listed here", names);
-	for (size_t i = 0; inv_measurement_at(i) && fill < sizeof help; i++)
-		if (inv_measurement_at(i)->group && !is_named_before(i)) {
-			list_names(inv_measurement_at(i)->group, members);
-			fill += (size_t)snprintf(help + fill, sizeof help - fill, "; %s stands for %s",
-			                         inv_measurement_at(i)->group, members);
-		}
+	for (size_t i = 0; (m = inv_measurement_at(i)) && fill < sizeof help; i++) {
+		bool is_first = m->group;
+
+		for (size_t before = 0; before < i && is_first; before++)
+			is_first = !is_in_group(inv_measurement_at(before), m->group);
+		if (!is_first)
+			continue;
+		list_measurements(m->group, false, members);
+		fill += (size_t)snprintf(help + fill, sizeof help - fill, "; %s stands for %s",
+		                         m->group, members);
+	}
 	return inv_options_add(o, &row, sizeof row);
 }
 
 invar_status inv_eval_declare(invar_options *o)
 {
-	invar_status st = declare_metrics(o);
+	const inv_measurement *m;
 
-	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, rows);
-	if (st == INVAR_OK)
-		st = inv_bank_declare(o);
-	if (st == INVAR_OK)
-		st = inv_feature_name_declare(o);
-	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
-		st = inv_options_add_part(o, "metrics", inv_measurement_at(i)->name,
-		                          inv_measurement_at(i)->options);
-	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
-		st = inv_options_share(o, "metrics", inv_measurement_at(i)->name,
-		                       inv_measurement_at(i)->shares);
-	return st;
+	INV_TRY(declare_metrics(o));
+	INV_TRY(inv_options_add_rows(o, rows));
+	INV_TRY(inv_bank_declare(o));
+	INV_TRY(inv_feature_name_declare(o));
+	for (size_t i = 0; (m = inv_measurement_at(i)); i++)
+		INV_TRY(inv_options_add_part(o, "metrics", m->name, m->options));
+	for (size_t i = 0; (m = inv_measurement_at(i)); i++)
+		INV_TRY(inv_options_share(o, "metrics", m->name, m->shares));
+	return INVAR_OK;
 }
 
 /* ---- Which measurements ------------------------------------------------------------- */
 
 static bool answers_to(const inv_measurement *m, const char *word)
 {
-	return strcmp(m->name, word) == 0 || (m->group && strcmp(m->group, word) == 0);
+	return strcmp(m->name, word) == 0 || is_in_group(m, word);
 }
 
 bool inv_eval_wants(const invar_options *o, const inv_measurement *m)
@@ -151,33 +154,25 @@ bool inv_eval_names(const invar_options *o, const inv_measurement *m)
 	return list && inv_has_word(list, ',', m->name);
 }
 
-/* "lc|nc|…|probe|…": every word that the option metrics accepts. */
-static void list_words(char out[2 * NAMES])
-{
-	size_t fill = 0;
-
-	for (size_t i = 0; inv_measurement_at(i) && fill < 2 * NAMES; i++) {
-		const inv_measurement *m = inv_measurement_at(i);
-
-		fill += (size_t)snprintf(out + fill, 2 * NAMES - fill, "%s%s%s%s", fill ? "|" : "",
-		                         m->name, m->group ? "|" : "", m->group ? m->group : "");
-	}
-}
-
 invar_status inv_eval_check_metrics(const invar_options *o)
 {
 	const char *list = inv_option_text(o, "metrics");
 	char word[INV_WORD], names[NAMES], words[2 * NAMES], hint[INV_HINT];
+	const inv_measurement *m;
 
 	while (inv_next_word(&list, ',', word)) {
 		bool known = false;
+		size_t fill = 0;
 
-		for (size_t i = 0; inv_measurement_at(i); i++)
-			known = known || answers_to(inv_measurement_at(i), word);
+		for (size_t i = 0; (m = inv_measurement_at(i)); i++)
+			known = known || answers_to(m, word);
 		if (known)
 			continue;
-		list_names(NULL, names);
-		list_words(words);
+		list_measurements(NULL, false, names);
+		for (size_t i = 0; (m = inv_measurement_at(i)) && fill < sizeof words; i++)
+			fill += (size_t)snprintf(words + fill, sizeof words - fill, "%s%s%s%s",
+			                         fill ? "|" : "", m->name, m->group ? "|" : "",
+			                         m->group ? m->group : "");
 		return inv_fail(INVAR_E_USE,
 		                "@metrics: there is no measurement '%s'; choose from %s%s", word,
 		                names, inv_hint(word, words, hint));

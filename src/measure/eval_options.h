@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_options.h - the options of eval, and which measurements they select. */
+/* eval_options.h - the options of eval and t-SNE, and which measurements they select. */
 #ifndef INV_EVAL_OPTIONS_H
 #define INV_EVAL_OPTIONS_H
 
@@ -7,6 +7,8 @@
 
 /* The options of eval and of every measurement. */
 invar_status inv_eval_declare(invar_options *o);
+/* Those of invar_tsne. */
+invar_status inv_tsne_declare(invar_options *o);
 
 /* Fails if the option metrics has a word that is not a measurement. */
 invar_status inv_eval_check_metrics(const invar_options *o);

@@ -13,27 +13,26 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "math/laplacian.h"
 #include "math/neighbours.h"
+#include "measure/measurement.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, TIMES = INV_GRAPH_TIMES, SIZES = INV_GRAPH_SIZES };
 enum { SEARCH_BLOCK = 4096, HEAT_BLOCK = 512 };
 
 const size_t inv_graph_k[SIZES] = {10, 20, 50};
 
-typedef struct job {
+typedef struct graph_job {
 	const invar_context *ctx;
 	bool published;
 	const float *x;
 	size_t n, w, listed; /* listed: neighbours of a row */
 	inv_graph_side *side;
 	uint64_t done, total; /* steps of progress: the search, then spectra */
-	inv_arena arena;
 	uint32_t *index; /* [n, listed] */
 	double *squared; /* [n, listed] */
 	double *vectors; /* [PAIRS, n] */
-} job;
+} graph_job;
 
 /* ---- A side ---------------------------------------------------------------------- */
 
@@ -43,10 +42,7 @@ invar_status inv_graph_side_new(uint64_t n, inv_graph_side *out)
 
 	*out = (inv_graph_side){.n = n, .doubles = heads + SIZES * n * TIMES};
 	out->spectrum = inv_calloc(out->doubles, sizeof *out->heat);
-	if (!out->spectrum)
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory for heat kernel signatures of %" PRIu64 " rows",
-		                n);
+	INV_TRY(inv_check_memory(out->spectrum, inv_array_bytes(out->doubles, sizeof(double))));
 	out->heat = (double *)out->spectrum + heads;
 	return INVAR_OK;
 }
@@ -64,55 +60,25 @@ static double *heat_of(const inv_graph_side *side, size_t size)
 
 /* ---- Neighbours ------------------------------------------------------------------ */
 
-static invar_status check_rows(const job *j)
-{
-	const size_t k = inv_graph_k[SIZES - 1];
-
-	if (j->n <= k)
-		return inv_fail(INVAR_E_USE,
-		                "graphs of %zu neighbours and %d eigenvalues need at least %zu "
-		                "rows, not %zu",
-		                k, PAIRS, k + 1, j->n);
-	for (size_t i = 0; i < j->n * j->w; i++)
-		if (!isfinite(j->x[i]))
-			return inv_fail(INVAR_E_NUMERIC, "row %zu is not finite", i / j->w);
-	return INVAR_OK;
-}
-
-static invar_status allocate_graph(job *j)
-{
-	inv_arena *a = &j->arena;
-
-	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
-		j->index = inv_arena_take(a, j->n * j->listed, sizeof *j->index);
-		j->squared = inv_arena_take(a, j->n * j->listed, sizeof *j->squared);
-		j->vectors = inv_arena_take(a, PAIRS * j->n, sizeof *j->vectors);
-		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
-			return st;
-	}
-	return INVAR_OK;
-}
-
-static invar_status search(job *j)
+static invar_status search_neighbours(graph_job *j)
 {
 	inv_neighbours *p;
-	invar_status st = inv_neighbours_new(j->ctx, j->x, j->n, j->w, NULL, j->listed, &p);
+	invar_status st;
 
-	for (size_t at = 0; at < j->n && st == INVAR_OK; at += SEARCH_BLOCK) {
-		size_t now = j->n - at < SEARCH_BLOCK ? j->n - at : SEARCH_BLOCK;
-
-		if ((st = inv_progress(j->ctx, "graph", j->done, j->total)) == INVAR_OK)
-			inv_nearest_others(p, at, now, j->index + at * j->listed,
-			                   j->squared + at * j->listed);
+	INV_TRY(inv_neighbours_new(j->ctx, j->x, j->n, j->w, NULL, j->listed, &p));
+	for (size_t at = 0; at < j->n; at += SEARCH_BLOCK) {
+		INV_TRY_OR(end, inv_progress(j->ctx, "graph", j->done, j->total));
+		inv_nearest_others(p, at, inv_min(j->n - at, SEARCH_BLOCK),
+		                   j->index + at * j->listed, j->squared + at * j->listed);
 	}
 	j->done++;
+	st = INVAR_OK;
+end:
 	inv_neighbours_free(p);
 	return st;
 }
 
-static inv_lists lists_of(const job *j, size_t size)
+static inv_lists lists_of(const graph_job *j, size_t size)
 {
 	return (inv_lists){.n = j->n,
 	                   .count = inv_graph_k[size] - j->published,
@@ -147,7 +113,7 @@ static void put_heat(size_t n, const double *values, const double *vectors, doub
 }
 
 /* What distances say: the width of heat weights, and rows that equal another. */
-static invar_status measure_distances(const job *j, size_t size)
+static invar_status measure_widths(const graph_job *j, size_t size)
 {
 	inv_graph_spectrum *s = &j->side->spectrum[size];
 	const inv_lists l = lists_of(j, size);
@@ -165,9 +131,9 @@ static invar_status measure_distances(const job *j, size_t size)
 	                inv_graph_k[size]);
 }
 
-static invar_status check_cancel(void *user)
+static invar_status check_graph_cancel(void *user)
 {
-	const job *j = user;
+	const graph_job *j = user;
 
 	return inv_progress(j->ctx, "graph", j->done, j->total);
 }
@@ -176,13 +142,13 @@ static invar_status check_cancel(void *user)
  * One eigenproblem: the graph of a k, with weights 1 or of heat. Heat is that of weights,
  * if there are any (published), else that of the union.
  */
-static invar_status measure_spectrum(job *j, size_t size, bool weighted)
+static invar_status measure_spectrum(graph_job *j, size_t size, bool weighted)
 {
 	inv_graph_spectrum *s = &j->side->spectrum[size];
 	const inv_lists l = lists_of(j, size);
 	inv_graph g = {0};
 	const inv_laplacian_spec spec = {
-		.g = &g, .want = PAIRS, .check = check_cancel, .user = j};
+		.g = &g, .want = PAIRS, .check = check_graph_cancel, .user = j};
 	double heat_values[PAIRS], *values = weighted ? heat_values : s->eigenvalue;
 	size_t found = 0;
 	invar_status st;
@@ -207,27 +173,38 @@ done:
 invar_status inv_graph_measure(const invar_context *ctx, bool published, const float *x,
                                size_t w, inv_graph_side *side)
 {
-	job j = {.ctx = ctx,
-	         .published = published,
-	         .x = x,
-	         .n = side->n,
-	         .w = w,
-	         .listed = inv_graph_k[SIZES - 1] - published,
-	         .side = side,
-	         .total = 1 + SIZES * (published ? 2 : 1)};
+	graph_job j = {.ctx = ctx,
+	               .published = published,
+	               .x = x,
+	               .n = side->n,
+	               .w = w,
+	               .listed = inv_graph_k[SIZES - 1] - published,
+	               .side = side,
+	               .total = 1 + SIZES * (published ? 2 : 1)};
+	const size_t max_k = inv_graph_k[SIZES - 1];
+	inv_scratch scratch = {0};
 	invar_status st;
 
-	INV_TRY(check_rows(&j));
-	INV_TRY_OR(done, allocate_graph(&j));
-	INV_TRY_OR(done, search(&j));
+	if (j.n <= max_k)
+		return inv_fail(INVAR_E_USE,
+		                "graphs of %zu neighbours and %d eigenvalues need at least %zu "
+		                "rows, not %zu",
+		                max_k, PAIRS, max_k + 1, j.n);
+	for (size_t i = 0; i < j.n * w; i++)
+		if (!isfinite(x[i]))
+			return inv_fail(INVAR_E_NUMERIC, "row %zu is not finite", i / w);
+	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.index, j.n * j.listed));
+	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.squared, j.n * j.listed));
+	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.vectors, PAIRS * j.n));
+	INV_TRY_OR(done, search_neighbours(&j));
 	for (size_t size = 0; size < SIZES; size++) {
-		INV_TRY_OR(done, measure_distances(&j, size));
+		INV_TRY_OR(done, measure_widths(&j, size));
 		for (int weighted = 0; weighted <= published; weighted++)
 			INV_TRY_OR(done, measure_spectrum(&j, size, weighted));
 	}
 	st = INVAR_OK;
 done:
-	inv_arena_free(&j.arena);
+	inv_scratch_free(&scratch);
 	return st;
 }
 
@@ -236,11 +213,6 @@ done:
 bool inv_graph_has_heat(const inv_graph_side *side, size_t size)
 {
 	return side->spectrum[size].heat_components <= PAIRS;
-}
-
-double inv_graph_fiedler(const inv_graph_spectrum *s)
-{
-	return s->eigenvalue[1];
 }
 
 double inv_graph_largest_gap(const inv_graph_spectrum *s, size_t *index)

@@ -33,7 +33,7 @@ typedef struct inv_graph_spectrum {
 	double duplicates;        /* rows that equal another row */
 	double sigma;             /* mean distance to the k-th nearest */
 	double heat_components;   /* of the graph of heat weights */
-	double eigenvalue[INV_GRAPH_PAIRS];
+	double eigenvalue[INV_GRAPH_PAIRS]; /* ascending; [1] is the Fiedler value */
 } inv_graph_spectrum;
 
 /* Of one set of rows, for each k. */
@@ -54,9 +54,8 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 /* The vector of heat is determined: the null space has no more vectors than pairs. */
 bool inv_graph_has_heat(const inv_graph_side *side, size_t size);
 
-/* Figures of a spectrum; lambda_2, the largest difference of neighbours, and the sum of
- * the pairs (published) or of all eigenvalues (plain). */
-double inv_graph_fiedler(const inv_graph_spectrum *s);
+/* The largest difference of neighbouring eigenvalues, after which one; and the sum of the
+ * pairs (published) or of all eigenvalues (plain). */
 double inv_graph_largest_gap(const inv_graph_spectrum *s, size_t *index);
 double inv_graph_trace(const inv_graph_side *side, bool published, size_t size);
 
@@ -65,16 +64,5 @@ double inv_graph_spectral_distance(const inv_graph_side *a, const inv_graph_side
                                    bool published, size_t size);
 double inv_graph_heat_distance(const inv_graph_side *a, const inv_graph_side *b,
                                bool published, size_t size);
-
-/*
- * What E changes in graphs of the 10, 20 and 50 nearest neighbours; x and e as above, n >
- * 50. plain 0: as published; 1: no loops, weights 1. Gives results with the columns "F" and
- * "E": "graph.spectral" and "graph.heat" (distances from F, means over k), and for k10, k20
- * and k50 "graph.spectral.k10", heat, fiedler, gap, trace, components, and the series
- * "graph.spectrum.k10".
- */
-invar_status inv_graph_results(invar_context *ctx, const float *x, uint32_t d,
-                               const float *e, uint32_t w, uint64_t n, int plain,
-                               invar_results **out);
 
 #endif

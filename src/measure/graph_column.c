@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_column.c - graphs of nearest neighbours of clean features before and after E: a
- * measurement of `invar eval`, and on the caller's arrays.
+ * graph_column.c - graphs of nearest neighbours of clean features before and after E, a
+ * measurement of `invar eval`.
  *
  * The graphs of F depend on the bank alone, and every column is compared with them: they
  * are stored in the bank's cache.
@@ -9,168 +9,98 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "base/memory.h"
 #include "measure/cache.h"
 #include "measure/graph.h"
 #include "measure/measurement.h"
-#include "run/results.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES };
-enum { ID = 64, PARTS = 3 };
-
-typedef struct job {
-	const inv_measure_input *in;
-	inv_choice rows;
-	bool published;
-	inv_graph_side f, e; /* e: of the column, unless it is F */
-} job;
-
-/* A column of results, and the graphs that it is compared with. */
-typedef struct column {
-	invar_results *results;
-	const char *id, *title;
-	bool published;
-	const inv_graph_side *f, *side;
-} column;
+enum { ID = 64 };
 
 /* ---- Measuring ------------------------------------------------------------------- */
 
-static invar_status measure_side(const job *j, bool raw, inv_graph_side *side)
+static invar_status measure_side(const inv_measure_input *in, const inv_selection *rows,
+                                 bool published, bool raw, inv_graph_side *side)
 {
-	const inv_measure_input *in = j->in;
 	const size_t w = raw ? in->d : in->w;
-	float *x = inv_calloc(j->rows.points * w, sizeof *x);
-	invar_status st =
-		x ? inv_measure_rows(in, &j->rows, INVAR_CLEAN, raw, 0, j->rows.points, x)
-		  : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows",
-	                 j->rows.points);
+	float *x;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_graph_measure(in->ctx, j->published, x, w, side);
+	INV_TRY(inv_new_array(&x, rows->points * w));
+	INV_TRY_OR(end, inv_measure_rows(in, rows, INVAR_CLEAN, raw, 0, rows->points, x));
+	st = inv_graph_measure(in->ctx, published, x, w, side);
+end:
 	inv_free(x);
 	return st;
 }
 
-/*
- * The cache stores floats: a double as a sum of three, the largest first. What is rounded
- * (below 1e-45) is rounded as well if nothing comes from the cache.
- */
-static void split_doubles(const double *from, size_t count, float *to)
+/* The graphs of F, from the cache if they are stored there: doubles as pairs of floats. */
+static invar_status measure_f_once(const inv_measure_input *in, const inv_selection *rows,
+                                   bool published, inv_graph_side *f)
 {
-	for (size_t i = 0; i < count; i++) {
-		double rest = from[i];
-
-		for (size_t part = 0; part < PARTS; part++) {
-			to[i * PARTS + part] = (float)rest;
-			rest -= to[i * PARTS + part];
-		}
-	}
-}
-
-static void join_doubles(const float *from, size_t count, double *to)
-{
-	for (size_t i = 0; i < count; i++) {
-		const float *part = from + i * PARTS;
-
-		to[i] = part[0] + ((double)part[1] + part[2]);
-	}
-}
-
-static invar_status measure_f_into(job *j, float *parts)
-{
-	const inv_npy *const arrays[] = {j->in->split->clean};
-	const size_t floats = j->f.doubles * PARTS;
+	const inv_npy *const arrays[] = {in->split->clean};
+	const size_t bytes = f->doubles * sizeof(double), count = bytes / sizeof(float);
 	char key[INV_SHA256_HEX];
-	json_t *options = json_pack("{s:b, s:I}", "published", j->published, "points",
-	                            (json_int_t)j->rows.points);
-	invar_status st = inv_cache_key(j->in->ctx, options, arrays, 1, key);
+	float *floats;
+	json_t *options = json_pack("{s:b, s:I}", "published", published, "points",
+	                            (json_int_t)rows->points);
 
-	if (st != INVAR_OK || inv_cache_find(j->in->bank, "graph", key, parts, floats))
-		return st;
-	if ((st = measure_side(j, true, &j->f)) != INVAR_OK)
-		return st;
-	split_doubles((double *)j->f.spectrum, j->f.doubles, parts);
-	inv_cache_keep(j->in->bank, "graph", key, parts, floats);
+	INV_TRY(inv_cache_key(in->ctx, options, arrays, 1, key));
+	INV_TRY(inv_scratch_array(in->scratch, &floats, count));
+	if (inv_cache_find(in->bank, "graph", key, floats, count)) {
+		memcpy(f->spectrum, floats, bytes);
+		return INVAR_OK;
+	}
+	INV_TRY(measure_side(in, rows, published, true, f));
+	memcpy(floats, f->spectrum, bytes);
+	inv_cache_keep(in->bank, "graph", key, floats, count);
 	return INVAR_OK;
-}
-
-static invar_status measure_f_once(job *j)
-{
-	float *parts = inv_calloc(j->f.doubles * PARTS, sizeof *parts);
-	invar_status st =
-		parts ? measure_f_into(j, parts)
-			  : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows",
-	                     j->rows.points);
-
-	if (st == INVAR_OK)
-		join_doubles(parts, j->f.doubles, (double *)j->f.spectrum);
-	inv_free(parts);
-	return st;
 }
 
 /* ---- Results --------------------------------------------------------------------- */
 
-static invar_status put_number(const column *c, const char *figure, size_t size,
-                               double number, const char *reason)
+/* For k number `size`; size SIZES: of all k. */
+static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n, const char *figure,
+                                     size_t size, double number, const char *reason)
 {
 	const invar_value value = {
-		.value = number, .low = NAN, .high = NAN, .count = c->side->n, .reason = reason};
+		.value = number, .low = NAN, .high = NAN, .count = n, .reason = reason};
 	char id[ID];
 
 	if (size < SIZES)
 		snprintf(id, sizeof id, "graph.%s.k%zu", figure, inv_graph_k[size]);
 	else
 		snprintf(id, sizeof id, "graph.%s", figure);
-	return inv_results_put(c->results, id, c->id, &value);
+	return inv_results_put(in->results, id, in->column, &value);
 }
 
-/* Why there is no distance of heat signatures for this k; NULL if there is one. */
-static const char *no_heat(const column *c, size_t size)
-{
-	if (inv_graph_has_heat(c->f, size) && inv_graph_has_heat(c->side, size))
-		return NULL;
-	return "a graph of more than 50 components has no definite 50 eigenvectors";
-}
-
-static invar_status put_distances(const column *c)
+static invar_status put_distances(const inv_measure_input *in, bool published,
+                                  const inv_graph_side *f, const inv_graph_side *side)
 {
 	double spectral = 0, heat = 0;
 	const char *reason = NULL;
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < SIZES && st == INVAR_OK; i++) {
-		const char *why = no_heat(c, i);
-		double s = inv_graph_spectral_distance(c->f, c->side, c->published, i);
-		double h = why ? NAN : inv_graph_heat_distance(c->f, c->side, c->published, i);
+	for (size_t i = 0; i < SIZES; i++) {
+		const char *why =
+			inv_graph_has_heat(f, i) && inv_graph_has_heat(side, i)
+				? NULL
+				: "a graph of more than 50 components has no definite 50 eigenvectors";
+		double s = inv_graph_spectral_distance(f, side, published, i);
+		double h = why ? NAN : inv_graph_heat_distance(f, side, published, i);
 
 		reason = why ? why : reason;
 		spectral += s / SIZES;
 		heat += h / SIZES;
-		if ((st = put_number(c, "spectral", i, s, NULL)) == INVAR_OK)
-			st = put_number(c, "heat", i, h, why);
+		INV_TRY(put_graph_figure(in, side->n, "spectral", i, s, NULL));
+		INV_TRY(put_graph_figure(in, side->n, "heat", i, h, why));
 	}
-	if (st == INVAR_OK)
-		st = put_number(c, "spectral", SIZES, spectral, NULL);
-	return st == INVAR_OK ? put_number(c, "heat", SIZES, heat, reason) : st;
+	INV_TRY(put_graph_figure(in, side->n, "spectral", SIZES, spectral, NULL));
+	return put_graph_figure(in, side->n, "heat", SIZES, heat, reason);
 }
 
-static invar_status put_figures(const column *c, size_t size)
-{
-	const inv_graph_spectrum *s = &c->side->spectrum[size];
-	size_t at;
-	invar_status st;
-
-	if ((st = put_number(c, "fiedler", size, inv_graph_fiedler(s), NULL)) != INVAR_OK ||
-	    (st = put_number(c, "gap", size, inv_graph_largest_gap(s, &at), NULL)) !=
-	        INVAR_OK ||
-	    (st = put_number(c, "trace", size, inv_graph_trace(c->side, c->published, size),
-	                     NULL)) != INVAR_OK)
-		return st;
-	return put_number(c, "components", size, s->components, NULL);
-}
-
-static invar_status put_spectrum(const column *c, size_t size)
+static invar_status put_spectrum(const inv_measure_input *in, const inv_graph_spectrum *s,
+                                 size_t k)
 {
 	static const inv_axis index = {.title = "number of the eigenvalue",
 	                               .unit = INVAR_UNIT_COUNT},
@@ -179,88 +109,78 @@ static invar_status put_spectrum(const column *c, size_t size)
 	double number[PAIRS];
 	const inv_series series = {
 		.id = id, .measurement = "graph", .title = title, .x = &index, .y = &value};
-	const inv_curve curve = {
-		.count = PAIRS, .x = number, .y = c->side->spectrum[size].eigenvalue};
-	invar_status st;
+	const inv_curve curve = {.count = PAIRS, .x = number, .y = s->eigenvalue};
 
-	snprintf(id, sizeof id, "graph.spectrum.k%zu", inv_graph_k[size]);
-	snprintf(title, sizeof title, "graph spectrum, k = %zu", inv_graph_k[size]);
+	snprintf(id, sizeof id, "graph.spectrum.k%zu", k);
+	snprintf(title, sizeof title, "graph spectrum, k = %zu", k);
 	for (size_t i = 0; i < PAIRS; i++)
 		number[i] = (double)(i + 1);
-	if ((st = inv_results_add_series(c->results, &series)) != INVAR_OK)
-		return st;
-	return inv_results_put_curve(c->results, id, c->id, &curve);
+	INV_TRY(inv_results_add_series(in->results, &series));
+	return inv_results_put_curve(in->results, id, in->column, &curve);
 }
 
-/* For programs, as arrays over k. */
-static json_t *details_of(const inv_graph_side *side)
+/* Details are for programs, as arrays over k. */
+static invar_status put_graphs(const inv_measure_input *in, bool published,
+                               const inv_graph_side *side)
 {
 	json_t *k = json_array(), *edges = json_array(), *sigma = json_array(),
 		   *gap_index = json_array();
+	json_t *details = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points",
+	                            (json_int_t)side->n, "duplicates",
+	                            (json_int_t)side->spectrum[0].duplicates, "k", k, "edges",
+	                            edges, "sigma", sigma, "largest_gap_index", gap_index);
+	invar_status st;
 
 	for (size_t i = 0; i < SIZES; i++) {
+		const inv_graph_spectrum *s = &side->spectrum[i];
+		double trace = inv_graph_trace(side, published, i), gap;
 		size_t at;
 
-		inv_graph_largest_gap(&side->spectrum[i], &at);
+		gap = inv_graph_largest_gap(s, &at);
 		json_array_append_new(k, json_integer((json_int_t)inv_graph_k[i]));
-		json_array_append_new(edges, json_integer((json_int_t)side->spectrum[i].edges));
-		json_array_append_new(sigma, json_real(side->spectrum[i].sigma));
+		json_array_append_new(edges, json_integer((json_int_t)s->edges));
+		json_array_append_new(sigma, json_real(s->sigma));
 		json_array_append_new(gap_index, json_integer((json_int_t)at));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "fiedler", i, s->eigenvalue[1], NULL));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "gap", i, gap, NULL));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "trace", i, trace, NULL));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "components", i, s->components, NULL));
+		INV_TRY_OR(end, put_spectrum(in, s, inv_graph_k[i]));
 	}
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points", (json_int_t)side->n,
-	                 "duplicates", (json_int_t)side->spectrum[0].duplicates, "k", k,
-	                 "edges", edges, "sigma", sigma, "largest_gap_index", gap_index);
-}
-
-static invar_status note_duplicates(const column *c)
-{
-	char note[300];
-
-	if (!c->side->spectrum[0].duplicates)
-		return INVAR_OK;
-	snprintf(
-		note, sizeof note,
-		"graph, %s: %.0f of %" PRIu64
-		" rows equal another row; of equally near rows the earlier ones are neighbours",
-		c->title, c->side->spectrum[0].duplicates, c->side->n);
-	return inv_results_note(c->results, note);
-}
-
-static invar_status put_all(const column *c)
-{
-	invar_status st = put_distances(c);
-
-	for (size_t i = 0; i < SIZES && st == INVAR_OK; i++)
-		if ((st = put_figures(c, i)) == INVAR_OK)
-			st = put_spectrum(c, i);
-	if (st == INVAR_OK)
-		st = inv_results_detail(c->results, "graph", c->id, details_of(c->side));
-	return st == INVAR_OK ? note_duplicates(c) : st;
+	st = inv_results_detail(in->results, "graph", in->column, json_incref(details));
+end:
+	json_decref(details);
+	return st;
 }
 
 /* ---- The column ------------------------------------------------------------------ */
 
 static invar_status measure_graph(const inv_measure_input *in)
 {
-	job j = {.in = in,
-	         .rows = inv_choose_points(in, inv_choose_all(in->split)),
-	         .published = inv_option_is(in->options, "graph", "published")};
-	invar_status st = inv_graph_side_new(j.rows.points, &j.f);
+	const inv_selection rows = inv_select_points(in, inv_select_all(in->split));
+	const bool published = inv_option_is(in->options, "graph", "published");
+	inv_graph_side f, e = {0}, *side = in->adapter ? &e : &f;
+	char note[300];
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = measure_f_once(&j);
-	if (st == INVAR_OK && in->adapter &&
-	    (st = inv_graph_side_new(j.rows.points, &j.e)) == INVAR_OK)
-		st = measure_side(&j, false, &j.e);
-	if (st == INVAR_OK)
-		st = put_all(&(column){.results = in->results,
-		                       .id = in->column,
-		                       .title = in->title,
-		                       .published = j.published,
-		                       .f = &j.f,
-		                       .side = in->adapter ? &j.e : &j.f});
-	inv_graph_side_free(&j.e);
-	inv_graph_side_free(&j.f);
+	INV_TRY(inv_graph_side_new(rows.points, &f));
+	INV_TRY_OR(end, measure_f_once(in, &rows, published, &f));
+	if (in->adapter) {
+		INV_TRY_OR(end, inv_graph_side_new(rows.points, &e));
+		INV_TRY_OR(end, measure_side(in, &rows, published, false, &e));
+	}
+	INV_TRY_OR(end, put_distances(in, published, &f, side));
+	INV_TRY_OR(end, put_graphs(in, published, side));
+	if (side->spectrum[0].duplicates) {
+		snprintf(note, sizeof note,
+		         "graph, %s: %.0f of %" PRIu64 " rows equal another row; of equally near "
+		         "rows the earlier ones are neighbours",
+		         in->title, side->spectrum[0].duplicates, side->n);
+		st = inv_results_note(in->results, note);
+	}
+end:
+	inv_graph_side_free(&e);
+	inv_graph_side_free(&f);
 	return st;
 }
 
@@ -270,6 +190,7 @@ static const invar_option options[] = {
 	{.name = "graph",
      .type = INVAR_OPTION_TEXT,
      .initial = "published",
+     .flags = INVAR_OPTION_EXPERT,
      .choices = "published|plain",
      .meta = "WORD",
      .group = "Measurements",
@@ -278,21 +199,15 @@ static const invar_option options[] = {
 	{0},
 };
 
-#define OF_K(figure, k, title, unit_, better_, digits_)                      \
-	{                                                                        \
-		.id = "graph." figure ".k" #k, .measurement = "graph",               \
-		.row = title ", k = 10 | 20 | 50", .part = "k = " #k, .unit = unit_, \
-		.better = better_, .digits = digits_                                 \
-	}
+#define OF_K(figure, k, title, unit, better, digits)                                    \
+	INV_METRIC("graph", "graph." figure ".k" #k, title ", k = 10 | 20 | 50", "k = " #k, \
+	           unit, better, digits)
 #define OF_ALL(figure, title, unit, better, digits)    \
 	OF_K(figure, 10, title, unit, better, digits),     \
 		OF_K(figure, 20, title, unit, better, digits), \
 		OF_K(figure, 50, title, unit, better, digits)
-#define MEAN(figure, title)                                                          \
-	{                                                                                \
-		.id = "graph." figure, .measurement = "graph", .row = title ", mean over k", \
-		.better = -1, .digits = 4                                                    \
-	}
+#define MEAN(figure, title) \
+	INV_NUMBER_METRIC("graph", "graph." figure, title ", mean over k", NULL, -1, 4)
 
 static const invar_metric metrics[] = {
 	OF_ALL("spectral", "spectral distance", INVAR_UNIT_NUMBER, -1, 4),
@@ -316,49 +231,3 @@ const inv_measurement inv_measurement_graph = {
 	.shares = "points",
 	.metrics = metrics,
 	.measure = measure_graph};
-
-/* ---- Given arrays ---------------------------------------------------------------- */
-
-static invar_status put_column(invar_results *r, const char *id, bool published,
-                               const inv_graph_side *f, const inv_graph_side *side)
-{
-	const column c = {r, id, id, published, f, side};
-	invar_status st = inv_results_add_column(r, id, id, NULL);
-
-	return st == INVAR_OK ? put_all(&c) : st;
-}
-
-static invar_status put_both(invar_results *r, bool published, const inv_graph_side *x,
-                             const inv_graph_side *e)
-{
-	invar_status st = inv_results_add_measurement(r, "graph", "graphs");
-
-	for (const invar_metric *m = metrics; m->id && st == INVAR_OK; m++)
-		st = inv_results_add_metric(r, m);
-	if (st == INVAR_OK)
-		st = put_column(r, "F", published, x, x);
-	return st == INVAR_OK ? put_column(r, "E", published, x, e) : st;
-}
-
-invar_status inv_graph_results(invar_context *ctx, const float *x, uint32_t d,
-                               const float *e, uint32_t w, uint64_t n, int plain,
-                               invar_results **out)
-{
-	inv_graph_side before = {0}, after = {0};
-	invar_status st;
-
-	*out = NULL;
-	if ((st = inv_graph_side_new(n, &before)) == INVAR_OK &&
-	    (st = inv_graph_side_new(n, &after)) == INVAR_OK &&
-	    (st = inv_graph_measure(ctx, !plain, x, d, &before)) == INVAR_OK &&
-	    (st = inv_graph_measure(ctx, !plain, e, w, &after)) == INVAR_OK &&
-	    (st = inv_results_new(out)) == INVAR_OK)
-		st = put_both(*out, !plain, &before, &after);
-	inv_graph_side_free(&before);
-	inv_graph_side_free(&after);
-	if (st != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
-}

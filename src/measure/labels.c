@@ -16,8 +16,7 @@ static int by_label(const void *a, const void *b)
 }
 
 /* Rows with a label move to the front; if all have one, no list is needed. */
-static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
-                                         inv_labels *l)
+static invar_status leave_out_unlabelled(uint64_t all, inv_labels *l)
 {
 	uint64_t kept = 0;
 
@@ -26,8 +25,7 @@ static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
 	l->rows = kept;
 	if (kept == all)
 		return INVAR_OK;
-	if (!(l->row = inv_calloc(kept + 1, sizeof *l->row)))
-		return inv_bank_no_memory(bank->path);
+	INV_TRY(inv_new_array(&l->row, kept + 1));
 	kept = 0;
 	for (uint64_t i = 0; i < all; i++)
 		if (l->label[i] >= 0) {
@@ -37,12 +35,11 @@ static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
 	return INVAR_OK;
 }
 
-static invar_status find_classes(const char *where, inv_labels *l)
+static invar_status number_classes(const char *where, inv_labels *l)
 {
 	uint64_t classes = 0;
 
-	if (!(l->class_label = inv_calloc(l->rows + 1, sizeof *l->class_label)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its classes", where);
+	INV_TRY(inv_new_array(&l->class_label, l->rows + 1));
 	memcpy(l->class_label, l->label, l->rows * sizeof *l->label);
 	qsort(l->class_label, l->rows, sizeof *l->class_label, by_label);
 	for (uint64_t i = 0; i < l->rows; i++)
@@ -58,13 +55,14 @@ invar_status inv_labels_read(const invar_bank *bank, const inv_split *s, inv_lab
 {
 	invar_status st;
 
-	*out = (inv_labels){.label = inv_calloc(s->rows + 1, sizeof *out->label)};
-	if (!out->label)
-		return inv_bank_no_memory(bank->path);
-	if ((st = invar_bank_labels(bank, s->name, out->label)) != INVAR_OK ||
-	    (st = leave_out_unlabelled(bank, s->rows, out)) != INVAR_OK ||
-	    (st = find_classes(bank->path, out)) != INVAR_OK)
-		inv_labels_clear(out);
+	*out = (inv_labels){0};
+	INV_TRY_OR(fail, inv_new_array(&out->label, s->rows + 1));
+	INV_TRY_OR(fail, invar_bank_labels(bank, s->name, out->label));
+	INV_TRY_OR(fail, leave_out_unlabelled(s->rows, out));
+	INV_TRY_OR(fail, number_classes(bank->path, out));
+	return INVAR_OK;
+fail:
+	inv_labels_clear(out);
 	return st;
 }
 
@@ -72,11 +70,10 @@ invar_status inv_labels_take(const int64_t *labels, uint64_t rows, inv_labels *o
 {
 	invar_status st;
 
-	*out = (inv_labels){.rows = rows, .label = inv_calloc(rows + 1, sizeof *out->label)};
-	if (!out->label)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " labels", rows);
+	*out = (inv_labels){.rows = rows};
+	INV_TRY(inv_new_array(&out->label, rows + 1));
 	memcpy(out->label, labels, rows * sizeof *labels);
-	if ((st = find_classes("labels", out)) != INVAR_OK)
+	if ((st = number_classes("labels", out)) != INVAR_OK)
 		inv_labels_clear(out);
 	return st;
 }

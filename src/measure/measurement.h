@@ -13,8 +13,10 @@
 #include "adapter/adapter.h"
 #include "bank/bank.h"
 #include "base/options.h"
+#include "measure/bootstrap.h"
 #include "measure/codes.h"
 #include "measure/labels.h"
+#include "measure/scratch.h"
 #include "run/results.h"
 
 /* What a measurement needs of the bank; it is skipped with the reason if that is missing.
@@ -26,7 +28,7 @@ enum {
 	INV_ONLY_F = 8,            /* depends on the bank alone: measured for the column F */
 	INV_TAKES_VIEWS = 16,      /* also measured with queries of four views */
 	INV_READS_ALL_SPLITS = 32, /* depends on the clean rows of all splits of the bank */
-	INV_USES_LABELS = 64,      /* of both splits, for a part of it, if there are any */
+	INV_USES_LABELS = 64,      /* of both splits, for some figures, if there are any */
 	INV_NEEDS_SPREAD = 128 /* clean features of the measured split that are not all equal */
 };
 
@@ -49,38 +51,44 @@ typedef struct inv_measure_input {
 	inv_outcomes *outcomes;       /* of the column, see outcomes.h */
 	bool views;                   /* a query is four views of its image */
 	uint32_t d, w;                /* width of features, of codes */
+	inv_scratch *scratch;         /* arrays until the running measurement is done */
 	invar_results *results;
 	const char *column, *title; /* its id and title in the results */
 } inv_measure_input;
+
+static inline uint64_t inv_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 /*
  * The rows of a split that a measurement uses: `points` of all rows, or of those that have
  * a label, spread evenly. Number i is row floor(i of / points) of these.
  */
-typedef struct inv_choice {
+typedef struct inv_selection {
 	const inv_split *split;
 	const inv_labels *labels; /* NULL: labelled or not */
 	uint64_t of, points;
-} inv_choice;
+} inv_selection;
 
-inv_choice inv_choose_all(const inv_split *split);
-inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels);
+inv_selection inv_select_all(const inv_split *split);
+inv_selection inv_select_labelled(const inv_split *split, const inv_labels *labels);
 /* The same, but at most as many as the option points says. */
-inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
+inv_selection inv_select_points(const inv_measure_input *in, inv_selection s);
 
 /* The row of the split that number i is. */
-uint64_t inv_choice_row(const inv_choice *c, uint64_t i);
+uint64_t inv_selected_row(const inv_selection *s, uint64_t i);
 
 /*
  * Those from `first` on in this column: codes [count, w], or with `raw` features
  * [count, d] as they are in the bank. Works in blocks; E is applied once per row and
  * column.
  */
-invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
+invar_status inv_measure_rows(const inv_measure_input *in, const inv_selection *s,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,
                               float *out);
 /* Codes [count, INV_VIEWS, w] of rows that have views. */
-invar_status inv_measure_views(const inv_measure_input *in, const inv_choice *c,
+invar_status inv_measure_views(const inv_measure_input *in, const inv_selection *s,
                                int32_t copy, uint64_t first, uint64_t count, float *out);
 /*
  * The gallery of a search: the clean rows of all splits in the order of the bank. How many
@@ -90,24 +98,60 @@ invar_status inv_gallery_count(const inv_measure_input *in, uint64_t *rows,
                                uint64_t *first);
 invar_status inv_measure_gallery(const inv_measure_input *in, bool raw, float *out);
 /* The classes [points] of labelled rows, by the numbers that `known` gives them. */
-void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
+void inv_measure_classes(const inv_selection *s, const inv_labels *known, uint32_t *out);
 
 /* The labels [points] of rows of a split, labelled or not; -1: none. */
-void inv_measure_labels(const inv_choice *c, const inv_labels *known, int64_t *out);
+void inv_measure_labels(const inv_selection *s, const inv_labels *known, int64_t *out);
 
 /* Why the bank lacks what `needs` asks for; NULL if it has everything. */
 const char *inv_measure_lack(const inv_measure_input *in, unsigned needs, char *text,
                              size_t bytes);
 
-/* Records in the results which bank, split and rows they describe. */
-invar_status inv_measure_describe(const inv_measure_input *in);
+/* Fails if codes are not as wide as features; `what` compares them. */
+invar_status inv_measure_same_width(const inv_measure_input *in, const char *what);
+
+/* Errors caused by the measured data; others would affect every measurement. */
+static inline bool inv_is_unmeasurable(invar_status st)
+{
+	return st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE;
+}
+
+/* Fails if an adapter takes features of another width than those of a bank. */
+invar_status inv_check_width(const invar_adapter *e, const char *title,
+                             const invar_bank *bank);
+
+/* Rows of a table of metrics; fractions are shown in percent with one decimal. */
+#define INV_METRIC(MEASUREMENT, ID, ROW, PART, UNIT, BETTER, DIGITS)    \
+	{                                                                   \
+		.id = ID, .measurement = MEASUREMENT, .row = ROW, .part = PART, \
+		.unit = UNIT, .better = BETTER, .digits = DIGITS                \
+	}
+#define INV_SHARE_METRIC(MEASUREMENT, ID, ROW, PART, BETTER) \
+	INV_METRIC(MEASUREMENT, ID, ROW, PART, INVAR_UNIT_SHARE, BETTER, 1)
+#define INV_NUMBER_METRIC(MEASUREMENT, ID, ROW, PART, BETTER, DIGITS) \
+	INV_METRIC(MEASUREMENT, ID, ROW, PART, INVAR_UNIT_NUMBER, BETTER, DIGITS)
+
+/* For the end of a call that gives results: frees them if it fails. Returns st. */
+static inline invar_status inv_results_give(invar_status st, invar_results **out)
+{
+	if (st != INVAR_OK) {
+		invar_results_free(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
+/* inv_results_describe of every key; takes about, NULL: no memory. */
+invar_status inv_results_describe_all(invar_results *r, json_t *about);
+/* Adds a measurement and its metrics, which end with one without an id. */
+invar_status inv_results_declare(invar_results *r, const char *measurement,
+                                 const char *title, const invar_metric *metrics);
 
 typedef struct inv_measurement {
 	const char *name;  /* as in the option metrics and in the results: "lc" */
 	const char *title; /* for people: "LC" */
 	const char *about; /* for help: a phrase without a full stop */
-	const char
-		*group; /* another word in metrics that several measurements share, or NULL */
+	const char *group; /* another word in metrics, for several measurements; or NULL */
 	unsigned needs;
 	bool on_request;             /* measured only if the option metrics requests it */
 	const invar_option *options; /* its own, ended by a row without a name; or NULL */
@@ -126,10 +170,7 @@ typedef struct inv_measurement {
 /* In the order of the table that people see; NULL past the last. */
 const inv_measurement *inv_measurement_at(size_t i);
 
-/*
- * The id of measurement i for the option metrics, "lc"; its title, "LC", and a phrase
- * about it. NULL past the last.
- */
+/* Name, title and phrase of measurement i; NULL past the last. */
 const char *inv_measurement_about(size_t i, const char **title, const char **about);
 /*
  * Which of the measurements that o, a list for "eval", requests are not in metrics.json of

@@ -14,8 +14,8 @@
 
 enum { BLOCK = 2048 }; /* queries between two calls of the hooks */
 
-static invar_status check_rows(const invar_context *ctx, const char *name, const float *x,
-                               uint64_t count, uint32_t dim)
+static invar_status check_neighbour_rows(const invar_context *ctx, const char *name, const float *x,
+                                         uint64_t count, uint32_t dim)
 {
 	struct inv_kernels kernels;
 
@@ -38,8 +38,8 @@ invar_status invar_neighbours(invar_context *ctx, const float *gallery, uint64_t
 	inv_neighbours *p = NULL;
 	invar_status st;
 
-	INV_TRY(check_rows(ctx, "gallery", gallery, n, dim));
-	INV_TRY(check_rows(ctx, "queries", queries, m, dim));
+	INV_TRY(check_neighbour_rows(ctx, "gallery", gallery, n, dim));
+	INV_TRY(check_neighbour_rows(ctx, "queries", queries, m, dim));
 	if (!k || k > n)
 		return inv_fail(INVAR_E_USE, "k must be 1 to %" PRIu64 ", the rows of the gallery",
 		                n);

@@ -6,21 +6,18 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/memory.h"
-#include "math/ranks.h"
+#include "math/places.h"
+#include "measure/knn.h"
 #include "measure/probes.h"
-#include "measure/voters.h"
 
 enum { BLOCK = 1024 };
 
-typedef struct job {
+typedef struct outcome_pass {
 	const inv_measure_input *in;
 	inv_outcomes *out;
-	unsigned now; /* bits of the outcomes that are measured here */
-	const char *stage;
-	float *gallery; /* [gallery_rows, d] */
-	uint64_t gallery_rows, first_row;
-	inv_ranks *ranks;
+	unsigned now;       /* bits of the outcomes that are measured here */
+	uint64_t first_row; /* where the measured split begins in the gallery */
+	inv_places *ranks;
 	inv_voters *voters;
 	inv_classifier_spec spec;
 	float *params;
@@ -29,8 +26,8 @@ typedef struct job {
 	float *clean;     /* [BLOCK, d] */
 	float *code;      /* [BLOCK, d] */
 	uint32_t *answer; /* [BLOCK] */
-	inv_rank *rank;   /* [BLOCK] */
-} job;
+	inv_place *rank;   /* [BLOCK] */
+} outcome_pass;
 
 const char *inv_outcome_id(inv_outcome o)
 {
@@ -42,226 +39,161 @@ const char *inv_outcome_id(inv_outcome o)
 const char *inv_outcome_title(const inv_measure_input *in, inv_outcome o,
                               char text[INV_OUTCOME_TITLE])
 {
-	static const char *const title[] = {"displacement", "same image @1, old index, L2",
-	                                    NULL, "LC-kept"};
+	/* Distances of unit rows rank like cosine. */
+	const char *const title[] = {"displacement",
+	                             in->rows->unit ? "same image @1, old index, cosine"
+	                                            : "same image @1, old index, L2",
+	                             NULL, "LC-kept"};
 
 	if (o == INV_KNN)
-		snprintf(text, INV_OUTCOME_TITLE, "%" PRIu64 "-NN, old index",
-		         inv_voters_count(in));
+		inv_voters_title(in, true, text, INV_OUTCOME_TITLE);
 	else
 		snprintf(text, INV_OUTCOME_TITLE, "%s", title[o]);
 	return text;
 }
 
-static invar_status no_memory(void)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for what becomes of every copy");
-}
-
 /* ---- Preparing ----------------------------------------------------------------------- */
 
-static invar_status read_classes(job *j)
+static invar_status prepare_search(outcome_pass *p)
 {
-	j->label = inv_calloc(j->out->n, sizeof *j->label);
-	j->class = inv_calloc(j->out->n, sizeof *j->class);
-	if (!j->label || !j->class)
-		return no_memory();
-	inv_measure_labels(&j->out->images, &j->in->labels, j->label);
-	for (uint64_t i = 0; i < j->out->n; i++)
-		j->class[i] = inv_labels_class(&j->in->train_labels, j->label[i]);
-	return INVAR_OK;
+	const inv_measure_input *in = p->in;
+	inv_gallery g = {.w = in->d};
+	float *rows;
+
+	INV_TRY(inv_gallery_count(in, &g.n, &p->first_row));
+	INV_TRY(inv_scratch_array(in->scratch, &rows, g.n * in->d));
+	g.rows = rows;
+	INV_TRY(inv_measure_gallery(in, true, rows));
+	return inv_places_new(in->ctx, &g, INV_L2, 1, &p->ranks);
 }
 
-static invar_status prepare_search(job *j)
-{
-	invar_status st = inv_gallery_count(j->in, &j->gallery_rows, &j->first_row);
-	inv_gallery g = {.n = j->gallery_rows, .w = j->in->d};
-
-	if (st != INVAR_OK)
-		return st;
-	if (!(j->gallery = inv_calloc(j->gallery_rows * j->in->d, sizeof *j->gallery)))
-		return no_memory();
-	g.rows = j->gallery;
-	st = inv_measure_gallery(j->in, true, j->gallery);
-	return st == INVAR_OK ? inv_ranks_new(j->in->ctx, &g, INV_L2, &j->ranks) : st;
-}
-
-static invar_status prepare_outcome(job *j, inv_outcome o)
+static invar_status prepare_outcome(outcome_pass *p, inv_outcome o)
 {
 	char why[INV_OUTCOME_WHY];
 
 	if (o == INV_DISPLACEMENT)
 		return INVAR_OK;
 	if (o == INV_FOUND)
-		return prepare_search(j);
-	if (inv_measure_lack(j->in, INV_NEEDS_LABELS | INV_NEEDS_TRAIN, why, sizeof why))
+		return prepare_search(p);
+	if (inv_measure_lack(p->in, INV_NEEDS_LABELS | INV_NEEDS_TRAIN, why, sizeof why))
 		return inv_fail(INVAR_E_MISMATCH, "%s", why);
-	return o == INV_KNN ? inv_voters_new(j->in, true, &j->voters)
-	                    : inv_linear_on_features(j->in, &j->spec, &j->params);
+	return o == INV_KNN ? inv_voters_new(p->in, true, &p->voters)
+	                    : inv_linear_on_features(p->in, &p->spec, &p->params);
 }
 
-static bool is_now(const job *j, inv_outcome o)
+static bool is_now(const outcome_pass *p, inv_outcome o)
 {
-	return j->now >> o & 1;
+	return p->now >> o & 1;
 }
 
 /* An outcome that the data do not allow is left out, with its reason. */
-static invar_status prepare_wanted(job *j, unsigned wanted)
+static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 {
-	inv_outcomes *out = j->out;
+	inv_outcomes *out = p->out;
+	inv_scratch *s = p->in->scratch;
 
 	for (int o = 0; o < INV_OUTCOMES; o++) {
 		invar_status st;
 
 		if (!(wanted >> o & 1) || out->value[o] || *out->why[o])
 			continue;
-		if ((st = prepare_outcome(j, (inv_outcome)o)) == INVAR_E_MISMATCH) {
+		if ((st = prepare_outcome(p, (inv_outcome)o)) == INVAR_E_MISMATCH) {
 			snprintf(out->why[o], INV_OUTCOME_WHY, "%s", invar_last_error());
 			continue;
 		}
-		if (st != INVAR_OK)
-			return st;
-		j->now |= 1u << o;
-		if (!(out->value[o] = inv_calloc(out->n * out->copies, sizeof *out->value[o])))
-			return no_memory();
+		INV_TRY(st);
+		p->now |= 1u << o;
+		INV_TRY(inv_new_zeros(&out->value[o], out->n * out->copies));
 	}
-	return is_now(j, INV_KNN) || is_now(j, INV_KEPT) ? read_classes(j) : INVAR_OK;
+	if (is_now(p, INV_KNN) || is_now(p, INV_KEPT)) {
+		INV_TRY(inv_scratch_array(s, &p->label, out->n));
+		INV_TRY(inv_scratch_array(s, &p->class, out->n));
+		inv_measure_labels(&out->images, &p->in->labels, p->label);
+		for (uint64_t i = 0; i < out->n; i++)
+			p->class[i] = inv_labels_class(&p->in->train_labels, p->label[i]);
+	}
+	INV_TRY(inv_scratch_array(s, &p->clean, BLOCK * p->in->d));
+	INV_TRY(inv_scratch_array(s, &p->code, BLOCK * p->in->d));
+	INV_TRY(inv_scratch_array(s, &p->answer, BLOCK));
+	return inv_scratch_array(s, &p->rank, BLOCK);
 }
 
 /* ---- Passing over the copies --------------------------------------------------------- */
 
-static void put_displacement(job *j, uint64_t now, float *out)
-{
-	size_t d = j->in->d;
-
-	for (uint64_t i = 0; i < now; i++)
-		out[i] = (float)sqrt(
-			j->in->kernels.squared_distance(j->code + i * d, j->clean + i * d, d));
-}
-
-static void put_found(job *j, uint64_t first, uint64_t now, float *out)
-{
-	const inv_rank_queries q = {.rows = j->code, .count = now, .own = j->answer};
-
-	for (uint64_t i = 0; i < now; i++)
-		j->answer[i] =
-			(uint32_t)(j->first_row + inv_choice_row(&j->out->images, first + i));
-	inv_ranks_find(j->ranks, &q, j->rank);
-	for (uint64_t i = 0; i < now; i++)
-		out[i] = j->rank[i].own == 1;
-}
-
-static void put_right(const job *j, uint64_t first, uint64_t now, float *out)
+static void put_right(const outcome_pass *p, uint64_t first, uint64_t now, float *out)
 {
 	for (uint64_t i = 0; i < now; i++)
 		out[i] =
-			j->label[first + i] >= 0 ? (float)(j->answer[i] == j->class[first + i]) : NAN;
+			p->label[first + i] >= 0 ? (float)(p->answer[i] == p->class[first + i]) : NAN;
 }
 
-static invar_status put_block(job *j, uint32_t copy, uint64_t first, uint64_t now)
+static invar_status put_block(outcome_pass *p, uint32_t copy, uint64_t first, uint64_t now)
 {
-	float *const *value = j->out->value;
-	uint64_t at = copy * j->out->n + first;
-	invar_status st = INVAR_OK;
+	const inv_measure_input *in = p->in;
+	uint64_t at = copy * p->out->n + first;
+	float *value[INV_OUTCOMES];
+	size_t d = in->d;
 
-	if (is_now(j, INV_DISPLACEMENT))
-		put_displacement(j, now, value[INV_DISPLACEMENT] + at);
-	if (is_now(j, INV_FOUND))
-		put_found(j, first, now, value[INV_FOUND] + at);
-	if (is_now(j, INV_KNN)) {
-		inv_voters_ask(j->voters, j->code, now, j->answer);
-		put_right(j, first, now, value[INV_KNN] + at);
-	}
-	if (is_now(j, INV_KEPT)) {
-		st = inv_classifier_predict(j->in->ctx, &j->spec, j->params, j->code, now,
-		                            j->answer);
-		put_right(j, first, now, value[INV_KEPT] + at);
-	}
-	return st;
-}
-
-static invar_status pass_copy(job *j, uint32_t copy)
-{
-	const inv_outcomes *o = j->out;
-	invar_status st = INVAR_OK;
-
-	for (uint64_t first = 0; first < o->n && st == INVAR_OK; first += BLOCK) {
-		uint64_t now = o->n - first < BLOCK ? o->n - first : BLOCK;
-
-		st = inv_progress(j->in->ctx, j->stage, copy * o->n + first, o->copies * o->n);
-		if (st == INVAR_OK)
-			st = inv_measure_rows(j->in, &o->images, INVAR_CLEAN, true, first, now,
-			                      j->clean);
-		if (st == INVAR_OK)
-			st = inv_measure_rows(j->in, &o->images, (int32_t)copy, false, first, now,
-			                      j->code);
-		if (st == INVAR_OK)
-			st = put_block(j, copy, first, now);
-	}
-	return st;
-}
-
-static invar_status pass_copies(job *j)
-{
-	invar_status st = INVAR_OK;
-
-	j->clean = inv_calloc(BLOCK * j->in->d, sizeof *j->clean);
-	j->code = inv_calloc(BLOCK * j->in->d, sizeof *j->code);
-	j->answer = inv_calloc(BLOCK, sizeof *j->answer);
-	j->rank = inv_calloc(BLOCK, sizeof *j->rank);
-	if (!j->clean || !j->code || !j->answer || !j->rank)
-		return no_memory();
-	for (uint32_t copy = 0; copy < j->out->copies && st == INVAR_OK; copy++)
-		st = pass_copy(j, copy);
-	return st;
-}
-
-/* Half a pass is no measurement. */
-static void drop_unfinished(job *j)
-{
 	for (int o = 0; o < INV_OUTCOMES; o++)
-		if (is_now(j, (inv_outcome)o)) {
-			inv_free(j->out->value[o]);
-			j->out->value[o] = NULL;
-		}
-}
+		value[o] = is_now(p, (inv_outcome)o) ? p->out->value[o] + at : NULL;
+	for (uint64_t i = 0; i < now && value[INV_DISPLACEMENT]; i++)
+		value[INV_DISPLACEMENT][i] = (float)sqrt(
+			in->kernels.squared_distance(p->code + i * d, p->clean + i * d, d));
+	if (value[INV_FOUND]) {
+		const inv_place_queries q = {.rows = p->code, .count = now, .own = p->answer};
 
-static void release(job *j)
-{
-	inv_ranks_free(j->ranks);
-	inv_voters_free(j->voters);
-	inv_free(j->gallery);
-	inv_free(j->params);
-	inv_free(j->label);
-	inv_free(j->class);
-	inv_free(j->clean);
-	inv_free(j->code);
-	inv_free(j->answer);
-	inv_free(j->rank);
+		for (uint64_t i = 0; i < now; i++)
+			p->answer[i] =
+				(uint32_t)(p->first_row + inv_selected_row(&p->out->images, first + i));
+		inv_places_find(p->ranks, &q, p->rank);
+		for (uint64_t i = 0; i < now; i++)
+			value[INV_FOUND][i] = p->rank[i].own == 1;
+	}
+	if (value[INV_KNN]) {
+		inv_voters_ask(p->voters, p->code, now, p->answer);
+		put_right(p, first, now, value[INV_KNN]);
+	}
+	if (value[INV_KEPT]) {
+		INV_TRY(inv_classifier_predict(in->ctx, &p->spec, p->params, p->code, now,
+		                               p->answer));
+		put_right(p, first, now, value[INV_KEPT]);
+	}
+	return INVAR_OK;
 }
 
 invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
-                               const char *stage, const inv_outcomes **out)
+                               const char *title, const inv_outcomes **out)
 {
 	inv_outcomes *all = in->outcomes;
-	job j = {.in = in, .out = all, .stage = stage};
+	outcome_pass p = {.in = in, .out = all};
 	invar_status st;
 
 	*out = all;
-	if (in->w != in->d)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "an index of old features is compared with codes, but codes are "
-		                "%" PRIu32 " wide and features %" PRIu32,
-		                in->w, in->d);
-	all->images = inv_choose_points(in, inv_choose_all(in->split));
+	INV_TRY(inv_measure_same_width(in, "the old index compares codes with features"));
+	all->images = inv_select_points(in, inv_select_all(in->split));
 	all->n = all->images.points;
 	all->copies = in->split->copies;
-	st = prepare_wanted(&j, wanted);
-	if (st == INVAR_OK && j.now)
-		st = pass_copies(&j);
-	if (st != INVAR_OK)
-		drop_unfinished(&j);
-	release(&j);
+	INV_TRY_OR(end, prepare_wanted(&p, wanted));
+	for (uint32_t copy = 0; copy < all->copies && p.now; copy++)
+		for (uint64_t first = 0; first < all->n; first += BLOCK) {
+			uint64_t now = inv_min(all->n - first, BLOCK);
+
+			INV_TRY_OR(end, inv_progress(in->ctx, title, copy * all->n + first,
+			                             all->copies * all->n));
+			INV_TRY_OR(end, inv_measure_rows(in, &all->images, INVAR_CLEAN, true, first,
+			                                 now, p.clean));
+			INV_TRY_OR(end, inv_measure_rows(in, &all->images, (int32_t)copy, false, first,
+			                                 now, p.code));
+			INV_TRY_OR(end, put_block(&p, copy, first, now));
+		}
+end:
+	for (int o = 0; o < INV_OUTCOMES && st != INVAR_OK; o++)
+		if (is_now(&p, (inv_outcome)o)) { /* half a pass is no measurement */
+			inv_free(all->value[o]);
+			all->value[o] = NULL;
+		}
+	inv_places_free(p.ranks);
+	inv_voters_free(p.voters);
 	return st;
 }
 

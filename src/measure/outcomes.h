@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outcomes.h - what becomes of every single copy in a column, in an index of old features.
+ * outcomes.h - what becomes of every single copy in a column, in the old index.
  *
- * A code z of a copy of x has a displacement |z - F(x)|; it finds its own image or not
+ * A code z of a copy of x has a displacement |z - F(x)|; it finds the same image or not
  * (nearest by L2 among the clean features of all splits); and its class is recognised or
  * not, by the vote of the k nearest features of train and by the linear classifier of F
  * (LC-kept). Curves over a parameter, accuracies by class and the worst images are all
@@ -24,7 +24,7 @@ typedef enum inv_outcome {
 enum { INV_OUTCOME_WHY = 300 };
 
 struct inv_outcomes {
-	inv_choice images;
+	inv_selection images;
 	uint64_t n; /* images */
 	uint32_t copies;
 	/* [copies, n]; NaN: the image has no label. NULL: not measured. */
@@ -34,12 +34,12 @@ struct inv_outcomes {
 
 /*
  * Those of the column (in->outcomes), of all copies of the images that the option points
- * chooses; `wanted` has a bit 1 << i for each outcome i, `stage` is what progress is
- * called. Others may have been measured before. Fails if codes are not as wide as features.
+ * selects; `wanted` has a bit 1 << i for each outcome i, `title` is that of the
+ * progress. Others may have been measured before. Fails if codes are not as wide as features.
  * Views.
  */
 invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
-                               const char *stage, const inv_outcomes **out);
+                               const char *title, const inv_outcomes **out);
 /* At the end of a column, which starts from {0}. */
 void inv_outcomes_clear(inv_outcomes *o);
 

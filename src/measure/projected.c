@@ -23,53 +23,37 @@ static size_t chunk_of(size_t rows, size_t width, size_t directions, bool orthog
 	return chunk;
 }
 
-static invar_status allocate_projected(inv_projected *p)
-{
-	inv_directions *t = &p->theta;
-	size_t bytes;
-
-	t->L = p->chunk;
-	bytes = inv_directions_scratch(p->ctx, t, 1);
-	t->a = inv_calloc(p->chunk * t->first, sizeof(float));
-	t->b = t->second ? inv_calloc(p->chunk * t->second, sizeof(float)) : t->a;
-	p->a = inv_calloc(p->rows * p->chunk, sizeof(float));
-	p->b = inv_calloc(p->rows * p->chunk, sizeof(float));
-	p->scratch = inv_alloc(bytes);
-	if (!t->a || !t->b || !p->a || !p->b || !p->scratch)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu projections of %zu rows",
-		                p->chunk, p->rows);
-	return INVAR_OK;
-}
-
 invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t first,
                                size_t second, bool joint, size_t directions,
                                bool orthogonal, inv_projected *out)
 {
 	inv_matmul_spec spec = {.m = rows, .k = first, .transpose_b = true};
+	inv_directions *t = &out->theta;
+	size_t chunk = chunk_of(rows, first + (joint ? second : 0), directions, orthogonal);
 	invar_status st;
 
-	*out = (inv_projected){.ctx = ctx, .rows = rows};
-	out->theta = (inv_directions){
-		.first = first, .second = joint ? second : 0, .orthogonal = orthogonal};
-	out->chunk = chunk_of(rows, first + out->theta.second, directions, orthogonal);
+	*out = (inv_projected){.ctx = ctx, .rows = rows, .chunk = chunk};
+	*t = (inv_directions){.first = first,
+	                      .second = joint ? second : 0,
+	                      .L = chunk,
+	                      .orthogonal = orthogonal};
 	inv_kernels_init(&out->kernels, ctx->cpu);
-	spec.n = out->chunk;
-	if ((st = allocate_projected(out)) == INVAR_OK)
-		st = inv_matmul_new(ctx, &spec, &out->product_a);
+	INV_TRY_OR(fail, inv_new_zeros(&t->a, chunk * first));
+	if (joint)
+		INV_TRY_OR(fail, inv_new_zeros(&t->b, chunk * second));
+	else
+		t->b = t->a;
+	INV_TRY_OR(fail, inv_new_zeros(&out->a, rows * chunk));
+	INV_TRY_OR(fail, inv_new_zeros(&out->b, rows * chunk));
+	INV_TRY_OR(fail, inv_new_array(&out->scratch, inv_directions_scratch(ctx, t, 1)));
+	spec.n = chunk;
+	INV_TRY_OR(fail, inv_matmul_new(ctx, &spec, &out->product_a));
 	spec.k = second;
-	if (st == INVAR_OK)
-		st = inv_matmul_new(ctx, &spec, &out->product_b);
-	if (st != INVAR_OK)
-		inv_projected_clear(out);
+	INV_TRY_OR(fail, inv_matmul_new(ctx, &spec, &out->product_b));
+	return INVAR_OK;
+fail:
+	inv_projected_clear(out);
 	return st;
-}
-
-/* Columns past the last direction are zero. */
-static void clear_rest(const inv_directions *t, size_t chunk)
-{
-	memset(t->a + t->L * t->first, 0, (chunk - t->L) * t->first * sizeof(float));
-	if (t->second)
-		memset(t->b + t->L * t->second, 0, (chunk - t->L) * t->second * sizeof(float));
 }
 
 invar_status inv_projected_run(inv_projected *p, const inv_stream *stream, size_t from,
@@ -77,7 +61,7 @@ invar_status inv_projected_run(inv_projected *p, const inv_stream *stream, size_
                                const float *z)
 {
 	inv_directions *t = &p->theta;
-	invar_status st = INVAR_OK;
+	size_t rest = p->chunk - count; /* columns past the last direction, which are zero */
 
 	t->L = count;
 	t->from = from;
@@ -85,13 +69,12 @@ invar_status inv_projected_run(inv_projected *p, const inv_stream *stream, size_
 	if (given)
 		inv_directions_take(t, given + from * (t->first + t->second));
 	else
-		st = inv_directions_fill(p->ctx, &p->kernels, t, 1, p->scratch);
-	clear_rest(t, p->chunk);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->product_a, x, t->a, NULL, p->a);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->product_b, z, t->b, NULL, p->b);
-	return st;
+		INV_TRY(inv_directions_fill(p->ctx, &p->kernels, t, 1, p->scratch));
+	memset(t->a + count * t->first, 0, rest * t->first * sizeof(float));
+	if (t->second)
+		memset(t->b + count * t->second, 0, rest * t->second * sizeof(float));
+	INV_TRY(inv_matmul_run(p->product_a, x, t->a, NULL, p->a));
+	return inv_matmul_run(p->product_b, z, t->b, NULL, p->b);
 }
 
 void inv_projected_clear(inv_projected *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * projected.h - two sets of rows along blocks of random directions.
+ * projected.h - two sets of rows along blocks of random directions, and the options of
+ * sliced distances.
  *
  * Directions come in chunks that bound the memory: a chunk is drawn, both sets
  * are projected by two matrix products, and the caller reads the columns.
@@ -8,8 +9,24 @@
 #ifndef INV_PROJECTED_H
 #define INV_PROJECTED_H
 
+#include "base/options.h"
 #include "math/directions.h"
 #include "math/matmul.h"
+
+typedef struct inv_sliced_settings {
+	double p;
+	uint64_t projections;
+	uint64_t permutations; /* shuffled pairings; of invar_dependence alone */
+	uint64_t seed;
+	bool orthogonal;
+} inv_sliced_settings;
+
+invar_status inv_sliced_declare(invar_options *o);
+/* Fails for options of another purpose, and for sizes that make no sense. */
+invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
+                             inv_sliced_settings *out);
+/* The error for features so large that distances overflow. */
+invar_status inv_sliced_overflow(void);
 
 typedef struct inv_projected {
 	const invar_context *ctx;
@@ -18,12 +35,12 @@ typedef struct inv_projected {
 	inv_directions theta; /* of the chunk; its L is how many of them count */
 	float *a, *b;         /* [rows, chunk] */
 	inv_matmul *product_a, *product_b;
-	void *scratch;
+	char *scratch;
 } inv_projected;
 
 /*
  * Sets of `rows` rows, first and second wide. joint: a direction is one of the
- * joint space and has a part for each set; otherwise both sets use the same direction,
+ * joint space and has a section for each set; otherwise both sets use the same direction,
  * and first = second.
  */
 invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t first,

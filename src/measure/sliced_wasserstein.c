@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "math/sliced.h"
 #include "measure/projected.h"
-#include "measure/sliced_options.h"
+#include "measure/scratch.h"
 
 /* Slopes |gap|^(p - 1) are floats: with a larger p, ordinary gaps would overflow. */
 enum { POWER_WITH_SLOPES = 10 };
@@ -61,10 +60,7 @@ invar_status inv_sliced_overflow(void)
 invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
                              inv_sliced_settings *out)
 {
-	invar_status st = inv_options_expect(o, "dependence");
-
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "dependence"));
 	if (!rows || !width)
 		return inv_fail(INVAR_E_USE, "the samples are empty");
 	if (rows > INV_KEY_ROWS)
@@ -81,110 +77,73 @@ invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t wid
 
 /* ---- Distance and derivative --------------------------------------------------------- */
 
-typedef struct distance {
-	const inv_sliced_settings *o;
-	inv_projected pair;
-	const float *a, *b, *directions;
-	uint32_t *rows; /* 0, 1, … */
-	double *powers; /* [projections] */
-	void *scratch;
-	float *grad, *part; /* [rows, dim]; NULL where not wanted */
-	inv_matmul *back;
-} distance;
-
-static invar_status begin(const invar_context *ctx, size_t rows, size_t dim, distance *d)
-{
-	bool slopes = d->grad;
-	inv_matmul_spec back = {.m = rows, .n = dim};
-	invar_status st = inv_projected_new(ctx, rows, dim, dim, false, d->o->projections,
-	                                    d->o->orthogonal, &d->pair);
-
-	if (st != INVAR_OK)
-		return st;
-	d->rows = inv_calloc(rows, sizeof *d->rows);
-	d->powers = inv_calloc(d->o->projections, sizeof *d->powers);
-	d->scratch = inv_alloc(inv_sliced_scratch(ctx, rows, slopes));
-	d->part = slopes ? inv_calloc(rows * dim, sizeof *d->part) : NULL;
-	if (!d->rows || !d->powers || !d->scratch || (slopes && !d->part))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to sort %zu rows", rows);
-	for (size_t r = 0; r < rows; r++)
-		d->rows[r] = (uint32_t)r;
-	back.k = d->pair.chunk;
-	return slopes ? inv_matmul_new(ctx, &back, &d->back) : INVAR_OK;
-}
-
-static void end(distance *d)
-{
-	inv_projected_clear(&d->pair);
-	inv_free(d->rows);
-	inv_free(d->powers);
-	inv_free(d->scratch);
-	inv_free(d->part);
-	inv_matmul_free(d->back);
-}
-
-static invar_status add_chunk(const invar_context *ctx, distance *d, size_t from,
-                              size_t dim)
-{
-	inv_projected *p = &d->pair;
-	size_t left = d->o->projections - from, count = left < p->chunk ? left : p->chunk;
-	inv_stream stream = inv_stream_of(d->o->seed, "sliced/directions", 0);
-	inv_sliced job = {
-		.first = {.a = p->a, .stride_a = p->chunk, .rows_a = d->rows, .M = p->rows},
-		.second = {.a = p->b, .stride_a = p->chunk, .rows_a = d->rows, .M = p->rows},
-		.repeat = 1,
-		.L = count,
-		.p = d->o->p,
-		.powers = d->powers + from};
-	invar_status st = inv_projected_run(p, &stream, from, count, d->directions, d->a, d->b);
-
-	if (st != INVAR_OK)
-		return st;
-	if (d->grad)
-		job.slopes[0] = (inv_slopes){.out = p->a, .stride = p->chunk};
-	inv_sliced_run(ctx, &p->kernels, &job, d->scratch);
-	if (d->grad &&
-	    (st = inv_matmul_run(d->back, p->a, p->theta.a, NULL, d->part)) == INVAR_OK)
-		p->kernels.add(d->part, p->rows * dim, d->grad);
-	return st;
-}
-
-static invar_status conclude(distance *d, size_t rows, size_t dim, double *value)
-{
-	double scale;
-
-	*value = inv_sliced_distance(d->powers, d->o->projections, d->o->p);
-	scale = inv_sliced_slope(*value, rows, d->o->projections, d->o->p);
-	for (size_t i = 0; d->grad && i < rows * dim; i++)
-		d->grad[i] = (float)(scale * d->grad[i]);
-	if (!isfinite(*value) || (d->grad && !d->pair.kernels.all_finite(d->grad, rows * dim)))
-		return inv_sliced_overflow();
-	return INVAR_OK;
-}
-
 invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const float *b,
                                       uint64_t rows, uint32_t dim, const float *directions,
                                       const invar_options *options, double *value,
                                       float *grad_a)
 {
-	inv_sliced_settings o = {0};
-	distance d = {.o = &o, .a = a, .b = b, .directions = directions, .grad = grad_a};
-	invar_status st = inv_sliced_read(options, rows, dim, &o);
+	inv_stream stream;
+	inv_sliced_settings o;
+	inv_projected p;
+	inv_matmul *back = NULL;
+	inv_scratch scratch = {0};
+	uint32_t *in_order; /* 0, 1, … */
+	double *powers;     /* [projections] */
+	float *product = NULL; /* [rows, dim] */
+	char *sorting;
+	double scale;
+	invar_status st;
 
 	*value = NAN;
-	if (st == INVAR_OK && grad_a && o.p > POWER_WITH_SLOPES)
+	INV_TRY(inv_sliced_read(options, rows, dim, &o));
+	if (grad_a && o.p > POWER_WITH_SLOPES)
 		return inv_fail(INVAR_E_USE, "@p is %g, but gradients need @p of at most %d", o.p,
 		                POWER_WITH_SLOPES);
-	if (st != INVAR_OK || (st = begin(ctx, rows, dim, &d)) != INVAR_OK) {
-		end(&d);
-		return st;
-	}
-	if (grad_a)
+	stream = inv_stream_of(o.seed, "sliced/directions", 0);
+	INV_TRY(inv_projected_new(ctx, rows, dim, dim, false, o.projections, o.orthogonal, &p));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, o.projections));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &sorting,
+	                                  inv_sliced_scratch(ctx, rows, grad_a != NULL)));
+	for (size_t r = 0; r < rows; r++)
+		in_order[r] = (uint32_t)r;
+	if (grad_a) {
+		const inv_matmul_spec spec = {.m = rows, .n = dim, .k = p.chunk};
+
+		INV_TRY_OR(end, inv_scratch_array(&scratch, &product, rows * dim));
+		INV_TRY_OR(end, inv_matmul_new(ctx, &spec, &back));
 		memset(grad_a, 0, rows * dim * sizeof *grad_a);
-	for (size_t from = 0; from < o.projections && st == INVAR_OK; from += d.pair.chunk)
-		st = add_chunk(ctx, &d, from, dim);
-	if (st == INVAR_OK)
-		st = conclude(&d, rows, dim, value);
-	end(&d);
+	}
+
+	for (size_t from = 0; from < o.projections; from += p.chunk) {
+		size_t left = o.projections - from, count = left < p.chunk ? left : p.chunk;
+		inv_sliced job = {
+			.first = {.a = p.a, .stride_a = p.chunk, .rows_a = in_order, .M = rows},
+			.second = {.a = p.b, .stride_a = p.chunk, .rows_a = in_order, .M = rows},
+			.repeat = 1,
+			.L = count,
+			.p = o.p,
+			.powers = powers + from};
+
+		INV_TRY_OR(end, inv_projected_run(&p, &stream, from, count, directions, a, b));
+		if (grad_a) /* slopes replace the projections */
+			job.slopes[0] = (inv_slopes){.out = p.a, .stride = p.chunk};
+		inv_sliced_run(ctx, &p.kernels, &job, sorting);
+		if (grad_a) {
+			INV_TRY_OR(end, inv_matmul_run(back, p.a, p.theta.a, NULL, product));
+			p.kernels.add(product, rows * dim, grad_a);
+		}
+	}
+
+	*value = inv_sliced_distance(powers, o.projections, o.p);
+	scale = inv_sliced_slope(*value, rows, o.projections, o.p);
+	for (size_t i = 0; grad_a && i < rows * dim; i++)
+		grad_a[i] = (float)(scale * grad_a[i]);
+	if (!isfinite(*value) || (grad_a && !p.kernels.all_finite(grad_a, rows * dim)))
+		st = inv_sliced_overflow();
+end:
+	inv_projected_clear(&p);
+	inv_matmul_free(back);
+	inv_scratch_free(&scratch);
 	return st;
 }

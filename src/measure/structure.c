@@ -11,16 +11,17 @@
  *
  * Sums are in double about a shift near the mean, one set per band, added in
  * band order: the result does not depend on the threads. Bands are dealt out to ranks.
+ * Equations 34 to 39; tests/measure/test_structure.c has the definition as plain loops.
  */
 #include "measure/structure.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/processes.h"
 #include "base/threads.h"
 #include "math/kernels.h"
+#include "measure/measurement.h"
 
 enum {
 	BAND = 96,   /* a multiple of INV_PAIR_ROWS */
@@ -48,6 +49,7 @@ typedef struct structure_job {
 	double shift[2];
 	size_t rank, ranks;    /* that measure the bands; band b is one of rank b % ranks, */
 	size_t per_rank;       /* which has so many */
+	size_t chunk;          /* the first band of this rank that is measured now */
 	inv_pair_sums *sums;   /* [ranks, per_rank] */
 	band_scratch *scratch; /* [threads] */
 } structure_job;
@@ -55,7 +57,7 @@ typedef struct structure_job {
 /* ---- Packing ------------------------------------------------------------------------ */
 
 /* Points first … first+STRIP-1; past the last one, it is repeated. */
-static void pack_strip(const structure_job *j, int which, uint64_t first, float *packed)
+static void pack_point_strip(const structure_job *j, int which, uint64_t first, float *packed)
 {
 	const space *in = &j->in[which];
 
@@ -86,7 +88,7 @@ static const float *row_group(const space *in, uint64_t n, uint64_t first, float
 /* ---- One band ------------------------------------------------------------ */
 
 /* Squared distances of one group of rows to a strip, as [ROWS][STRIP]. */
-static void measure_group(const structure_job *j, band_scratch *s, int which, uint64_t row)
+static void measure_row_group(const structure_job *j, band_scratch *s, int which, uint64_t row)
 {
 	const space *in = &j->in[which];
 	const float *rows = row_group(in, j->n, row, s->edge[which]);
@@ -102,8 +104,8 @@ static void measure_group(const structure_job *j, band_scratch *s, int which, ui
 }
 
 /* Of a row, only later points count, and only those that exist. */
-static void add_group(const structure_job *j, const band_scratch *s, uint64_t row,
-                      uint64_t strip, inv_pair_sums *sums)
+static void add_pair_group(const structure_job *j, const band_scratch *s, uint64_t row,
+                           uint64_t strip, inv_pair_sums *sums)
 {
 	uint64_t end = j->n - strip < STRIP ? j->n - strip : STRIP;
 
@@ -122,10 +124,12 @@ static inv_pair_sums *sums_of(const structure_job *j, size_t band)
 	return &j->sums[band % j->ranks * j->per_rank + band / j->ranks];
 }
 
-static void measure_band(void *user, size_t band, unsigned thread)
+/* Bands get shorter, so that every rank takes each `ranks`th. */
+static void measure_band(void *user, size_t block, unsigned thread)
 {
 	const structure_job *j = user;
 	band_scratch *s = &j->scratch[thread];
+	size_t band = (j->chunk + block) * j->ranks + j->rank;
 	uint64_t first = band * BAND;
 	uint64_t end = first + BAND < j->n ? first + BAND : j->n;
 	inv_pair_sums *sums = sums_of(j, band);
@@ -133,40 +137,24 @@ static void measure_band(void *user, size_t band, unsigned thread)
 	*sums = (inv_pair_sums){.d_min = INFINITY, .ratio_min = INFINITY};
 	for (uint64_t strip = first; strip < j->n; strip += STRIP) {
 		for (int which = 0; which < 2; which++)
-			pack_strip(j, which, strip, s->packed[which]);
+			pack_point_strip(j, which, strip, s->packed[which]);
 		for (uint64_t row = first; row < end; row += INV_PAIR_ROWS) {
-			measure_group(j, s, 0, row);
-			measure_group(j, s, 1, row);
-			add_group(j, s, row, strip, sums);
+			measure_row_group(j, s, 0, row);
+			measure_row_group(j, s, 1, row);
+			add_pair_group(j, s, row, strip, sums);
 		}
 	}
-}
-
-typedef struct band_chunk {
-	structure_job *j;
-	size_t first;
-} band_chunk;
-
-/* Bands get shorter, so that every rank takes each `ranks`th. */
-static void measure_of_chunk(void *user, size_t block, unsigned thread)
-{
-	const band_chunk *c = user;
-	const structure_job *j = c->j;
-
-	measure_band(c->j, (c->first + block) * j->ranks + j->rank, thread);
 }
 
 /* CHUNK bands at a time, so that a cancellation takes effect soon. */
 static invar_status measure_bands(const invar_context *ctx, structure_job *j)
 {
-	size_t own = (inv_blocks(j->n, BAND) + j->ranks - 1 - j->rank) / j->ranks;
+	size_t bands = (inv_blocks(j->n, BAND) + j->ranks - 1 - j->rank) / j->ranks;
 	inv_shares shares = inv_shares_of(ctx, j->ranks * j->per_rank, j->per_rank);
 
-	for (size_t at = 0; at < own; at += CHUNK) {
-		band_chunk c = {j, at};
-
-		INV_TRY(inv_progress(ctx, "structure", at, own));
-		inv_parallel(ctx, own - at < CHUNK ? own - at : CHUNK, measure_of_chunk, &c);
+	for (j->chunk = 0; j->chunk < bands; j->chunk += CHUNK) {
+		INV_TRY(inv_progress(ctx, "structure", j->chunk, bands));
+		inv_parallel(ctx, (size_t)inv_min(bands - j->chunk, CHUNK), measure_band, j);
 	}
 	return j->ranks > 1 ? inv_gather(ctx, &shares, j->sums, sizeof *j->sums) : INVAR_OK;
 }
@@ -192,7 +180,7 @@ static double shift_of(const space *in, uint64_t n)
 	return sum / (double)pairs;
 }
 
-static void add_sums(const inv_pair_sums *from, inv_pair_sums *to)
+static void add_pair_sums(const inv_pair_sums *from, inv_pair_sums *to)
 {
 	to->pairs += from->pairs;
 	to->zero_pairs += from->zero_pairs;
@@ -208,8 +196,8 @@ static void add_sums(const inv_pair_sums *from, inv_pair_sums *to)
 	to->ratio_max = fmax(to->ratio_max, from->ratio_max);
 }
 
-static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
-                             inv_structure *out)
+static invar_status conclude_structure(const structure_job *j, const inv_pair_sums *s,
+                                       inv_structure *out)
 {
 	double pairs = (double)s->pairs;
 	double d_mean = j->shift[0] + s->d / pairs, e_mean = j->shift[1] + s->e / pairs;
@@ -239,31 +227,6 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 
 /* ---- The whole ------------------------------------------------------------------- */
 
-static invar_status allocate_structure(structure_job *j, const invar_context *ctx,
-                                       inv_arena *arena)
-{
-	for (int round = 0; round < 2; round++) {
-		invar_status st;
-
-		j->sums = inv_arena_take(arena, j->ranks * j->per_rank, sizeof *j->sums);
-		j->scratch = inv_arena_take(arena, ctx->threads, sizeof *j->scratch);
-		for (unsigned t = 0; t < ctx->threads; t++)
-			for (int which = 0; which < 2; which++) {
-				size_t width = j->in[which].width;
-				float *packed = inv_arena_take(arena, STRIP * width, sizeof(float));
-				float *edge = inv_arena_take(arena, INV_PAIR_ROWS * width, sizeof(float));
-
-				if (round) {
-					j->scratch[t].packed[which] = packed;
-					j->scratch[t].edge[which] = edge;
-				}
-			}
-		if (!round && (st = inv_arena_commit(arena)) != INVAR_OK)
-			return st;
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out)
@@ -272,7 +235,7 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 	double products = (double)n * (double)n / 2 * ((double)d + (double)w);
 	size_t bands = inv_blocks(n, BAND);
 	inv_pair_sums total = {.d_min = INFINITY, .ratio_min = INFINITY};
-	inv_arena arena = {0};
+	inv_scratch scratch = {0};
 	invar_status st;
 
 	*out = (inv_structure){0};
@@ -284,14 +247,39 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 		j.ranks = inv_process_count(ctx);
 	}
 	j.per_rank = inv_blocks(bands, j.ranks);
-	if ((st = allocate_structure(&j, ctx, &arena)) != INVAR_OK)
-		return st;
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sums, j.ranks * j.per_rank));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads));
+	for (unsigned t = 0; t < ctx->threads; t++)
+		for (int which = 0; which < 2; which++) {
+			size_t width = j.in[which].width;
+			band_scratch *s = &j.scratch[t];
+
+			INV_TRY_OR(end, inv_scratch_array(&scratch, &s->packed[which], STRIP * width));
+			INV_TRY_OR(end,
+			           inv_scratch_array(&scratch, &s->edge[which], INV_PAIR_ROWS * width));
+		}
+
 	inv_kernels_init(&j.kernels, ctx->cpu);
 	for (int i = 0; i < 2; i++)
 		j.shift[i] = shift_of(&j.in[i], n);
-	st = measure_bands(ctx, &j);
-	for (size_t band = 0; band < bands && st == INVAR_OK; band++)
-		add_sums(sums_of(&j, band), &total);
-	inv_arena_free(&arena);
-	return st == INVAR_OK ? conclude(&j, &total, out) : st;
+	INV_TRY_OR(end, measure_bands(ctx, &j));
+	for (size_t band = 0; band < bands; band++)
+		add_pair_sums(sums_of(&j, band), &total);
+	st = conclude_structure(&j, &total, out);
+end:
+	inv_scratch_free(&scratch);
+	return st;
+}
+
+invar_status inv_structure_try(const invar_context *ctx, const float *x, uint32_t d,
+                               const float *e, uint32_t w, uint64_t n, inv_structure *out)
+{
+	invar_status st = inv_structure_measure(ctx, x, d, e, w, n, out);
+
+	if (!inv_is_unmeasurable(st))
+		return st;
+	*out = (inv_structure){
+		.l1 = NAN, .l2 = NAN, .m = NAN, .b = NAN, .r2 = NAN, .rmsd = NAN, .nrmsd = NAN,
+		.cvrmsd = NAN};
+	return INVAR_OK;
 }

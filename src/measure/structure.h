@@ -18,17 +18,17 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out);
 
-enum {
-	INV_STRUCTURE_SHOWN = 2500
-}; /* pairs: a density of these and one of all look the same */
+/* The same, but all figures are NaN if the rows have no structure, as equal ones. */
+invar_status inv_structure_try(const invar_context *ctx, const float *x, uint32_t d,
+                               const float *e, uint32_t w, uint64_t n, inv_structure *out);
 
-/* Adds a scatter of distances before and after E, with the line of s. */
+enum { INV_STRUCTURE_SHOWN = 2500 }; /* pairs in a picture, which looks as that of all */
+/*
+ * The paper's picture of structure: distances after E over distances before it, of pairs
+ * spread evenly over all, with the line of s and y = x.
+ */
 invar_status inv_structure_show(invar_results *r, const char *column, const float *x,
                                 uint32_t d, const float *e, uint32_t w, uint64_t n,
                                 const inv_structure *s);
-
-/* Plain loops in double; what the fast path is tested against. */
-void inv_structure_ref(const float *x, uint32_t d, const float *e, uint32_t w, uint64_t n,
-                       inv_structure *out);
 
 #endif

@@ -1,47 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* structure_column.c - structure as a measurement of `invar eval`, and on the caller's
  * arrays. */
-#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "measure/measurement.h"
 #include "measure/structure.h"
 
 static const invar_metric metrics[] = {
-	{.id = "structure.L1",
-     .measurement = "structure",
-     .row = "L1 | L2",
-     .part = "L1",
-     .better = 1,
-     .digits = 3},
-	{.id = "structure.L2",
-     .measurement = "structure",
-     .row = "L1 | L2",
-     .part = "L2",
-     .better = -1,
-     .digits = 3},
-	{.id = "structure.m", .measurement = "structure", .row = "m", .digits = 4},
-	{.id = "structure.b", .measurement = "structure", .row = "b", .digits = 4},
-	{.id = "structure.R2",
-     .measurement = "structure",
-     .row = "R²",
-     .better = 1,
-     .digits = 4},
-	{.id = "structure.RMSD",
-     .measurement = "structure",
-     .row = "RMSD",
-     .better = -1,
-     .digits = 4},
-	{.id = "structure.NRMSD",
-     .measurement = "structure",
-     .row = "NRMSD",
-     .better = -1,
-     .digits = 4},
-	{.id = "structure.CVRMSD",
-     .measurement = "structure",
-     .row = "CVRMSD",
-     .better = -1,
-     .digits = 4},
+	INV_NUMBER_METRIC("structure", "structure.L1", "L1 | L2", "L1", 1, 3),
+	INV_NUMBER_METRIC("structure", "structure.L2", "L1 | L2", "L2", -1, 3),
+	INV_NUMBER_METRIC("structure", "structure.m", "m", NULL, 0, 4),
+	INV_NUMBER_METRIC("structure", "structure.b", "b", NULL, 0, 4),
+	INV_NUMBER_METRIC("structure", "structure.R2", "R²", NULL, 1, 4),
+	INV_NUMBER_METRIC("structure", "structure.RMSD", "RMSD", NULL, -1, 4),
+	INV_NUMBER_METRIC("structure", "structure.NRMSD", "NRMSD", NULL, -1, 4),
+	INV_NUMBER_METRIC("structure", "structure.CVRMSD", "CVRMSD", NULL, -1, 4),
 	{.id = "structure.zero_pairs",
      .measurement = "structure",
      .row = "pairs at distance 0",
@@ -55,48 +29,95 @@ static invar_status put_structure(invar_results *r, const char *column,
 {
 	const double number[] = {s->l1, s->l2, s->m, s->b, s->r2, s->rmsd, s->nrmsd, s->cvrmsd};
 	const size_t numbers = sizeof number / sizeof *number;
-	invar_value value = {.low = NAN, .high = NAN, .count = s->pairs};
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < numbers && st == INVAR_OK; i++) {
-		value.value = number[i];
-		st = inv_results_put(r, metrics[i].id, column, &value);
+	for (size_t i = 0; i < numbers; i++)
+		INV_TRY(inv_put_number(r, metrics[i].id, column, number[i], s->pairs));
+	if (s->zero_pairs)
+		INV_TRY(inv_put_number(r, metrics[numbers].id, column, (double)s->zero_pairs, 0));
+	return inv_results_detail(r, "structure", column,
+	                          json_pack("{s:I, s:I}", "pairs", (json_int_t)s->pairs,
+	                                    "zero_pairs", (json_int_t)s->zero_pairs));
+}
+
+/* ---- The picture ----------------------------------------------------------------- */
+
+static const inv_scatter pairs_scatter = {
+	.id = "structure.distances",
+	.measurement = "structure",
+	.title = "Distances between clean features, before and after the adapter",
+	.x = &(const inv_axis){.title = "distance before"},
+	.y = &(const inv_axis){.title = "distance after"},
+};
+
+static double row_distance(const float *a, const float *b, uint32_t d)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; k < d; k++) {
+		double difference = (double)a[k] - b[k];
+
+		sum += difference * difference;
 	}
-	value = (invar_value){.value = (double)s->zero_pairs, .low = NAN, .high = NAN};
-	if (st == INVAR_OK && s->zero_pairs)
-		st = inv_results_put(r, metrics[numbers].id, column, &value);
-	if (st == INVAR_OK)
-		st = inv_results_detail(r, "structure", column,
-		                        json_pack("{s:I, s:I}", "pairs", (json_int_t)s->pairs,
-		                                  "zero_pairs", (json_int_t)s->zero_pairs));
+	return sqrt(sum);
+}
+
+invar_status inv_structure_show(invar_results *r, const char *column, const float *x,
+                                uint32_t d, const float *e, uint32_t w, uint64_t n,
+                                const inv_structure *s)
+{
+	uint64_t all = n * (n - 1) / 2, shown = inv_min(all, INV_STRUCTURE_SHOWN);
+	inv_line lines[2];
+	inv_points points = {.count = shown, .total = all, .lines = lines};
+	double *before, *after;
+	char fit[80];
+	invar_status st;
+
+	INV_TRY(inv_new_zeros(&before, 2 * shown + 1));
+	points.x = before;
+	points.y = after = before + shown;
+	for (uint64_t k = 0; k < shown; k++) {
+		/* Pairs in the order (0, 1), (0, 2), … (1, 2) … */
+		uint64_t i = 0, left = k * all / shown, j;
+
+		for (; left >= n - 1 - i; i++)
+			left -= n - 1 - i;
+		j = i + 1 + left;
+		before[k] = row_distance(x + i * d, x + j * d, d);
+		after[k] = row_distance(e + i * w, e + j * w, w);
+	}
+	snprintf(fit, sizeof fit, "fit: %.2f x %c %.2g, R² %.3f", s->m, s->b < 0 ? '-' : '+',
+	         fabs(s->b), s->r2);
+	if (isfinite(s->m) && isfinite(s->b))
+		lines[points.line_count++] = (inv_line){fit, s->m, s->b};
+	lines[points.line_count++] = (inv_line){"y = x", 1, 0};
+	INV_TRY_OR(end, inv_results_add_scatter(r, &pairs_scatter));
+	st = inv_results_put_points(r, pairs_scatter.id, column, &points);
+end:
+	inv_free(before);
 	return st;
 }
 
+/* ---- The column ------------------------------------------------------------------ */
+
 static invar_status measure_structure(const inv_measure_input *in)
 {
-	const inv_choice c = inv_choose_points(in, inv_choose_all(in->split));
-	uint64_t points = c.points;
-	float *x = inv_calloc(points * in->d, sizeof *x);
-	float *e = in->adapter ? inv_calloc(points * in->w, sizeof *e) : x;
+	const inv_selection rows = inv_select_points(in, inv_select_all(in->split));
+	uint64_t n = rows.points;
 	inv_structure s;
-	invar_status st =
-		x && e ? INVAR_OK
-			   : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", points);
+	float *x, *e;
 
-	if (st == INVAR_OK)
-		st = inv_measure_rows(in, &c, INVAR_CLEAN, true, 0, points, x);
-	if (st == INVAR_OK && in->adapter)
-		st = inv_measure_rows(in, &c, INVAR_CLEAN, false, 0, points, e);
-	if (st == INVAR_OK)
-		st = inv_structure_measure(in->ctx, x, in->d, e, in->w, points, &s);
-	if (st == INVAR_OK)
-		st = put_structure(in->results, in->column, &s);
-	if (st == INVAR_OK && in->adapter) /* F maps each distance to itself */
-		st = inv_structure_show(in->results, in->column, x, in->d, e, in->w, points, &s);
-	if (in->adapter)
-		inv_free(e);
-	inv_free(x);
-	return st;
+	INV_TRY(inv_scratch_array(in->scratch, &x, n * in->d));
+	INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, true, 0, n, x));
+	e = x;
+	if (in->adapter) {
+		INV_TRY(inv_scratch_array(in->scratch, &e, n * in->w));
+		INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, false, 0, n, e));
+	}
+	INV_TRY(inv_structure_measure(in->ctx, x, in->d, e, in->w, n, &s));
+	INV_TRY(put_structure(in->results, in->column, &s));
+	if (!in->adapter) /* F maps each distance to itself */
+		return INVAR_OK;
+	return inv_structure_show(in->results, in->column, x, in->d, e, in->w, n, &s);
 }
 
 const inv_measurement inv_measurement_structure = {
@@ -112,17 +133,6 @@ const inv_measurement inv_measurement_structure = {
 
 /* ---- Given arrays ---------------------------------------------------------------- */
 
-static invar_status begin_results(invar_results *r)
-{
-	invar_status st = inv_results_add_column(r, "E", "E", NULL);
-
-	if (st == INVAR_OK)
-		st = inv_results_add_measurement(r, "structure", "structure");
-	for (const invar_metric *m = metrics; m->id && st == INVAR_OK; m++)
-		st = inv_results_add_metric(r, m);
-	return st;
-}
-
 invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, const float *e,
                              uint32_t w, uint64_t n, invar_results **out)
 {
@@ -130,14 +140,11 @@ invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, con
 	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_structure_measure(ctx, x, d, e, w, n, &s)) != INVAR_OK ||
-	    (st = inv_results_new(out)) != INVAR_OK)
-		return st;
-	if ((st = begin_results(*out)) == INVAR_OK)
-		st = put_structure(*out, "E", &s);
-	if (st != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
+	INV_TRY(inv_structure_measure(ctx, x, d, e, w, n, &s));
+	INV_TRY(inv_results_new(out));
+	INV_TRY_OR(end, inv_results_add_column(*out, "E", "E", NULL));
+	INV_TRY_OR(end, inv_results_declare(*out, "structure", "structure", metrics));
+	st = put_structure(*out, "E", &s);
+end:
+	return inv_results_give(st, out);
 }

@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "measure/labels.h"
+#include "measure/scratch.h"
 
 /* ---- On arrays ----------------------------------------------------------------------- */
 
-static double squared(const double *a, const double *b, size_t d)
+static double squared_gap_of(const double *a, const double *b, size_t d)
 {
 	double sum = 0;
 
@@ -26,7 +26,7 @@ static double find_first_pair(const double *means, uint32_t n, size_t d, uint32_
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = i + 1; j < n; j++) {
-			double now = squared(means + i * d, means + j * d, d);
+			double now = squared_gap_of(means + i * d, means + j * d, d);
 
 			if (now > largest) {
 				largest = now;
@@ -38,11 +38,11 @@ static double find_first_pair(const double *means, uint32_t n, size_t d, uint32_
 }
 
 /* A chosen class is at distance 0 of itself and marked, so that it is not chosen again. */
-static void choose(const double *means, uint32_t n, size_t d, uint32_t chosen,
-                   double *nearest)
+static void take_class(const double *means, uint32_t n, size_t d, uint32_t chosen,
+                       double *nearest)
 {
 	for (uint32_t i = 0; i < n; i++)
-		nearest[i] = fmin(nearest[i], squared(means + i * d, means + chosen * d, d));
+		nearest[i] = fmin(nearest[i], squared_gap_of(means + i * d, means + chosen * d, d));
 	nearest[chosen] = -1;
 }
 
@@ -52,8 +52,8 @@ void inv_choose_apart(const double *means, uint32_t n, size_t d, uint32_t k,
 	distance[0] = distance[1] = sqrt(find_first_pair(means, n, d, order));
 	for (uint32_t i = 0; i < n; i++)
 		nearest[i] = INFINITY;
-	choose(means, n, d, order[0], nearest);
-	choose(means, n, d, order[1], nearest);
+	take_class(means, n, d, order[0], nearest);
+	take_class(means, n, d, order[1], nearest);
 	for (uint32_t c = 2; c < k; c++) {
 		uint32_t best = 0;
 
@@ -62,42 +62,42 @@ void inv_choose_apart(const double *means, uint32_t n, size_t d, uint32_t k,
 				best = i;
 		order[c] = best;
 		distance[c] = sqrt(nearest[best]);
-		choose(means, n, d, best, nearest);
+		take_class(means, n, d, best, nearest);
 	}
 }
 
 /* ---- On a bank ----------------------------------------------------------------------- */
 
-/* Mean clean features [classes, d]. */
+/* Mean clean features [classes, d]; row [d] and rows [classes] are scratch. */
 static invar_status find_means(const invar_bank *b, const inv_split *s, const inv_labels *l,
-                               double *means)
+                               float *row, uint64_t *rows, double *means)
 {
 	const size_t d = b->dim;
-	float *row = inv_calloc(d, sizeof *row);
-	uint64_t *rows = inv_calloc(l->classes, sizeof *rows);
-	invar_status st = row && rows ? INVAR_OK : inv_bank_no_memory(b->path);
 
-	for (uint64_t i = 0; i < l->rows && st == INVAR_OK; i++) {
+	for (uint64_t i = 0; i < l->rows; i++) {
 		uint32_t class = inv_labels_class(l, l->label[i]);
 
-		st = inv_progress(b->ctx, "class means", i, l->rows);
-		if (st == INVAR_OK)
-			st = inv_bank_row(b, s, INVAR_CLEAN, l->row ? l->row[i] : i, row);
+		INV_TRY(inv_progress(b->ctx, "class means", i, l->rows));
+		INV_TRY(inv_bank_row(b, s, INVAR_CLEAN, l->row ? l->row[i] : i, row));
 		for (size_t x = 0; x < d; x++)
 			means[class * d + x] += row[x];
 		rows[class]++;
 	}
-	for (uint32_t k = 0; k < l->classes && st == INVAR_OK; k++)
+	for (uint32_t k = 0; k < l->classes; k++)
 		for (size_t x = 0; x < d; x++)
 			means[k * d + x] /= (double)rows[k];
-	inv_free(row);
-	inv_free(rows);
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status check_classes(const invar_bank *b, const inv_split *s,
-                                  const inv_labels *l, uint32_t k)
+static invar_status choose_labels(const invar_bank *b, const inv_split *s,
+                                  const inv_labels *l, uint32_t k, inv_scratch *scratch,
+                                  int64_t *labels, double *distances)
 {
+	double *means, *nearest;
+	uint64_t *rows;
+	uint32_t *order;
+	float *row;
+
 	if (k < 2)
 		return inv_fail(INVAR_E_USE,
 		                "@count %" PRIu32 ": distances need at least 2 classes", k);
@@ -107,40 +107,28 @@ static invar_status check_classes(const invar_bank *b, const inv_split *s,
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has %" PRIu32 " %s, but @count asks for %" PRIu32, b->path,
 		                s->name, l->classes, inv_noun(l->classes, "class", "classes"), k);
+	INV_TRY(inv_scratch_array(scratch, &means, (uint64_t)l->classes * b->dim));
+	INV_TRY(inv_scratch_array(scratch, &nearest, l->classes));
+	INV_TRY(inv_scratch_array(scratch, &rows, l->classes));
+	INV_TRY(inv_scratch_array(scratch, &order, k));
+	INV_TRY(inv_scratch_array(scratch, &row, b->dim));
+	INV_TRY(find_means(b, s, l, row, rows, means));
+	inv_choose_apart(means, l->classes, b->dim, k, nearest, order, distances);
+	for (uint32_t i = 0; i < k; i++)
+		labels[i] = l->class_label[order[i]];
+	if (distances[0] == 0)
+		return inv_fail(INVAR_E_NUMERIC,
+		                "%s: all classes of %s have the same mean feature, so none is "
+		                "farther apart than others",
+		                b->path, s->name);
 	return INVAR_OK;
-}
-
-static invar_status choose_labels(const invar_bank *b, const inv_split *s,
-                                  const inv_labels *l, uint32_t k, int64_t *labels,
-                                  double *distances)
-{
-	double *means = inv_calloc((size_t)l->classes * b->dim, sizeof *means);
-	double *nearest = inv_calloc(l->classes, sizeof *nearest);
-	uint32_t *order = inv_calloc(k, sizeof *order);
-	invar_status st = means && nearest && order ? INVAR_OK : inv_bank_no_memory(b->path);
-
-	if (st == INVAR_OK)
-		st = find_means(b, s, l, means);
-	if (st == INVAR_OK) {
-		inv_choose_apart(means, l->classes, b->dim, k, nearest, order, distances);
-		for (uint32_t i = 0; i < k; i++)
-			labels[i] = l->class_label[order[i]];
-		if (distances[0] == 0)
-			st = inv_fail(INVAR_E_NUMERIC,
-			              "%s: all classes of %s have the same mean feature, so none is "
-			              "farther apart than others",
-			              b->path, s->name);
-	}
-	inv_free(means);
-	inv_free(nearest);
-	inv_free(order);
-	return st;
 }
 
 invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int64_t *labels,
                         double *distances)
 {
 	const inv_split *s = inv_bank_split(b, split);
+	inv_scratch scratch = {0};
 	inv_labels l = {0};
 	invar_status st;
 
@@ -148,11 +136,9 @@ invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int6
 		return INVAR_E_MISMATCH;
 	if (!s->labels)
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
-	st = inv_labels_read(b, s, &l);
-	if (st == INVAR_OK)
-		st = check_classes(b, s, &l, k);
-	if (st == INVAR_OK)
-		st = choose_labels(b, s, &l, k, labels, distances);
+	INV_TRY(inv_labels_read(b, s, &l));
+	st = choose_labels(b, s, &l, k, &scratch, labels, distances);
+	inv_scratch_free(&scratch);
 	inv_labels_clear(&l);
 	return st;
 }

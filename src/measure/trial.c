@@ -20,9 +20,8 @@
 #include "adapter/train_in_memory.h"
 #include "bank/class_view.h"
 #include "bank/row_norms.h"
-#include "base/memory.h"
 #include "base/text.h"
-#include "run/results.h"
+#include "measure/measurement.h"
 
 enum { BISECTIONS = 12, ID = 96, ROW = 96 };
 
@@ -30,8 +29,15 @@ static const double weaker[] = {0.9, 0.8, 0.7, 0.5};
 
 /* ---- The training that is tried ------------------------------------------------------ */
 
-static invar_status check_dial(const invar_options *o, const inv_train_plan *plan)
+/* What the training on all images would be; fails with the messages that it would have. */
+static invar_status plan_training(inv_source *source, const invar_options *o,
+                                  inv_train_plan *plan)
 {
+	inv_train_settings settings;
+
+	*plan = (inv_train_plan){.sources = 0};
+	inv_train_read(o, &settings);
+	INV_TRY(inv_train_check(&settings, &source, 1, plan));
 	if (inv_option_number(o, "keep-structure") <= 0)
 		return INVAR_OK;
 	if (plan->shape.w != plan->shape.d)
@@ -45,19 +51,6 @@ static invar_status check_dial(const invar_options *o, const inv_train_plan *pla
 		                "@keep-structure changes the codes that a @decoder was trained on; "
 		                "leave one of them out");
 	return INVAR_OK;
-}
-
-/* What the training on all images would be; fails with the messages that it would have. */
-static invar_status plan_training(inv_source *source, const invar_options *o,
-                                  inv_train_plan *plan)
-{
-	inv_train_settings settings;
-	invar_status st;
-
-	*plan = (inv_train_plan){.sources = 0};
-	inv_train_read(o, &settings);
-	st = inv_train_check(&settings, &source, 1, plan);
-	return st == INVAR_OK ? check_dial(o, plan) : st;
 }
 
 static bool can_be_tried(const inv_source *s, inv_trial_verdict *unknown)
@@ -77,111 +70,93 @@ static bool can_be_tried(const inv_source *s, inv_trial_verdict *unknown)
 	return !*unknown->why;
 }
 
-/*
- * A training on unit rows, by the option or because all rows have norm 1, gives an adapter
- * that normalises features and codes: F is then unit(F(x)) as well.
- */
-static invar_status settle_unit(inv_source *s, const invar_options *o)
+/* Takes the source. */
+static invar_status open_trial(inv_source *source, const invar_options *o, inv_trial *t)
 {
 	bool unit = inv_option_flag(o, "unit");
-	invar_status st = INVAR_OK;
-
-	if (!inv_option_is_set(o, "unit") && !inv_option_flag(o, "decoder"))
-		st = inv_bank_has_unit_rows(s->bank, s->stored, &unit);
-	if (st == INVAR_OK && unit)
-		inv_source_normalise(s);
-	return st;
-}
-
-invar_status inv_trial_begin(const invar_bank *bank, const invar_options *o, inv_trial *t)
-{
-	inv_source *source = NULL;
 	inv_train_plan plan;
-	invar_status st = inv_bank_source_open(bank, &source);
 
-	*t = (inv_trial){.attempts = 0};
-	if (st == INVAR_OK)
-		st = plan_training(source, o, &plan);
-	if (st != INVAR_OK) {
-		inv_source_close(source);
-		return st;
-	}
-	if (!can_be_tried(source, &t->unknown)) {
-		t->rows.source = source; /* for the description of the results */
-		t->rows.bank = bank;
-		t->rows.images = (uint32_t)source->rows;
+	t->rows.source = source; /* for the description of the results, and to be closed */
+	t->rows.bank = source->bank;
+	t->rows.images = (uint32_t)source->rows;
+	INV_TRY(plan_training(source, o, &plan));
+	if (!can_be_tried(source, &t->unknown))
 		return INVAR_OK;
-	}
-	if ((st = settle_unit(source, o)) != INVAR_OK) {
-		inv_source_close(source);
-		return st;
-	}
-	if ((st = inv_trial_rows_open(source, o, &t->rows)) != INVAR_OK)
-		return st;
-	inv_log(bank->ctx, INVAR_LOG_INFO,
+
+	/*
+	 * A training on unit rows, by the option or because all rows have norm 1, gives an
+	 * adapter that normalises features and codes: F is then unit(F(x)) as well.
+	 */
+	if (!inv_option_is_set(o, "unit") && !inv_option_flag(o, "decoder"))
+		INV_TRY(inv_bank_has_unit_rows(source->bank, source->stored, &unit));
+	if (unit)
+		inv_source_normalise(source);
+	INV_TRY(inv_trial_rows_open(source, o, &t->rows));
+	inv_log(source->ctx, INVAR_LOG_INFO,
 	        "trial: measured on %" PRIu32 " held-out images of %s, in %" PRIu32 " %s",
 	        t->rows.folds * t->rows.held, source->split, t->rows.folds,
 	        inv_noun(t->rows.folds, "fit", "fits"));
 	return inv_trial_measure(&t->rows, NULL, NULL, &t->f);
 }
 
-/* ---- Codes --------------------------------------------------------------------------- */
-
-/*
- * As many steps as the training on all images will have: every step loses structure and
- * gains invariance, so that the same epochs on fewer images would bias both.
- */
-static invar_status match_steps(const inv_trial_rows *r, const inv_train_plan *plan,
-                                invar_options *o)
+invar_status inv_trial_begin(const invar_bank *bank, const invar_options *o, inv_trial *t)
 {
-	uint64_t batch = plan->batch < r->fitted ? plan->batch : r->fitted;
-	double all = (double)(plan->images / plan->N), here = (double)(r->fitted / batch);
-	double epochs = round((double)inv_option_count(o, "epochs") * all / here);
+	inv_source *source;
 
-	return invar_options_set_number(o, "epochs", epochs < 1 ? 1 : epochs);
+	*t = (inv_trial){.attempts = 0};
+	INV_TRY(inv_bank_source_open(bank, &source));
+	return open_trial(source, o, t);
 }
 
-static invar_status code_fold(const inv_trial_rows *r, const inv_mlp_form *e,
-                              inv_trial_fold *f)
+/* ---- Codes --------------------------------------------------------------------------- */
+
+/* Fits one fold, and keeps the codes of its rows. */
+static invar_status fit_fold(const inv_trial_rows *r, const invar_options *o,
+                             inv_trial_fold *f)
 {
+	const inv_memory_training training = {
+		.bank = r->bank, .options = o, .images = f->images, .image_count = r->fitted};
+	inv_mlp_form e = {.params = NULL};
 	invar_status st;
 
 	inv_free(f->code_clean);
 	inv_free(f->code_query);
-	f->code_clean = inv_alloc(r->gallery * e->s.w * sizeof *f->code_clean);
-	f->code_query = inv_alloc(r->queries * e->s.w * sizeof *f->code_query);
-	if (!f->code_clean || !f->code_query)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the codes of a trial");
-	st = inv_mlp_apply(r->ctx, e->s, e->params, e->residual, f->clean, r->gallery,
-	                   f->code_clean);
-	return st == INVAR_OK ? inv_mlp_apply(r->ctx, e->s, e->params, e->residual, f->query,
-	                                      r->queries, f->code_query)
-	                      : st;
+	f->code_clean = f->code_query = NULL;
+	INV_TRY_OR(end, inv_train_in_memory(&training, &e));
+	INV_TRY_OR(end, inv_new_array(&f->code_clean, r->gallery * e.s.w));
+	INV_TRY_OR(end, inv_new_array(&f->code_query, r->queries * e.s.w));
+	INV_TRY_OR(end, inv_mlp_apply(r->ctx, e.s, e.params, e.residual, f->clean, r->gallery,
+	                              f->code_clean));
+	st = inv_mlp_apply(r->ctx, e.s, e.params, e.residual, f->query, r->queries,
+	                   f->code_query);
+end:
+	inv_free(e.params);
+	return st;
 }
 
 /* Fits at strength 1; the codes are moved later. */
 static invar_status fit_folds(inv_trial_rows *r, const invar_options *o,
                               const inv_train_plan *plan)
 {
-	invar_options *own = NULL;
-	invar_status st = inv_options_copy(o, &own);
+	invar_options *own;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = invar_options_set_number(own, "strength", 1);
-	if (st == INVAR_OK && plan->loss)
-		st = match_steps(r, plan, own);
-	for (uint32_t k = 0; k < r->folds && st == INVAR_OK; k++) {
-		const inv_memory_training training = {.bank = r->bank,
-		                                      .options = own,
-		                                      .images = r->fold[k].images,
-		                                      .image_count = r->fitted};
-		inv_mlp_form e = {.params = NULL};
+	INV_TRY(inv_options_copy(o, &own));
+	INV_TRY_OR(end, invar_options_set_number(own, "strength", 1));
+	/*
+	 * As many steps as the training on all images will have: every step loses structure and
+	 * gains invariance, so that the same epochs on fewer images would bias both.
+	 */
+	if (plan->loss) {
+		uint64_t batch = inv_min(plan->batch, r->fitted);
+		double all = (double)(plan->images / plan->N), here = (double)(r->fitted / batch);
+		double epochs = round((double)inv_option_count(own, "epochs") * all / here);
 
-		st = inv_train_in_memory(&training, &e);
-		if (st == INVAR_OK)
-			st = code_fold(r, &e, &r->fold[k]);
-		inv_free(e.params);
+		INV_TRY_OR(end, invar_options_set_number(own, "epochs", epochs < 1 ? 1 : epochs));
 	}
+	for (uint32_t k = 0; k < r->folds; k++)
+		INV_TRY_OR(end, fit_fold(r, own, &r->fold[k]));
+end:
 	invar_options_free(own);
 	return st;
 }
@@ -192,20 +167,20 @@ static invar_status fit_folds(inv_trial_rows *r, const invar_options *o,
 static invar_status keep_structure(const inv_trial_rows *r, double keep, inv_trial_codes *c)
 {
 	double low = 0, high = c->strength, r2;
-	invar_status st = inv_trial_structure(r, c, &r2);
 
-	if (st != INVAR_OK || r2 >= keep)
-		return st;
-	for (int i = 0; i < BISECTIONS && st == INVAR_OK; i++) {
+	INV_TRY(inv_trial_structure(r, c, &r2));
+	if (r2 >= keep)
+		return INVAR_OK;
+	for (int i = 0; i < BISECTIONS; i++) {
 		c->strength = (low + high) / 2;
-		st = inv_trial_structure(r, c, &r2);
+		INV_TRY(inv_trial_structure(r, c, &r2));
 		if (r2 >= keep)
 			low = c->strength;
 		else
 			high = c->strength;
 	}
 	c->strength = floor(low * 1e4) / 1e4; /* short in run.json, and no stronger */
-	return st;
+	return INVAR_OK;
 }
 
 static void judge_column(const inv_trial *t, const inv_trial_codes *c,
@@ -220,15 +195,11 @@ static void judge_column(const inv_trial *t, const inv_trial_codes *c,
 /* Replaces the verdict of a harmful adapter by that of a weaker one that helps. */
 static invar_status try_weaker(const inv_trial *t, inv_trial_codes c, inv_trial_attempt *a)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < sizeof weaker / sizeof *weaker && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < sizeof weaker / sizeof *weaker; i++) {
 		inv_trial_verdict verdict;
 
 		c.strength = weaker[i];
-		st = inv_trial_measure(&t->rows, &c, &t->f, &a->weaker);
-		if (st != INVAR_OK)
-			return st;
+		INV_TRY(inv_trial_measure(&t->rows, &c, &t->f, &a->weaker));
 		judge_column(t, &c, &a->weaker, &verdict);
 		if (verdict.word == INV_TRIAL_HELPS) {
 			snprintf(a->verdict.why, sizeof a->verdict.why,
@@ -240,51 +211,40 @@ static invar_status try_weaker(const inv_trial *t, inv_trial_codes c, inv_trial_
 		}
 		inv_trial_column_clear(&a->weaker);
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status measure_attempt(inv_trial *t, const invar_options *o,
-                                    const inv_train_plan *plan, inv_trial_attempt *a)
+invar_status inv_trial_try(inv_trial *t, const invar_options *o, const char *id)
 {
+	inv_trial_attempt *a = &t->attempt[t->attempts];
 	double keep = inv_option_number(o, "keep-structure");
-	bool movable = plan->shape.w == plan->shape.d && !plan->decoder.h;
-	inv_trial_codes c = {.w = plan->shape.w,
-	                     .own_space = a->own_space,
-	                     .strength = inv_option_number(o, "strength")};
-	invar_status st = keep > 0 ? keep_structure(&t->rows, keep, &c) : INVAR_OK;
+	inv_train_plan plan;
+	inv_trial_codes c;
 
+	INV_TRY(plan_training(t->rows.source, o, &plan));
+	INV_TRY(fit_folds(&t->rows, o, &plan));
+	*a = (inv_trial_attempt){.own_space = plan.shape.w != plan.shape.d ||
+	                                      (plan.loss && !plan.loss->same_width)};
+	t->attempts++;
+	snprintf(a->id, sizeof a->id, "%s", id);
+
+	c = (inv_trial_codes){.w = plan.shape.w,
+	                      .own_space = a->own_space,
+	                      .strength = inv_option_number(o, "strength")};
+	if (keep > 0)
+		INV_TRY(keep_structure(&t->rows, keep, &c));
 	a->first_strength = a->strength = c.strength;
-	if (st == INVAR_OK)
-		st = inv_trial_measure(&t->rows, &c, &t->f, &a->first);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_trial_measure(&t->rows, &c, &t->f, &a->first));
 	judge_column(t, &c, &a->first, &a->verdict);
 	if (keep > 0 && c.strength == 0) {
 		a->verdict.word = INV_TRIAL_NONE;
 		snprintf(a->verdict.why, sizeof a->verdict.why,
 		         "no strength above 0 keeps an R2 of %g on held-out images", keep);
 	}
-	if (a->verdict.word == INV_TRIAL_HARM && movable && !a->own_space && keep <= 0 &&
-	    !inv_option_is_set(o, "strength"))
-		st = try_weaker(t, c, a);
-	return st;
-}
-
-invar_status inv_trial_try(inv_trial *t, const invar_options *o, const char *id)
-{
-	inv_trial_attempt *a = &t->attempt[t->attempts];
-	inv_train_plan plan;
-	invar_status st = plan_training(t->rows.source, o, &plan);
-
-	if (st == INVAR_OK)
-		st = fit_folds(&t->rows, o, &plan);
-	if (st != INVAR_OK)
-		return st;
-	*a = (inv_trial_attempt){.own_space = plan.shape.w != plan.shape.d ||
-	                                      (plan.loss && !plan.loss->same_width)};
-	t->attempts++;
-	snprintf(a->id, sizeof a->id, "%s", id);
-	return measure_attempt(t, o, &plan, a);
+	if (a->verdict.word == INV_TRIAL_HARM && !a->own_space && !plan.decoder.h &&
+	    keep <= 0 && !inv_option_is_set(o, "strength"))
+		return try_weaker(t, c, a);
+	return INVAR_OK;
 }
 
 void inv_trial_clear(inv_trial *t)
@@ -336,145 +296,108 @@ static void describe_figure(int figure, bool gain, char id[ID], char row[ROW],
 }
 
 static const invar_metric structure_metrics[] = {
-	{.id = "trial.structure.R2",
-     .measurement = "structure",
-     .row = "R²",
-     .better = 1,
-     .digits = 3},
-	{.id = "trial.structure.CVRMSD",
-     .measurement = "structure",
-     .row = "CVRMSD",
-     .better = -1,
-     .digits = 3},
+	INV_NUMBER_METRIC("structure", "trial.structure.R2", "R²", NULL, 1, 3),
+	INV_NUMBER_METRIC("structure", "trial.structure.CVRMSD", "CVRMSD", NULL, -1, 3),
+	{0},
 };
 
-static invar_status declare_results(invar_results *r)
+static invar_status declare_figures(invar_results *r, bool gain)
 {
 	char id[ID], row[ROW];
 	invar_metric m;
-	invar_status st = inv_results_add_measurement(r, "same-image", "same image");
 
-	if (st == INVAR_OK)
-		st = inv_results_add_measurement(r, "class", "class of the nearest neighbour");
-	if (st == INVAR_OK)
-		st = inv_results_add_measurement(r, "structure", "structure");
-	for (int gain = 0; gain < 2; gain++) {
-		for (int i = 0; i < INV_TRIAL_FIGURES && st == INVAR_OK; i++) {
-			describe_figure(i, gain, id, row, &m);
-			st = inv_results_add_metric(r, &m);
-		}
-		for (int i = 0; i < 2 && !gain && st == INVAR_OK; i++)
-			st = inv_results_add_metric(r, &structure_metrics[i]);
+	for (int i = 0; i < INV_TRIAL_FIGURES; i++) {
+		describe_figure(i, gain, id, row, &m);
+		INV_TRY(inv_results_add_metric(r, &m));
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status put_interval(invar_results *r, const char *metric, const char *column,
-                                 const inv_interval *i)
+static invar_status put_trial_figure(invar_results *r, const char *metric, const char *column,
+                                     const inv_interval *i)
 {
-	char why[INV_INTERVAL_WHY];
-	invar_value value;
-
-	if (!i->images || isnan(i->value))
-		return INVAR_OK;
-	value = inv_interval_value(i, why);
-	return inv_results_put(r, metric, column, &value);
+	return i->images && !isnan(i->value) ? inv_put_interval(r, metric, column, i) : INVAR_OK;
 }
 
 /* Without old: only the new index. */
-static invar_status put_column(invar_results *r, const char *column,
-                               const inv_trial_column *c, bool is_F, bool old)
+static invar_status put_trial_column(invar_results *r, const char *column,
+                                     const inv_trial_column *c, bool is_F, bool old)
 {
 	char id[ID], row[ROW];
 	invar_metric m;
-	invar_status st = INVAR_OK;
 
-	for (int i = old ? 0 : INV_TRIAL_FIGURES / 2; i < INV_TRIAL_FIGURES && st == INVAR_OK;
-	     i++) {
+	for (int i = old ? 0 : INV_TRIAL_FIGURES / 2; i < INV_TRIAL_FIGURES; i++) {
 		describe_figure(i, false, id, row, &m);
-		st = put_interval(r, id, column, &c->value[i]);
-		if (st == INVAR_OK && !is_F) {
-			describe_figure(i, true, id, row, &m);
-			st = put_interval(r, id, column, &c->gain[i]);
-		}
+		INV_TRY(put_trial_figure(r, id, column, &c->value[i]));
+		if (is_F)
+			continue;
+		describe_figure(i, true, id, row, &m);
+		INV_TRY(put_trial_figure(r, id, column, &c->gain[i]));
 	}
-	if (st == INVAR_OK)
-		st = put_interval(r, structure_metrics[0].id, column, &c->r2);
-	return st == INVAR_OK ? put_interval(r, structure_metrics[1].id, column, &c->cvrmsd)
-	                      : st;
+	INV_TRY(put_trial_figure(r, structure_metrics[0].id, column, &c->r2));
+	return put_trial_figure(r, structure_metrics[1].id, column, &c->cvrmsd);
 }
 
 /* "E" at strength 1, "E, strength 0.8" at another; an adapter may have both. */
-static invar_status add_column(invar_results *r, const inv_trial_attempt *a,
-                               const inv_trial_column *c, double strength)
+static invar_status add_attempt(invar_results *r, const inv_trial_attempt *a,
+                                const inv_trial_column *c, double strength)
 {
 	char id[ID], title[ID];
-	invar_status st;
 
 	snprintf(id, sizeof id, c == &a->weaker ? "%s-%g" : "%s", a->id, strength);
 	snprintf(title, sizeof title, strength == 1 ? "%s" : "%s, strength %g", a->id,
 	         strength);
-	st = inv_results_add_column(r, id, title, NULL);
-	return st == INVAR_OK ? put_column(r, id, c, false, !a->own_space) : st;
+	INV_TRY(inv_results_add_column(r, id, title, NULL));
+	return put_trial_column(r, id, c, false, !a->own_space);
 }
 
-static invar_status describe_bank(invar_results *r, const inv_trial_rows *rows)
+static invar_status describe_trial_bank(invar_results *r, const inv_trial_rows *rows)
 {
 	const inv_source *s = rows->source;
-	json_t *value,
-		*about =
-			json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I, s:I, s:I}", "bank",
-	                  inv_json_path(rows->bank->path), "encoder",
-	                  invar_bank_field(rows->bank, "encoder"), "augment",
-	                  invar_bank_field(rows->bank, "augment"), "split", s->split, "points",
-	                  (json_int_t)rows->images, "copies", (json_int_t)s->copies, "dim",
-	                  (json_int_t)s->dim, "held_out", (json_int_t)rows->folds * rows->held,
-	                  "folds", (json_int_t)rows->folds);
-	invar_status st =
-		about ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for results");
-	const char *key;
 
-	json_object_foreach (about, key, value)
-		if (st == INVAR_OK)
-			st = inv_results_describe(r, key, json_incref(value));
-	json_decref(about);
-	return st;
+	return inv_results_describe_all(
+		r, json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I, s:I, s:I}", "bank",
+	                 inv_json_path(rows->bank->path), "encoder",
+	                 invar_bank_field(rows->bank, "encoder"), "augment",
+	                 invar_bank_field(rows->bank, "augment"), "split", s->split, "points",
+	                 (json_int_t)rows->images, "copies", (json_int_t)s->copies, "dim",
+	                 (json_int_t)s->dim, "held_out", (json_int_t)rows->folds * rows->held,
+	                 "folds", (json_int_t)rows->folds));
 }
 
 static invar_status fill_results(const inv_trial *t, invar_results *r)
 {
-	invar_status st = describe_bank(r, &t->rows);
 	bool old = false;
+
+	INV_TRY(describe_trial_bank(r, &t->rows));
+	INV_TRY(inv_results_add_measurement(r, "same-image", "same image"));
+	INV_TRY(inv_results_add_measurement(r, "class", "class of the nearest neighbour"));
+	INV_TRY(inv_results_add_measurement(r, "structure", "structure"));
+	INV_TRY(declare_figures(r, false));
+	INV_TRY(inv_results_declare(r, "structure", "structure", structure_metrics));
+	INV_TRY(declare_figures(r, true));
 
 	for (size_t i = 0; i < t->attempts; i++)
 		old = old || !t->attempt[i].own_space;
-	if (st == INVAR_OK)
-		st = declare_results(r);
-	if (st == INVAR_OK)
-		st = inv_results_add_column(r, "F", "F", NULL);
-	if (st == INVAR_OK && t->f.share)
-		st = put_column(r, "F", &t->f, true, old);
-	for (size_t i = 0; i < t->attempts && st == INVAR_OK; i++) {
+	INV_TRY(inv_results_add_column(r, "F", "F", NULL));
+	if (t->f.fraction)
+		INV_TRY(put_trial_column(r, "F", &t->f, true, old));
+	for (size_t i = 0; i < t->attempts; i++) {
 		const inv_trial_attempt *a = &t->attempt[i];
 
-		st = add_column(r, a, &a->first, a->first_strength);
-		if (st == INVAR_OK && a->weaker.share)
-			st = add_column(r, a, &a->weaker, a->strength);
+		INV_TRY(add_attempt(r, a, &a->first, a->first_strength));
+		if (a->weaker.fraction)
+			INV_TRY(add_attempt(r, a, &a->weaker, a->strength));
 	}
-	if (st == INVAR_OK && t->f.share && !t->rows.labelled)
-		st = inv_results_skip(r, "class", NULL, t->rows.no_labels);
-	return st;
+	if (t->f.fraction && !t->rows.labelled)
+		return inv_results_skip(r, "class", NULL, t->rows.no_labels);
+	return INVAR_OK;
 }
 
 invar_status inv_trial_results(const inv_trial *t, invar_results **out)
 {
-	invar_status st = inv_results_new(out);
-
-	if (st == INVAR_OK && (st = fill_results(t, *out)) != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
+	INV_TRY(inv_results_new(out));
+	return inv_results_give(fill_results(t, *out), out);
 }
 
 /* ---- The trial of one training ------------------------------------------------------- */
@@ -486,40 +409,34 @@ static invar_status conclude_trial(const inv_trial *t, invar_results *r)
 	const inv_trial_attempt *a = &t->attempt[0];
 	const inv_trial_verdict *verdict = t->attempts ? &a->verdict : &t->unknown;
 	char column[ID];
-	invar_status st =
-		inv_results_describe(r, "verdict", json_string(inv_trial_words[verdict->word]));
 
-	snprintf(column, sizeof column, a->weaker.share ? TRIED "-%g" : TRIED, a->strength);
-	if (st == INVAR_OK)
-		st = inv_results_describe(r, "why", json_string(verdict->why));
-	if (st == INVAR_OK && t->attempts)
-		st = inv_results_describe(r, "strength", json_real(a->strength));
-	if (st == INVAR_OK && t->attempts)
-		st = inv_results_describe(r, "column", json_string(column));
-	return st;
+	INV_TRY(
+		inv_results_describe(r, "verdict", json_string(inv_trial_words[verdict->word])));
+	INV_TRY(inv_results_describe(r, "why", json_string(verdict->why)));
+	if (!t->attempts)
+		return INVAR_OK;
+	snprintf(column, sizeof column, a->weaker.fraction ? TRIED "-%g" : TRIED, a->strength);
+	INV_TRY(inv_results_describe(r, "strength", json_real(a->strength)));
+	return inv_results_describe(r, "column", json_string(column));
 }
 
 invar_status invar_trial(const invar_bank *bank, const invar_options *o,
                          invar_results **out)
 {
 	inv_trial t = {.attempts = 0};
-	invar_status st = inv_options_expect(o, "train");
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = inv_class_view_check(bank, o);
-	if (st == INVAR_OK)
-		st = inv_trial_begin(bank, o, &t);
-	if (st == INVAR_OK && !*t.unknown.why)
-		st = inv_trial_try(&t, o, TRIED);
-	if (st == INVAR_OK)
-		st = inv_trial_results(&t, out);
-	if (st == INVAR_OK && (st = conclude_trial(&t, *out)) != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
+	INV_TRY(inv_options_expect(o, "train"));
+	INV_TRY(inv_class_view_check(bank, o));
+	INV_TRY_OR(end, inv_trial_begin(bank, o, &t));
+	if (!*t.unknown.why)
+		INV_TRY_OR(end, inv_trial_try(&t, o, TRIED));
+	INV_TRY_OR(end, inv_trial_results(&t, out));
+	st = conclude_trial(&t, *out);
+end:
 	inv_trial_clear(&t);
-	return st;
+	return inv_results_give(st, out);
 }
 
 /* ---- What follows from it ------------------------------------------------------------ */
@@ -559,29 +476,14 @@ static json_t *list_figures(const invar_results *r, const char *column)
 	return figures;
 }
 
-static invar_status record_trial(const invar_results *r, invar_options *o)
-{
-	json_t *record =
-		json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict",
-	              invar_results_about(r, "verdict"), "why", invar_results_about(r, "why"),
-	              "images", (json_int_t)inv_results_about_number(r, "points"), "held_out",
-	              (json_int_t)inv_results_about_number(r, "held_out"), "strength",
-	              inv_option_number(o, "strength"), "figures",
-	              list_figures(r, invar_results_about(r, "column")));
-
-	return record ? inv_options_set_record(o, "trial", record)
-	              : inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
-}
-
 invar_status invar_trial_settle(const invar_results *r, invar_options *o)
 {
 	const char *verdict = invar_results_about(r, "verdict"),
 			   *why = invar_results_about(r, "why");
 	bool harm, none;
-	invar_status st = inv_options_expect(o, "train");
+	json_t *record;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_options_expect(o, "train"));
 	if (!verdict || !why)
 		return inv_fail(INVAR_E_USE, "these results are not of a trial");
 	harm = strcmp(verdict, inv_trial_words[INV_TRIAL_HARM]) == 0;
@@ -597,7 +499,13 @@ invar_status invar_trial_settle(const invar_results *r, invar_options *o)
 		return inv_fail(INVAR_E_MISMATCH, "@keep-structure has no strength: %s", why);
 	if (invar_results_about(r, "column") &&
 	    inv_results_about_number(r, "strength") != inv_option_number(o, "strength"))
-		st = invar_options_set_number(o, "strength",
-		                              inv_results_about_number(r, "strength"));
-	return st == INVAR_OK ? record_trial(r, o) : st;
+		INV_TRY(invar_options_set_number(o, "strength",
+		                                 inv_results_about_number(r, "strength")));
+	record =
+		json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict", verdict, "why", why, "images",
+	              (json_int_t)inv_results_about_number(r, "points"), "held_out",
+	              (json_int_t)inv_results_about_number(r, "held_out"), "strength",
+	              inv_option_number(o, "strength"), "figures",
+	              list_figures(r, invar_results_about(r, "column")));
+	return record ? inv_options_set_record(o, "trial", record) : inv_no_memory();
 }

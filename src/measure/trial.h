@@ -18,15 +18,15 @@
 #define INV_TRIAL_H
 
 #include "adapter/train_options.h"
-#include "math/ranks.h"
+#include "math/places.h"
 #include "measure/bootstrap.h"
+#include "measure/scratch.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
 enum { INV_TRIAL_MIN_IMAGES = 50 }; /* with fewer, a trial cannot tell */
 
-/* Held-out images and what they are measured with. Codes are [rows, w] of what was fitted
- * last. */
+/* Held-out images and what they are measured with. Codes are [rows, w] of the last fit. */
 typedef struct inv_trial_fold {
 	uint32_t *images;     /* [images]: fitted ones, then held-out ones */
 	float *clean, *query; /* [gallery, d], held-out images first; [queries, d] */
@@ -47,10 +47,11 @@ typedef struct inv_trial_rows {
 	uint32_t images, held, fitted; /* of the split; of every fold */
 	uint32_t folds, copies;        /* copies: queries per held-out image */
 	uint64_t gallery, queries;     /* rows of every fold */
-	double majority;               /* share of the largest class, which guessing reaches */
+	double majority;               /* fraction of the largest class, which guessing reaches */
 	bool labelled;
 	char no_labels[INV_TRIAL_REASON]; /* why there are no classes */
 	inv_trial_fold fold[INV_TRIAL_MAX_FOLDS];
+	inv_scratch scratch; /* what folds have, except codes */
 } inv_trial_rows;
 
 /*
@@ -87,8 +88,8 @@ static inline int inv_trial_figure(int index, int sought, int distance, int set)
 
 /* F, or an adapter at one strength. */
 typedef struct inv_trial_column {
-	double *share; /* [INV_TRIAL_FIGURES, folds * held]: of the queries of an image; NaN:
-	                  it has no label */
+	double *fraction; /* [INV_TRIAL_FIGURES, folds * held]: of the queries of an image;
+	                     NaN: it has no label */
 	inv_interval value[INV_TRIAL_FIGURES];
 	inv_interval gain[INV_TRIAL_FIGURES]; /* over F; images 0: not measured */
 	/* Of clean images, the same image @1, over 99 % of F's, in the index that counts. */
@@ -103,8 +104,7 @@ typedef struct inv_trial_codes {
 	double strength; /* of z + strength (code - z); 1: the codes themselves */
 } inv_trial_codes;
 
-/* NULL: F itself. f is the column of F, or NULL for F. Free with clear, also if it fails.
- */
+/* NULL: F itself. f is the column of F, or NULL for F. Clear it, also if it fails. */
 invar_status inv_trial_measure(const inv_trial_rows *r, const inv_trial_codes *c,
                                const inv_trial_column *f, inv_trial_column *out);
 void inv_trial_column_clear(inv_trial_column *c);
@@ -130,13 +130,11 @@ typedef struct inv_trial_verdict {
 	char why[INV_TRIAL_WHY]; /* a sentence without a full stop */
 } inv_trial_verdict;
 
-/* Shares that guessing reaches, by what is sought. */
+/* Fractions that guessing reaches, by what is sought. */
 void inv_trial_guess(const inv_trial_rows *r, double guess[INV_TRIAL_SOUGHT]);
 /* The rules are at the top of trial_rules.c. */
 void inv_trial_judge(const inv_trial_column *f, const inv_trial_column *e, bool own_space,
                      const double guess[INV_TRIAL_SOUGHT], inv_trial_verdict *out);
-/* "same image @1 of augmented images, old index, L2" */
-void inv_trial_name(int figure, char *out, size_t size);
 
 /* ---- Attempts ------------------------------------------------------------------------ */
 

@@ -7,14 +7,13 @@
  * and CVRMSD. In the old index the gallery is F(x) and queries pass through E; in the new
  * one both do. F has nothing to pass through, so that both indexes are the same for it.
  *
- * Intervals of shares resample images. R2 and CVRMSD are of pairs: their intervals come
+ * Intervals of fractions resample images. R2 and CVRMSD are of pairs: their intervals come
  * from leaving out GROUPS groups of images in turn (a delete-a-group jackknife).
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "math/unit_rows.h"
 #include "measure/retrieval.h"
 #include "measure/structure.h"
@@ -38,43 +37,39 @@ typedef struct column_rows {
 	size_t w;
 } column_rows;
 
-static float *move_rows(const float *z, const float *code, size_t cells, double strength)
+/* z + strength (code - z), normalised after that for unit adapters; gives. */
+static invar_status move_rows(const inv_trial_rows *r, const inv_trial_codes *c,
+                              const float *z, const float *code, uint64_t rows, float **out)
 {
-	float *out = inv_alloc(cells * sizeof *out);
+	size_t cells = rows * c->w;
 
-	if (out && strength == 1) /* also of codes that are not as wide as features */
-		memcpy(out, code, cells * sizeof *out);
-	for (size_t i = 0; out && strength != 1 && i < cells; i++)
-		out[i] = (float)(z[i] + strength * ((double)code[i] - z[i]));
-	return out;
+	INV_TRY(inv_new_array(out, cells));
+	if (c->strength == 1) /* also of codes that are not as wide as features */
+		memcpy(*out, code, cells * sizeof **out);
+	else
+		for (size_t i = 0; i < cells; i++)
+			(*out)[i] = (float)(z[i] + c->strength * ((double)code[i] - z[i]));
+	if (r->source->unit)
+		inv_unit_rows(*out, rows, c->w, *out);
+	return INVAR_OK;
 }
 
-/*
- * Without queries, only as many clean rows as are held out. Codes of unit adapters are
- * normalised, after they were moved.
- */
+/* Without queries, only as many clean rows as are held out. Close, also if it fails. */
 static invar_status open_rows(const inv_trial_rows *r, const inv_trial_fold *f,
                               const inv_trial_codes *c, bool queries, column_rows *out)
 {
-	uint64_t clean = queries ? r->gallery : r->held;
-	bool unit = c && r->source->unit;
-
 	*out = (column_rows){.clean = c ? f->code_clean : f->clean,
 	                     .query = c ? f->code_query : f->query,
 	                     .w = c ? c->w : r->d};
-	if (!c || (c->strength == 1 && !unit))
+	if (!c || (c->strength == 1 && !r->source->unit))
 		return INVAR_OK;
-	out->clean = out->moved_clean =
-		move_rows(f->clean, f->code_clean, clean * out->w, c->strength);
+	INV_TRY(move_rows(r, c, f->clean, f->code_clean, queries ? r->gallery : r->held,
+	                  &out->moved_clean));
+	out->clean = out->moved_clean;
 	if (queries)
-		out->query = out->moved_query =
-			move_rows(f->query, f->code_query, r->queries * out->w, c->strength);
-	if (!out->clean || !out->query)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the codes of a trial");
-	if (unit)
-		inv_unit_rows(out->clean, clean, out->w, out->moved_clean);
-	if (unit && queries)
-		inv_unit_rows(out->query, r->queries, out->w, out->moved_query);
+		INV_TRY(
+			move_rows(r, c, f->query, f->code_query, r->queries, &out->moved_query));
+	out->query = out->moved_query;
 	return INVAR_OK;
 }
 
@@ -87,12 +82,12 @@ static void close_rows(column_rows *rows)
 /* ---- Retrieval ----------------------------------------------------------------------- */
 
 static void add_ranks(const inv_trial_rows *r, uint32_t fold, int index, int distance,
-                      int set, const inv_rank *ranks, uint64_t count, double *share)
+                      int set, const inv_place *ranks, uint64_t count, double *fraction)
 {
 	size_t all = measured_images(r), first = (size_t)fold * r->held;
-	double *at_1 = share + inv_trial_figure(index, INV_TRIAL_AT_1, distance, set) * all;
-	double *at_10 = share + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
-	double *class = share + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
+	double *at_1 = fraction + inv_trial_figure(index, INV_TRIAL_AT_1, distance, set) * all;
+	double *at_10 = fraction + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
+	double *class = fraction + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
 	double weight = (double)r->held / (double)count;
 
 	for (uint64_t i = 0; i < count; i++) {
@@ -107,45 +102,45 @@ static void add_ranks(const inv_trial_rows *r, uint32_t fold, int index, int dis
 /* Clean rows and copies against one gallery by one distance. */
 static invar_status rank_fold(const inv_trial_rows *r, uint32_t fold,
                               const column_rows *rows, int index, int distance,
-                              double *share)
+                              double *fraction)
 {
 	const inv_trial_fold *f = &r->fold[fold];
 	bool old = index == INV_TRIAL_OLD;
 	const inv_gallery gallery = {old ? f->clean : rows->clean, r->gallery,
 	                             old ? r->d : rows->w, f->class};
-	const inv_rank_queries query[INV_TRIAL_SETS] = {
+	const inv_place_queries query[INV_TRIAL_SETS] = {
 		{rows->clean, r->held, f->own, f->class, true},
 		{rows->query, r->queries, f->own, f->query_class, true}};
-	inv_rank *ranks = inv_calloc(r->queries, sizeof *ranks);
-	inv_ranks *p = NULL;
-	invar_status st = ranks ? inv_ranks_new(r->ctx, &gallery, (inv_distance)distance, &p)
-	                        : inv_fail(INVAR_E_NOMEM, "not enough memory for ranks");
+	inv_place *ranks;
+	inv_places *p = NULL;
+	invar_status st;
 
-	for (int set = 0; set < INV_TRIAL_SETS && st == INVAR_OK; set++) {
-		inv_ranks_find(p, &query[set], ranks);
-		add_ranks(r, fold, index, distance, set, ranks, query[set].count, share);
+	INV_TRY(inv_new_zeros(&ranks, r->queries));
+	INV_TRY_OR(end, inv_places_new(r->ctx, &gallery, (inv_distance)distance, 1, &p));
+	for (int set = 0; set < INV_TRIAL_SETS; set++) {
+		inv_places_find(p, &query[set], ranks);
+		add_ranks(r, fold, index, distance, set, ranks, query[set].count, fraction);
 	}
-	inv_ranks_free(p);
+end:
+	inv_places_free(p);
 	inv_free(ranks);
 	return st;
 }
 
 /* ---- Structure ----------------------------------------------------------------------- */
 
-/* Of clean rows and codes; NaN where there is none to measure. */
+/* R2 and CVRMSD of clean rows and codes; NaN where there is none to measure. */
 static invar_status find_structure(const inv_trial_rows *r, const float *x, const float *e,
                                    size_t w, uint64_t n, double out[2])
 {
 	invar_context quiet = *r->ctx; /* too short for progress of its own */
 	inv_structure s;
-	invar_status st;
 
 	quiet.hooks.progress = NULL;
-	st = inv_structure_measure(&quiet, x, (uint32_t)r->d, e, (uint32_t)w, n, &s);
-	out[0] = st == INVAR_OK ? s.r2 : NAN;
-	out[1] = st == INVAR_OK ? s.cvrmsd : NAN;
-	return st == INVAR_E_NUMERIC || st == INVAR_E_MISMATCH || st == INVAR_E_USE ? INVAR_OK
-	                                                                            : st;
+	INV_TRY(inv_structure_try(&quiet, x, (uint32_t)r->d, e, (uint32_t)w, n, &s));
+	out[0] = s.r2;
+	out[1] = s.cvrmsd;
+	return INVAR_OK;
 }
 
 /* Rows without those of one group, which are neighbours. */
@@ -163,29 +158,30 @@ static uint64_t leave_out(const float *rows, uint64_t n, size_t w, uint64_t grou
 static invar_status add_structure(const inv_trial_rows *r, const inv_trial_fold *f,
                                   const column_rows *rows, double sum[2], double square[2])
 {
-	float *x = inv_alloc(r->held * r->d * sizeof *x);
-	float *e = inv_alloc(r->held * rows->w * sizeof *e);
-	double all[2], part[GROUPS][2];
-	invar_status st =
-		x && e ? find_structure(r, f->clean, rows->clean, rows->w, r->held, all)
-			   : inv_fail(INVAR_E_NOMEM, "not enough memory for the structure of a trial");
+	float *x = NULL, *e = NULL;
+	double all[2], without[GROUPS][2];
+	invar_status st;
 
-	for (uint64_t g = 0; g < GROUPS && st == INVAR_OK; g++) {
+	INV_TRY_OR(end, inv_new_array(&x, r->held * r->d));
+	INV_TRY_OR(end, inv_new_array(&e, r->held * rows->w));
+	INV_TRY_OR(end, find_structure(r, f->clean, rows->clean, rows->w, r->held, all));
+	for (uint64_t g = 0; g < GROUPS; g++) {
 		uint64_t left = leave_out(f->clean, r->held, r->d, g, x);
 
 		leave_out(rows->clean, r->held, rows->w, g, e);
-		st = find_structure(r, x, e, rows->w, left, part[g]);
+		INV_TRY_OR(end, find_structure(r, x, e, rows->w, left, without[g]));
 	}
-	for (int k = 0; k < 2 && st == INVAR_OK; k++) {
+	for (int k = 0; k < 2; k++) {
 		double mean = 0, error = 0;
 
 		for (int g = 0; g < GROUPS; g++)
-			mean += part[g][k] / GROUPS;
+			mean += without[g][k] / GROUPS;
 		for (int g = 0; g < GROUPS; g++)
-			error += (part[g][k] - mean) * (part[g][k] - mean);
+			error += (without[g][k] - mean) * (without[g][k] - mean);
 		sum[k] += all[k];
 		square[k] += error * (GROUPS - 1) / GROUPS;
 	}
+end:
 	inv_free(x);
 	inv_free(e);
 	return st;
@@ -199,23 +195,30 @@ static inv_interval structure_interval(const inv_trial_rows *r, double sum, doub
 	return (inv_interval){value, value - error, value + error, measured_images(r)};
 }
 
+static invar_status fold_structure(const inv_trial_rows *r, const inv_trial_fold *f,
+                                   const inv_trial_codes *c, double out[2])
+{
+	column_rows rows;
+	invar_status st;
+
+	INV_TRY_OR(end, open_rows(r, f, c, false, &rows));
+	st = find_structure(r, f->clean, rows.clean, rows.w, r->held, out);
+end:
+	close_rows(&rows);
+	return st;
+}
+
 invar_status inv_trial_structure(const inv_trial_rows *r, const inv_trial_codes *c,
                                  double *r2)
 {
-	invar_status st = INVAR_OK;
-
 	*r2 = 0;
-	for (uint32_t k = 0; k < r->folds && st == INVAR_OK; k++) {
-		column_rows rows;
+	for (uint32_t k = 0; k < r->folds; k++) {
 		double found[2];
 
-		st = open_rows(r, &r->fold[k], c, false, &rows);
-		if (st == INVAR_OK)
-			st = find_structure(r, r->fold[k].clean, rows.clean, rows.w, r->held, found);
-		*r2 += st == INVAR_OK ? found[0] / r->folds : 0;
-		close_rows(&rows);
+		INV_TRY(fold_structure(r, &r->fold[k], c, found));
+		*r2 += found[0] / r->folds;
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Intervals ----------------------------------------------------------------------- */
@@ -229,34 +232,35 @@ static invar_status find_intervals(const inv_trial_rows *r, const inv_trial_colu
                                    inv_trial_column *c)
 {
 	size_t all = measured_images(r), wide = 2 * k + (kept ? INV_DISTANCES : 0), n = 0;
-	double *table = inv_alloc(all * wide * sizeof *table);
 	inv_interval found[2 * INV_TRIAL_FIGURES + INV_DISTANCES];
+	double *table;
 	invar_status st = INVAR_OK;
 
-	if (!table)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the intervals of a trial");
+	INV_TRY(inv_new_array(&table, all * wide));
 	for (size_t i = 0; i < all; i++) {
 		double *row = table + n * wide;
 
-		if (isnan(c->share[which[0] * all + i]))
+		if (isnan(c->fraction[which[0] * all + i]))
 			continue;
 		for (size_t j = 0; j < k; j++) {
-			row[2 * j] = c->share[which[j] * all + i];
-			row[2 * j + 1] = row[2 * j] - f->share[which[j] * all + i];
+			row[2 * j] = c->fraction[which[j] * all + i];
+			row[2 * j + 1] = row[2 * j] - f->fraction[which[j] * all + i];
 		}
 		for (int j = 0; kept && j < INV_DISTANCES; j++)
 			row[2 * k + (size_t)j] =
-				c->share[kept[j] * all + i] - harmless * f->share[kept[j] * all + i];
+				c->fraction[kept[j] * all + i] - harmless * f->fraction[kept[j] * all + i];
 		n++;
 	}
-	if (n)
-		st = inv_bootstrap_shares(r->ctx, table, n, wide, r->seed, found);
-	for (size_t j = 0; j < k && n && st == INVAR_OK; j++) {
+	if (!n)
+		goto end;
+	INV_TRY_OR(end, inv_bootstrap(r->ctx, table, n, wide, r->seed, found));
+	for (size_t j = 0; j < k; j++) {
 		c->value[which[j]] = found[2 * j];
 		c->gain[which[j]] = found[2 * j + 1];
 	}
-	for (int j = 0; kept && j < INV_DISTANCES && n && st == INVAR_OK; j++)
+	for (int j = 0; kept && j < INV_DISTANCES; j++)
 		c->kept[j] = found[2 * k + (size_t)j];
+end:
 	inv_free(table);
 	return st;
 }
@@ -266,7 +270,6 @@ static invar_status find_all_intervals(const inv_trial_rows *r, const inv_trial_
 {
 	int same[INV_TRIAL_FIGURES], class[INV_TRIAL_FIGURES], kept[INV_DISTANCES];
 	size_t sames = 0, classes = 0;
-	invar_status st;
 
 	for (int index = own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD; index < INV_TRIAL_INDEXES;
 	     index++)
@@ -279,52 +282,55 @@ static invar_status find_all_intervals(const inv_trial_rows *r, const inv_trial_
 	for (int distance = 0; distance < INV_DISTANCES; distance++)
 		kept[distance] = inv_trial_figure(own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD,
 		                                  INV_TRIAL_AT_1, distance, INV_TRIAL_CLEAN);
-	st = find_intervals(r, f, same, sames, kept, c);
-	return st == INVAR_OK && r->labelled ? find_intervals(r, f, class, classes, NULL, c)
-	                                     : st;
+	INV_TRY(find_intervals(r, f, same, sames, kept, c));
+	return r->labelled ? find_intervals(r, f, class, classes, NULL, c) : INVAR_OK;
 }
 
 /* ---- A column ------------------------------------------------------------------------ */
 
+static invar_status measure_fold(const inv_trial_rows *r, uint32_t fold,
+                                 const inv_trial_codes *c, double *fraction, double sum[2],
+                                 double square[2])
+{
+	int first = c && c->own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD;
+	int last = c ? INV_TRIAL_NEW : INV_TRIAL_OLD;
+	column_rows rows;
+	invar_status st;
+
+	INV_TRY_OR(end, open_rows(r, &r->fold[fold], c, true, &rows));
+	for (int index = first; index <= last; index++)
+		for (int distance = 0; distance < INV_DISTANCES; distance++) {
+			INV_TRY_OR(end, inv_progress(r->ctx, "trial: search", fold, r->folds));
+			INV_TRY_OR(end, rank_fold(r, fold, &rows, index, distance, fraction));
+		}
+	if (c)
+		st = add_structure(r, &r->fold[fold], &rows, sum, square);
+	else
+		sum[0] += 1; /* F leaves distances as they are */
+end:
+	close_rows(&rows);
+	return st;
+}
+
 invar_status inv_trial_measure(const inv_trial_rows *r, const inv_trial_codes *c,
                                const inv_trial_column *f, inv_trial_column *out)
 {
-	size_t all = measured_images(r);
+	size_t all = measured_images(r), half = INV_TRIAL_FIGURES / 2 * all;
 	double sum[2] = {0, 0}, square[2] = {0, 0};
-	bool own_space = c && c->own_space;
-	invar_status st = INVAR_OK;
 
-	*out = (inv_trial_column){.share =
-	                              inv_calloc(INV_TRIAL_FIGURES * all, sizeof *out->share)};
-	if (!out->share)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the figures of a trial");
-	for (uint32_t k = 0; k < r->folds && st == INVAR_OK; k++) {
-		column_rows rows;
-
-		st = open_rows(r, &r->fold[k], c, true, &rows);
-		for (int index = own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD;
-		     index < (c ? INV_TRIAL_INDEXES : INV_TRIAL_NEW) && st == INVAR_OK; index++)
-			for (int distance = 0; distance < INV_DISTANCES && st == INVAR_OK; distance++) {
-				st = inv_progress(r->ctx, "trial: search", k, r->folds);
-				if (st == INVAR_OK)
-					st = rank_fold(r, k, &rows, index, distance, out->share);
-			}
-		if (!c)
-			sum[0] += 1; /* F leaves distances as they are */
-		else if (st == INVAR_OK)
-			st = add_structure(r, &r->fold[k], &rows, sum, square);
-		close_rows(&rows);
-	}
+	*out = (inv_trial_column){.fraction = NULL};
+	INV_TRY(inv_new_zeros(&out->fraction, 2 * half));
+	for (uint32_t k = 0; k < r->folds; k++)
+		INV_TRY(measure_fold(r, k, c, out->fraction, sum, square));
 	if (!c) /* both indexes are the same */
-		memcpy(out->share + INV_TRIAL_FIGURES / 2 * all, out->share,
-		       INV_TRIAL_FIGURES / 2 * all * sizeof *out->share);
+		memcpy(out->fraction + half, out->fraction, half * sizeof *out->fraction);
 	out->r2 = structure_interval(r, sum[0], square[0]);
 	out->cvrmsd = structure_interval(r, sum[1], square[1]);
-	return st == INVAR_OK ? find_all_intervals(r, f ? f : out, own_space, out) : st;
+	return find_all_intervals(r, f ? f : out, c && c->own_space, out);
 }
 
 void inv_trial_column_clear(inv_trial_column *c)
 {
-	inv_free(c->share);
-	*c = (inv_trial_column){.share = NULL};
+	inv_free(c->fraction);
+	*c = (inv_trial_column){.fraction = NULL};
 }

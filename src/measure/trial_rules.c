@@ -44,14 +44,11 @@ static const char *const set_names[INV_TRIAL_SETS] = {"clean", "augmented"};
 static const char *const sought_names[INV_TRIAL_SOUGHT] = {
 	"same image @1", "same image @10", "class of the nearest neighbour"};
 
-static int sought_of(int figure)
+static void name_trial_figure(int figure, char *out, size_t size)
 {
-	return figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
-}
+	int sought = figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
 
-void inv_trial_name(int figure, char *out, size_t size)
-{
-	snprintf(out, size, "%s of %s images (%s, %s)", sought_names[sought_of(figure)],
+	snprintf(out, size, "%s of %s images (%s, %s)", sought_names[sought],
 	         set_names[figure % INV_TRIAL_SETS],
 	         index_names[figure / (INV_TRIAL_FIGURES / INV_TRIAL_INDEXES)],
 	         distance_names[figure / INV_TRIAL_SETS % INV_DISTANCES]);
@@ -65,39 +62,26 @@ void inv_trial_guess(const inv_trial_rows *r, double guess[INV_TRIAL_SOUGHT])
 }
 
 /* Too few images have no interval. */
-static bool is_measured(const inv_interval *i)
+static bool has_interval(const inv_interval *i)
 {
 	return i->images >= INV_INTERVAL_IMAGES;
-}
-
-static bool is_better(const inv_trial_column *e, int figure, double guess)
-{
-	const inv_interval *gain = &e->gain[figure];
-
-	return is_measured(gain) && gain->low > 0 && e->value[figure].low > guess;
-}
-
-static bool is_worse(const inv_trial_column *e, int figure, double by)
-{
-	const inv_interval *gain = &e->gain[figure];
-
-	return is_measured(gain) && gain->high < -by;
 }
 
 /* The first figure that is harmed; -1: none. */
 static int find_harm(const inv_trial_column *e, int index)
 {
 	for (int distance = 0; distance < INV_DISTANCES; distance++)
-		if (is_measured(&e->kept[distance]) && e->kept[distance].value < 0)
+		if (has_interval(&e->kept[distance]) && e->kept[distance].value < 0)
 			return inv_trial_figure(index, INV_TRIAL_AT_1, distance, INV_TRIAL_CLEAN);
 	for (int sought = 0; sought < INV_TRIAL_SOUGHT; sought++)
 		for (int distance = 0; distance < INV_DISTANCES; distance++)
 			for (int set = 0; set < INV_TRIAL_SETS; set++) {
 				int figure = inv_trial_figure(index, sought, distance, set);
 				bool by_class = sought == INV_TRIAL_CLASS;
+				const inv_interval *gain = &e->gain[figure];
 
-				if ((by_class || set == INV_TRIAL_AUGMENTED) &&
-				    is_worse(e, figure, by_class ? noticeable : 0))
+				if ((by_class || set == INV_TRIAL_AUGMENTED) && has_interval(gain) &&
+				     gain->high < (by_class ? -noticeable : 0))
 					return figure;
 			}
 	return -1;
@@ -112,9 +96,11 @@ static int find_gain(const inv_trial_column *e, int index,
 	for (int sought = 0; sought < INV_TRIAL_SOUGHT; sought++)
 		for (int distance = 0; distance < INV_DISTANCES; distance++) {
 			int figure = inv_trial_figure(index, sought, distance, INV_TRIAL_AUGMENTED);
+			const inv_interval *gain = &e->gain[figure];
 
-			if (is_better(e, figure, guess[sought]) &&
-			    (best < 0 || e->gain[figure].value > e->gain[best].value))
+			if (has_interval(gain) && gain->low > 0 &&
+			     e->value[figure].low > guess[sought] &&
+			     (best < 0 || gain->value > e->gain[best].value))
 				best = figure;
 		}
 	return best;
@@ -129,7 +115,7 @@ static size_t tell_figure(const inv_trial_column *f, const inv_trial_column *e, 
 	const inv_interval *gain = &e->gain[figure];
 	char name[NAME];
 
-	inv_trial_name(figure, name, sizeof name);
+	name_trial_figure(figure, name, sizeof name);
 	return (size_t)snprintf(out, size,
 	                        "%s %s from %.1f %% with F to %.1f %% (95 %% interval of the "
 	                        "difference: %+.1f to %+.1f points)",

@@ -4,7 +4,7 @@
  *
  * Steps: the 3 perplexity nearest neighbours of every row, exactly (math/neighbours.h);
  * P from them (math/affinity.h); a start from the first two principal components or from
- * random numbers, with a standard deviation of 1e-4; the descent (tsne_descent.h).
+ * random numbers, with a standard deviation of 1e-4; the descent.
  * Defaults are scikit-learn's.
  *
  * Repulsion is by interpolation on a grid and FFT (math/repulsion.h), not by
@@ -12,24 +12,21 @@
  * error is the same everywhere and falls with the spacing of nodes, and its sums
  * have a fixed order without a tree being built on one thread in every iteration.
  */
-#include "measure/tsne.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/rng.h"
+#include "base/threads.h"
 #include "math/affinity.h"
 #include "math/kernels.h"
 #include "math/neighbours.h"
 #include "math/principal.h"
-#include "measure/labels.h"
-#include "measure/tsne_descent.h"
-#include "run/results.h"
+#include "math/repulsion.h"
+#include "measure/eval_options.h"
 
-enum { BLOCK = 2048 }; /* rows between two looks at the hooks */
+enum { BLOCK = 2048 }; /* rows between two calls of the hooks */
 
 static const double start_deviation = 1e-4;
 
@@ -108,44 +105,13 @@ typedef struct tsne_job {
 
 /* ---- What is embedded -------------------------------------------------------------- */
 
-static bool all_rows_equal(const invar_tsne_rows *in)
-{
-	for (uint64_t i = 1; i < in->count; i++)
-		if (memcmp(in->rows, in->rows + i * in->dim, in->dim * sizeof *in->rows) != 0)
-			return false;
-	return true;
-}
-
-static invar_status check_finite(const invar_context *ctx, const invar_tsne_rows *in)
-{
-	struct inv_kernels kernels;
-
-	inv_kernels_init(&kernels, ctx->cpu);
-	for (uint64_t i = 0; i < in->count; i++)
-		if (!kernels.all_finite(in->rows + i * in->dim, in->dim))
-			return inv_fail(INVAR_E_NUMERIC,
-			                "row %" PRIu64 " is not finite; remove or repair it", i);
-	return INVAR_OK;
-}
-
-static invar_status check_parts(const invar_tsne_rows *in)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < in->parts; i++)
-		total += in->part_rows[i];
-	if (in->parts && total != in->count)
-		return inv_fail(INVAR_E_USE,
-		                "the parts have %" PRIu64 " rows in all, but there are %" PRIu64,
-		                total, in->count);
-	return INVAR_OK;
-}
-
 static invar_status check_input(const tsne_job *j)
 {
 	const invar_tsne_rows *in = j->in;
 	double perplexity = inv_option_number(j->o, "perplexity");
-	invar_status st;
+	size_t bytes = in->dim * sizeof *in->rows;
+	struct inv_kernels kernels;
+	uint64_t total = 0, differ = 0;
 
 	if (in->count < 4 || !in->dim)
 		return inv_fail(
@@ -160,9 +126,22 @@ static invar_status check_input(const tsne_job *j)
 		                "@perplexity %g is too large for %" PRIu64
 		                " rows; it must be below %" PRIu64,
 		                perplexity, in->count, in->count - 1);
-	if ((st = check_parts(in)) != INVAR_OK || (st = check_finite(j->ctx, in)) != INVAR_OK)
-		return st;
-	if (all_rows_equal(in))
+	for (size_t i = 0; i < in->parts; i++)
+		total += in->part_rows[i];
+	if (in->parts && total != in->count)
+		return inv_fail(INVAR_E_USE,
+		                "the parts have %" PRIu64 " rows in all, but there are %" PRIu64,
+		                total, in->count);
+	inv_kernels_init(&kernels, j->ctx->cpu);
+	for (uint64_t i = 0; i < in->count; i++) {
+		const float *row = in->rows + i * in->dim;
+
+		if (!kernels.all_finite(row, in->dim))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "row %" PRIu64 " is not finite; remove or repair it", i);
+		differ += memcmp(in->rows, row, bytes) != 0;
+	}
+	if (!differ)
 		return inv_fail(INVAR_E_NUMERIC,
 		                "all %" PRIu64 " rows are equal, so there is nothing to embed",
 		                in->count);
@@ -171,57 +150,42 @@ static invar_status check_input(const tsne_job *j)
 
 /* ---- Neighbours and P --------------------------------------------------------------- */
 
-static invar_status find_neighbours(const tsne_job *j, uint32_t *index, double *squared)
-{
-	inv_neighbours *p;
-	invar_status st =
-		inv_neighbours_new(j->ctx, j->in->rows, j->n, j->in->dim, NULL, j->k, &p);
-
-	for (size_t first = 0; first < j->n && st == INVAR_OK; first += BLOCK) {
-		size_t count = j->n - first < BLOCK ? j->n - first : BLOCK;
-
-		if ((st = inv_progress(j->ctx, "neighbours", first, j->n)) == INVAR_OK)
-			inv_nearest_others(p, first, count, index + first * j->k,
-			                   squared + first * j->k);
-	}
-	inv_neighbours_free(p);
-	return st;
-}
-
-static invar_status no_memory(const tsne_job *j)
-{
-	return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu neighbours of %zu rows", j->k,
-	                j->n);
-}
-
-/* Distances are needed only until p is known, and are the larger half. */
-static invar_status find_conditional(tsne_job *j, uint32_t *index, float *p)
-{
-	double *squared = inv_alloc(j->n * j->k * sizeof *squared);
-	bool *reached = inv_alloc(j->n * sizeof *reached);
-	invar_status st =
-		squared && reached ? find_neighbours(j, index, squared) : no_memory(j);
-
-	if (st == INVAR_OK)
-		inv_conditional(j->ctx, squared, j->n, j->k, inv_option_number(j->o, "perplexity"),
-		                p, NULL, reached);
-	for (size_t i = 0; i < j->n && st == INVAR_OK; i++)
-		j->crowded += !reached[i];
-	inv_free(squared);
-	inv_free(reached);
-	return st;
-}
-
+/* Neighbours and distances are freed once p is known: they are the larger half. */
 static invar_status find_joint(tsne_job *j)
 {
-	uint32_t *index = inv_alloc(j->n * j->k * sizeof *index);
-	float *p = inv_alloc(j->n * j->k * sizeof *p);
-	invar_status st = index && p ? find_conditional(j, index, p) : no_memory(j);
+	uint32_t *index = NULL;
+	float *p = NULL;
+	double *squared = NULL;
+	bool *reached = NULL;
+	inv_neighbours *gallery = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_affinity_join(j->ctx, j->n, j->k, index, p, &j->joint);
+	INV_TRY_OR(end, inv_new_array(&index, j->n * j->k));
+	INV_TRY_OR(end, inv_new_array(&p, j->n * j->k));
+	INV_TRY_OR(end, inv_new_array(&squared, j->n * j->k));
+	INV_TRY_OR(end, inv_new_array(&reached, j->n));
+	INV_TRY_OR(end, inv_neighbours_new(j->ctx, j->in->rows, j->n, j->in->dim, NULL, j->k,
+	                                   &gallery));
+	for (size_t first = 0; first < j->n; first += BLOCK) {
+		INV_TRY_OR(end, inv_progress(j->ctx, "neighbours", first, j->n));
+		inv_nearest_others(gallery, first, inv_min(j->n - first, BLOCK),
+		                   index + first * j->k, squared + first * j->k);
+	}
+	inv_neighbours_free(gallery);
+	gallery = NULL;
+	inv_conditional(j->ctx, squared, j->n, j->k, inv_option_number(j->o, "perplexity"), p,
+	                NULL, reached);
+	inv_free(squared);
+	squared = NULL;
+	for (size_t i = 0; i < j->n; i++)
+		j->crowded += !reached[i];
+	st = inv_affinity_join(j->n, j->k, index, p, &j->joint);
+end:
+	inv_neighbours_free(gallery);
 	inv_free(index);
 	inv_free(p);
+	inv_free(squared);
+	inv_free(reached);
 	return st;
 }
 
@@ -240,7 +204,7 @@ static void start_at_random(const tsne_job *j)
 	}
 }
 
-static double deviation_of(const double *scores, size_t n, size_t column)
+static double score_deviation(const double *scores, size_t n, size_t column)
 {
 	double sum = 0;
 
@@ -255,46 +219,156 @@ static double deviation_of(const double *scores, size_t n, size_t column)
  */
 static invar_status start_at_components(const tsne_job *j)
 {
-	double *scores = inv_alloc(2 * j->n * sizeof *scores), first;
+	double *scores, first;
 	invar_status st;
 
-	if (!scores)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for principal components");
-	st = inv_principal(j->ctx, j->in->rows, j->n, j->in->dim, 2,
-	                   inv_option_count(j->o, "seed"), scores);
-	first = st == INVAR_OK ? deviation_of(scores, j->n, 0) : 0;
+	INV_TRY(inv_new_array(&scores, 2 * j->n));
+	INV_TRY_OR(end, inv_principal(j->ctx, j->in->rows, j->n, j->in->dim, 2,
+	                              inv_option_count(j->o, "seed"), scores));
+	first = score_deviation(scores, j->n, 0);
 	for (size_t c = 0; c < 2 && first > 0; c++) {
-		bool varies = deviation_of(scores, j->n, c) > 1e-6 * first;
+		bool varies = score_deviation(scores, j->n, c) > 1e-6 * first;
 
 		for (size_t i = 0; i < j->n && varies; i++)
 			j->y[2 * i + c] = (float)(start_deviation / first * scores[2 * i + c]);
 	}
+end:
 	inv_free(scores);
 	return st;
 }
 
-static invar_status find_start(const tsne_job *j)
+/* ---- The descent --------------------------------------------------------------------- */
+
+/*
+ * dKL/dy_i = 4 sum_j (P_ij - Q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2). Momentum, gains and
+ * when to stop are scikit-learn's: P is exaggerated at first, with momentum 0.5, then a
+ * second phase begins anew with momentum 0.8.
+ */
+typedef struct descent_settings {
+	double exaggeration;
+	double learning_rate;
+	uint64_t early, iterations; /* exaggerated ones, all of them */
+} descent_settings;
+
+enum {
+	STEP = 4096,   /* coordinates per block */
+	CHECK = 50,    /* iterations between two looks at the divergence */
+	PATIENCE = 300 /* iterations without progress that end a phase */
+};
+
+static const float least_gain = 0.01f;
+static const double least_gradient = 1e-7; /* norm of a gradient that ends a phase */
+
+typedef struct descent {
+	const invar_context *ctx;
+	const inv_affinity *joint;
+	const descent_settings *o;
+	inv_repulsion *repulsion;
+	size_t values; /* 2 n */
+	float *y, *pull, *update, *gains;
+	double *push, *norms; /* [values], [blocks] */
+	double z;
+	float momentum;
+	double exaggeration; /* of the running phase */
+} descent;
+
+static void step_block(void *user, size_t block, unsigned thread)
 {
-	start_at_random(j);
-	return inv_option_is(j->o, "init", "pca") ? start_at_components(j) : INVAR_OK;
+	const descent *d = user;
+	size_t end = (block + 1) * STEP < d->values ? (block + 1) * STEP : d->values;
+	double norm = 0;
+
+	(void)thread;
+	for (size_t i = block * STEP; i < end; i++) {
+		float g = (float)(4 * (d->exaggeration * d->pull[i] - d->push[i] / d->z));
+		float gain = d->update[i] * g < 0 ? d->gains[i] + 0.2f : d->gains[i] * 0.8f;
+
+		d->gains[i] = gain > least_gain ? gain : least_gain;
+		g *= d->gains[i];
+		norm += (double)g * g;
+		d->update[i] = d->momentum * d->update[i] - (float)d->o->learning_rate * g;
+		d->y[i] += d->update[i];
+	}
+	d->norms[block] = norm;
+}
+
+/* Repulsion fails by E_NUMERIC where coordinates are not finite. */
+static invar_status find_repulsion(descent *d, uint64_t iteration)
+{
+	invar_status st = inv_repulsion_find(d->repulsion, d->y, d->push, &d->z);
+
+	if (st != INVAR_E_NUMERIC)
+		return st;
+	return inv_fail(INVAR_E_NUMERIC,
+	                "the embedding diverged at iteration %" PRIu64 "; lower @learning-rate",
+	                iteration);
+}
+
+/* Iterations from *done on, up to `end` or until there is nothing to gain. */
+static invar_status run_phase(descent *d, double exaggeration, float momentum, uint64_t end,
+                              uint64_t *done)
+{
+	size_t blocks = inv_blocks(d->values, STEP);
+	double best = INFINITY, kl;
+	uint64_t best_at = *done;
+
+	d->exaggeration = exaggeration;
+	d->momentum = momentum;
+	memset(d->update, 0, d->values * sizeof *d->update);
+	for (size_t i = 0; i < d->values; i++)
+		d->gains[i] = 1;
+	while (*done < end) {
+		bool look = (*done + 1) % CHECK == 0;
+
+		INV_TRY(inv_progress(d->ctx, "t-SNE", *done, d->o->iterations));
+		inv_affinity_attract(d->ctx, d->joint, d->y, d->pull);
+		INV_TRY(find_repulsion(d, *done));
+		if (look)
+			INV_TRY(inv_affinity_divergence(d->ctx, d->joint, d->y, d->z, &kl));
+		inv_parallel(d->ctx, blocks, step_block, d);
+		++*done;
+		if (!look)
+			continue;
+		if (kl < best) {
+			best = kl;
+			best_at = *done;
+		}
+		if (*done - best_at > PATIENCE ||
+		    sqrt(inv_sum_in_order(d->norms, blocks)) <= least_gradient)
+			break;
+	}
+	return INVAR_OK;
+}
+
+/* y [n, 2] is the start and becomes the embedding; *done: iterations, *kl: divergence. */
+static invar_status descend_tsne(const invar_context *ctx, const inv_affinity *joint,
+                                 const descent_settings *o, float *y, uint64_t *done, double *kl)
+{
+	size_t values = 2 * joint->n;
+	uint64_t early = o->early < o->iterations ? o->early : o->iterations;
+	descent d = {.ctx = ctx, .joint = joint, .o = o, .values = values, .y = y};
+	inv_scratch scratch = {0};
+	invar_status st;
+
+	*done = 0;
+	*kl = NAN;
+	INV_TRY(inv_repulsion_new(ctx, joint->n, &d.repulsion));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.pull, values));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.update, values));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.gains, values));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.push, values));
+	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.norms, inv_blocks(values, STEP)));
+	INV_TRY_OR(end, run_phase(&d, o->exaggeration, 0.5f, early, done));
+	INV_TRY_OR(end, run_phase(&d, 1, 0.8f, o->iterations, done));
+	INV_TRY_OR(end, find_repulsion(&d, *done));
+	st = inv_affinity_divergence(ctx, joint, y, d.z, kl);
+end:
+	inv_repulsion_free(d.repulsion);
+	inv_scratch_free(&scratch);
+	return st;
 }
 
 /* ---- Results ------------------------------------------------------------------------- */
-
-static invar_status put_number(invar_results *r, const char *id, const char *row,
-                               double number, unsigned digits, int better)
-{
-	const invar_metric metric = {.id = id,
-	                             .measurement = "tsne",
-	                             .row = row,
-	                             .unit = digits ? INVAR_UNIT_NUMBER : INVAR_UNIT_COUNT,
-	                             .digits = digits,
-	                             .better = better};
-	const invar_value value = {.value = number, .low = NAN, .high = NAN};
-	invar_status st = inv_results_add_metric(r, &metric);
-
-	return st == INVAR_OK ? inv_results_put(r, id, "tsne", &value) : st;
-}
 
 /* Classes are those of the labels there are, by name or by number. */
 typedef struct naming {
@@ -303,24 +377,19 @@ typedef struct naming {
 	const char **name;
 } naming;
 
-static invar_status name_classes(const invar_tsne_rows *in, naming *out)
+static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch,
+                                 naming *out)
 {
-	int64_t *known = inv_calloc(in->count, sizeof *known);
 	uint64_t labelled = 0, names = 0;
-	invar_status st;
+	int64_t *known;
 
-	for (uint64_t i = 0; i < in->count && known && in->labels; i++)
+	INV_TRY(inv_scratch_array(scratch, &known, in->count));
+	for (uint64_t i = 0; i < in->count && in->labels; i++)
 		if (in->labels[i] >= 0)
 			known[labelled++] = in->labels[i];
-	st = known ? inv_labels_take(known, labelled, &out->labels)
-	           : inv_fail(INVAR_E_NOMEM, "not enough memory for labels");
-	inv_free(known);
-	if (st != INVAR_OK)
-		return st;
-	out->text = inv_calloc(out->labels.classes + 1, sizeof *out->text);
-	out->name = inv_calloc(out->labels.classes + 1, sizeof *out->name);
-	if (!out->text || !out->name)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for names of classes");
+	INV_TRY(inv_labels_take(known, labelled, &out->labels));
+	INV_TRY(inv_scratch_array(scratch, &out->text, out->labels.classes));
+	INV_TRY(inv_scratch_array(scratch, &out->name, out->labels.classes + 1));
 	while (in->classes && in->classes[names])
 		names++;
 	for (uint32_t c = 0; c < out->labels.classes; c++) {
@@ -332,151 +401,130 @@ static invar_status name_classes(const invar_tsne_rows *in, naming *out)
 	return INVAR_OK;
 }
 
-static int32_t part_of(const invar_tsne_rows *in, uint64_t row)
-{
-	int32_t part = 0;
-
-	while ((size_t)part + 1 < in->parts && row >= in->part_rows[part])
-		row -= in->part_rows[part++];
-	return part;
-}
-
 /* What a picture can show: all points, or INV_MAX_PLOTTED of them, evenly. */
-static invar_status put_points(const tsne_job *j, const naming *names, invar_results *r)
+static invar_status put_tsne_points(const tsne_job *j, const naming *names, inv_scratch *scratch,
+                                    invar_results *r)
 {
 	const invar_tsne_rows *in = j->in;
-	size_t count = j->n < INV_MAX_PLOTTED ? j->n : INV_MAX_PLOTTED;
-	double *x = inv_calloc(2 * count, sizeof *x);
-	int32_t *number = inv_calloc(2 * count, sizeof *number);
-	inv_points points = {.count = count, .total = j->n, .x = x, .y = x + count};
-	invar_status st = INVAR_OK;
+	size_t count = (size_t)inv_min(j->n, INV_MAX_PLOTTED);
+	double *x, *y;
+	int32_t *class, *mark;
+	inv_points points = {.count = count, .total = j->n};
 
-	if (!x || !number)
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for %zu points", count);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+	INV_TRY(inv_scratch_array(scratch, &x, count));
+	INV_TRY(inv_scratch_array(scratch, &y, count));
+	INV_TRY(inv_scratch_array(scratch, &class, count));
+	INV_TRY(inv_scratch_array(scratch, &mark, count));
+	for (size_t i = 0; i < count; i++) {
 		size_t row = i * j->n / count;
+		uint64_t rest = row;
 		int64_t label = in->labels ? in->labels[row] : -1;
 
 		x[i] = j->y[2 * row];
-		x[count + i] = j->y[2 * row + 1];
-		number[i] = label < 0 ? -1 : (int32_t)inv_labels_class(&names->labels, label);
-		number[count + i] = part_of(in, row);
+		y[i] = j->y[2 * row + 1];
+		class[i] = label < 0 ? -1 : (int32_t)inv_labels_class(&names->labels, label);
+		while ((size_t)mark[i] + 1 < in->parts && rest >= in->part_rows[mark[i]])
+			rest -= in->part_rows[mark[i]++];
 	}
-	points.label = names->labels.classes ? number : NULL;
-	points.mark = in->parts > 1 ? number + count : NULL;
-	if (st == INVAR_OK)
-		st = inv_results_put_points(r, "tsne", "tsne", &points);
-	inv_free(x);
-	inv_free(number);
-	return st;
+	points.x = x;
+	points.y = y;
+	points.label = names->labels.classes ? class : NULL;
+	points.mark = in->parts > 1 ? mark : NULL;
+	return inv_results_put_points(r, "tsne", "tsne", &points);
 }
 
 static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
 	const inv_axis across = {.title = ""}, up = {.title = ""};
+	inv_scratch scratch = {0};
 	naming names = {0};
 	char title[64];
-	invar_status st = name_classes(j->in, &names);
-	const inv_scatter scatter = {.id = "tsne",
-	                             .measurement = "tsne",
-	                             .title = title,
-	                             .x = &across,
-	                             .y = &up,
-	                             .classes = names.name,
-	                             .class_count = names.labels.classes,
-	                             .marks = j->in->part_titles,
-	                             .mark_count = j->in->parts > 1 ? j->in->parts : 0};
+	inv_scatter scatter = {.id = "tsne",
+	                       .measurement = "tsne",
+	                       .title = title,
+	                       .x = &across,
+	                       .y = &up,
+	                       .marks = j->in->part_titles,
+	                       .mark_count = j->in->parts > 1 ? j->in->parts : 0};
+	invar_status st;
 
 	snprintf(title, sizeof title, "embedding by t-SNE, perplexity %g",
 	         inv_option_number(j->o, "perplexity"));
-	if (st == INVAR_OK)
-		st = inv_results_add_scatter(r, &scatter);
-	if (st == INVAR_OK)
-		st = put_points(j, &names, r);
+	INV_TRY_OR(end, name_classes(j->in, &scratch, &names));
+	scatter.classes = names.name;
+	scatter.class_count = names.labels.classes;
+	INV_TRY_OR(end, inv_results_add_scatter(r, &scatter));
+	st = put_tsne_points(j, &names, &scratch, r);
+end:
 	inv_labels_clear(&names.labels);
-	inv_free(names.text);
-	inv_free(names.name);
+	inv_scratch_free(&scratch);
 	return st;
 }
 
-static invar_status note_crowded(const tsne_job *j, invar_results *r)
+static const invar_metric metrics[] = {
+	INV_NUMBER_METRIC("tsne", "tsne.kl", "KL divergence", NULL, -1, 4),
+	{.id = "tsne.iterations",
+     .measurement = "tsne",
+     .row = "iterations",
+     .unit = INVAR_UNIT_COUNT},
+	{0},
+};
+
+static invar_status put_embedding(const tsne_job *j, invar_results *r)
 {
 	char sentence[200];
 
-	if (!j->crowded)
-		return INVAR_OK;
-	snprintf(sentence, sizeof sentence,
-	         "%" PRIu64
-	         " row%s more than %g equally near neighbours, such as duplicates, and "
-	         "treat%s them alike",
-	         j->crowded, j->crowded == 1 ? " has" : "s have",
-	         inv_option_number(j->o, "perplexity"), j->crowded == 1 ? "s" : "");
-	return inv_results_note(r, sentence);
-}
-
-static invar_status put_results(const tsne_job *j, invar_results *r)
-{
-	invar_status st;
-
-	if ((st = inv_results_describe(r, "points", json_integer((json_int_t)j->n))) !=
-	        INVAR_OK ||
-	    (st = inv_results_describe(r, "dim", json_integer(j->in->dim))) != INVAR_OK ||
-	    (st = inv_results_add_column(r, "tsne", "t-SNE", NULL)) != INVAR_OK ||
-	    (st = inv_results_add_measurement(r, "tsne", "t-SNE")) != INVAR_OK ||
-	    (st = put_number(r, "tsne.kl", "KL divergence", j->kl, 4, -1)) != INVAR_OK ||
-	    (st = put_number(r, "tsne.iterations", "iterations", (double)j->iterations, 0,
-	                     0)) != INVAR_OK ||
-	    (st = inv_results_options(
-			 r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT))) != INVAR_OK ||
-	    (st = note_crowded(j, r)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_results_describe(r, "points", json_integer((json_int_t)j->n)));
+	INV_TRY(inv_results_describe(r, "dim", json_integer(j->in->dim)));
+	INV_TRY(inv_results_add_column(r, "tsne", "t-SNE", NULL));
+	INV_TRY(inv_results_declare(r, "tsne", "t-SNE", metrics));
+	INV_TRY(inv_put_number(r, "tsne.kl", "tsne", j->kl, 0));
+	INV_TRY(inv_put_number(r, "tsne.iterations", "tsne", (double)j->iterations, 0));
+	INV_TRY(
+		inv_results_options(r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT)));
+	if (j->crowded) {
+		snprintf(sentence, sizeof sentence,
+		         "%" PRIu64
+		         " row%s more than %g equally near neighbours, such as duplicates, and "
+		         "treat%s them alike",
+		         j->crowded, j->crowded == 1 ? " has" : "s have",
+		         inv_option_number(j->o, "perplexity"), j->crowded == 1 ? "s" : "");
+		INV_TRY(inv_results_note(r, sentence));
+	}
 	return put_scatter(j, r);
 }
 
 /* ---- The whole ---------------------------------------------------------------------- */
-
-static invar_status embed(tsne_job *j)
-{
-	double auto_rate = (double)j->n / inv_option_number(j->o, "exaggeration") / 4;
-	inv_descent o = {.exaggeration = inv_option_number(j->o, "exaggeration"),
-	                 .learning_rate = inv_option_number(j->o, "learning-rate"),
-	                 .early = inv_option_count(j->o, "early-iterations"),
-	                 .iterations = inv_option_count(j->o, "iterations")};
-	invar_status st;
-
-	if (!(o.learning_rate > 0))
-		o.learning_rate = auto_rate > 50 ? auto_rate : 50;
-	if ((st = find_joint(j)) == INVAR_OK && (st = find_start(j)) == INVAR_OK)
-		st = inv_tsne_descend(j->ctx, &j->joint, &o, j->y, &j->iterations, &j->kl);
-	inv_affinity_clear(&j->joint);
-	return st;
-}
-
-static size_t neighbours_for(double perplexity, size_t n)
-{
-	size_t k = (size_t)(3 * perplexity + 1);
-
-	return k < n - 1 ? k : n - 1;
-}
 
 invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
                         const invar_options *o, float *points, invar_results **out)
 {
 	invar_tsne_rows given = {0};
 	tsne_job j = {.ctx = ctx, .in = &given, .o = o, .n = in->count, .y = points};
+	descent_settings settings;
 	invar_status st;
 
 	*out = NULL;
 	memcpy(&given, in, in->size < sizeof given ? in->size : sizeof given);
-	if ((st = inv_options_expect(o, "tsne")) != INVAR_OK ||
-	    (st = check_input(&j)) != INVAR_OK)
-		return st;
-	j.k = neighbours_for(inv_option_number(o, "perplexity"), j.n);
-	if ((st = embed(&j)) != INVAR_OK || (st = inv_results_new(out)) != INVAR_OK)
-		return st;
-	if ((st = put_results(&j, *out)) != INVAR_OK) {
-		invar_results_free(*out);
-		*out = NULL;
-	}
-	return st;
+	INV_TRY(inv_options_expect(o, "tsne"));
+	INV_TRY(check_input(&j));
+	j.k = (size_t)inv_min((uint64_t)(3 * inv_option_number(o, "perplexity") + 1), j.n - 1);
+	settings = (descent_settings){
+		.exaggeration = inv_option_number(o, "exaggeration"),
+		.learning_rate = inv_option_number(o, "learning-rate"),
+		.early = inv_option_count(o, "early-iterations"),
+		.iterations = inv_option_count(o, "iterations")};
+	if (!(settings.learning_rate > 0))
+		settings.learning_rate = fmax((double)j.n / settings.exaggeration / 4, 50);
+
+	INV_TRY_OR(end, find_joint(&j));
+	start_at_random(&j);
+	if (inv_option_is(o, "init", "pca"))
+		INV_TRY_OR(end, start_at_components(&j));
+	INV_TRY_OR(end, descend_tsne(ctx, &j.joint, &settings, j.y, &j.iterations, &j.kl));
+	INV_TRY_OR(end, inv_results_new(out));
+	st = put_embedding(&j, *out);
+end:
+	inv_affinity_clear(&j.joint);
+	return inv_results_give(st, out);
 }

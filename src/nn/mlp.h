@@ -19,7 +19,7 @@ typedef struct inv_mlp_shape {
 /* One parameter block: "0.weight" [h, d], "0.bias" [h], "2.weight" [w, h], "2.bias" [w]. */
 typedef struct inv_mlp_block {
 	const char *name;
-	unsigned rank;
+	unsigned ndim;
 	uint64_t shape[2];
 	size_t offset, count;
 } inv_mlp_block;

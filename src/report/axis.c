@@ -25,29 +25,24 @@ void inv_scale_add(inv_scale *s, double value)
 	s->high = value > s->high ? value : s->high;
 }
 
-/* 1, 2 or 5 times a power of ten, about `width` / wanted_ticks. */
-static double nice_step(double width)
+/*
+ * About `width` / wanted_ticks: 1, 2 or 5 times a power of ten; of angles, fractions of a
+ * circle that people read.
+ */
+static double nice_step(double width, bool angle)
 {
 	double rough = width / wanted_ticks, power = pow(10, floor(log10(rough)));
 	double mantissa = rough / power;
 
+	if (angle && rough >= 10 && rough < 135)
+		return rough < 22 ? 15 : rough < 38 ? 30 : rough < 70 ? 45 : 90;
 	return power * (mantissa < 1.5 ? 1 : mantissa < 3.5 ? 2 : mantissa < 7.5 ? 5 : 10);
-}
-
-/* Parts of a circle that people read: 15, 30, 45 or 90 degrees. */
-static double nice_angle(double width)
-{
-	double rough = width / wanted_ticks;
-
-	if (rough < 10 || rough >= 135)
-		return nice_step(width);
-	return rough < 22 ? 15 : rough < 38 ? 30 : rough < 70 ? 45 : 90;
 }
 
 /* An axis of one number, or of none, still has a width. */
 static void ensure_width(inv_scale *s)
 {
-	double margin = s->low > s->high ? 0 : fabs(s->low) > 0 ? 0.1 * fabs(s->low) : 0.5;
+	double margin = fabs(s->low) > 0 ? 0.1 * fabs(s->low) : 0.5;
 
 	if (s->low > s->high) {
 		s->low = 0;
@@ -63,38 +58,27 @@ static bool suits_log(const inv_scale *s)
 	return s->axis->unit == INVAR_UNIT_NUMBER && s->low > 0 && s->high / s->low >= log_from;
 }
 
-static void widen_to_ticks(inv_scale *s)
-{
-	bool angle = s->axis->symbol && strcmp(s->axis->symbol, "°") == 0;
-
-	s->step = angle ? nice_angle(s->high - s->low) : nice_step(s->high - s->low);
-	s->low = floor(s->low / s->step + 1e-9) * s->step;
-	s->high = ceil(s->high / s->step - 1e-9) * s->step;
-}
-
-/* Powers of ten; every second or third of them where there are many. */
-static void widen_to_powers(inv_scale *s)
-{
-	s->low = floor(log10(s->low) + 1e-9);
-	s->high = ceil(log10(s->high) - 1e-9);
-	s->step = ceil((s->high - s->low) / (INV_MAX_TICKS - 1));
-	s->log = true;
-}
-
 void inv_scale_place(inv_scale *s, double start, double size, bool with_zero)
 {
-	bool share = s->axis->unit == INVAR_UNIT_SHARE, negative = s->low < 0;
+	bool percent = s->axis->unit == INVAR_UNIT_SHARE, negative = s->low < 0;
 
-	/* Part of a bar that is cut off, or a curve far above nothing, misleads. */
+	/* A bar that is cut off, or a curve far above nothing, misleads. */
 	if (s->low <= s->high && s->low > 0 && (with_zero || s->low < 0.4 * s->high) &&
 	    !suits_log(s))
 		s->low = 0;
 	ensure_width(s);
-	if (suits_log(s))
-		widen_to_powers(s);
-	else
-		widen_to_ticks(s);
-	if (share && s->low < 0 && !negative)
+	if (suits_log(s)) { /* powers of ten; every second or third of them if there are many */
+		s->low = floor(log10(s->low) + 1e-9);
+		s->high = ceil(log10(s->high) - 1e-9);
+		s->step = ceil((s->high - s->low) / (INV_MAX_TICKS - 1));
+		s->log = true;
+	} else {
+		s->step = nice_step(s->high - s->low,
+		                    s->axis->symbol && strcmp(s->axis->symbol, "°") == 0);
+		s->low = floor(s->low / s->step + 1e-9) * s->step;
+		s->high = ceil(s->high / s->step - 1e-9) * s->step;
+	}
+	if (percent && s->low < 0 && !negative)
 		s->low = 0;
 	s->start = start;
 	s->size = size;
@@ -112,15 +96,25 @@ void inv_scale_place_bare(inv_scale *s, double start, double size, double margin
 	s->size = size;
 }
 
+bool inv_is_off_chart(const inv_scale *first, const double *value, size_t count)
+{
+	double beyond = 3 * (first->high - first->low);
+
+	for (size_t i = 0; i < count && beyond > 0; i++)
+		if (value[i] > first->high + beyond || value[i] < first->low - beyond)
+			return true;
+	return false;
+}
+
 double inv_scale_at(const inv_scale *s, double value)
 {
 	double place = s->log ? log10(value) : value;
-	double share = (place - s->low) / (s->high - s->low);
+	double fraction = (place - s->low) / (s->high - s->low);
 
 	/* Far outside, where it does not show, and where drawers of SVG still can count. */
-	return s->start + s->size * (share > -far && share < far ? share
-	                             : share > 0                 ? far
-	                                                         : -far);
+	return s->start + s->size * (fraction > -far && fraction < far ? fraction
+	                             : fraction > 0                    ? far
+	                                                               : -far);
 }
 
 size_t inv_scale_ticks(const inv_scale *s, double values[INV_MAX_TICKS])
@@ -138,13 +132,14 @@ size_t inv_scale_ticks(const inv_scale *s, double values[INV_MAX_TICKS])
 	return count;
 }
 
-/* As many digits as tell neighbouring ticks apart. */
+/* As many digits as distinguish neighbouring ticks. */
 void inv_scale_label(const inv_scale *s, double value, char text[INV_TICK_TEXT])
 {
-	bool share = s->axis->unit == INVAR_UNIT_SHARE;
-	double step = share ? 100 * s->step : s->step, number = share ? 100 * value : value;
+	bool percent = s->axis->unit == INVAR_UNIT_SHARE;
+	double step = percent ? 100 * s->step : s->step;
+	double number = percent ? 100 * value : value;
 	int digits = step < 1 && !s->log ? (int)ceil(-log10(step) - 1e-9) : 0;
-	const char *symbol = share ? " %" : s->axis->symbol ? s->axis->symbol : "";
+	const char *symbol = percent ? " %" : s->axis->symbol ? s->axis->symbol : "";
 
 	if (s->log || digits > 6 || fabs(number) >= 1e6)
 		snprintf(text, INV_TICK_TEXT, "%.3g%.8s", number, symbol);

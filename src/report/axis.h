@@ -3,7 +3,7 @@
  * axis.h - from numbers to pixels: the range of an axis, its ticks and their labels.
  *
  * A range is widened to whole ticks of 1, 2 or 5 times a power of ten, of angles (symbol °)
- * over a good part of a circle to 15, 30, 45 or 90 degrees. Numbers that are all
+ * over much of a circle to 15, 30, 45 or 90 degrees. Numbers that are all
  * positive and span more than three powers of ten get a logarithmic axis.
  */
 #ifndef INV_AXIS_H
@@ -32,6 +32,9 @@ void inv_scale_add(inv_scale *s, double value);
 void inv_scale_place(inv_scale *s, double start, double size, bool with_zero);
 /* The same without ticks, for embeddings, whose numbers mean nothing. */
 void inv_scale_place_bare(inv_scale *s, double start, double size, double margin);
+
+/* Would these numbers flatten those of `first`, F and the first adapter, not yet placed? */
+bool inv_is_off_chart(const inv_scale *first, const double *value, size_t count);
 
 double inv_scale_at(const inv_scale *s, double value);
 size_t inv_scale_ticks(const inv_scale *s, double values[INV_MAX_TICKS]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw_svg.c - librsvg and cairo draw a sheet. */
-#include "report/draw_svg.h"
+/* draw_svg.c - librsvg and cairo render an SVG. */
+#include "report/svg.h"
 
 #include <librsvg/rsvg.h>
 #include <stdio.h>

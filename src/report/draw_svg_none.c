@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* draw_svg_none.c - replaces draw_svg.c in a build without librsvg (-Drsvg=disabled). */
-#include <stdio.h>
-
-#include "report/draw_svg.h"
+#include "report/svg.h"
 
 bool inv_can_draw(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c - the list of kinds, and the head, legend and axes that they share. */
+/* figure.c - the list of kinds, and the head, legend and axes of all of them. */
 #include "report/figure.h"
 
 #include <ctype.h>
@@ -58,40 +58,31 @@ const char *inv_metric_class(const invar_metric *m)
 
 enum { HEAD_TOP = 40, HEAD_SECOND = 22, HEAD_GAP = 14 };
 
-static void put_part(char *text, size_t size, const char *part)
-{
-	size_t length = strlen(text);
-
-	if (part && *part)
-		snprintf(text + length, size - length, "%s%s", length ? " · " : "", part);
-}
-
-static void describe(const invar_results *r, char *text, size_t size)
-{
-	double points = inv_results_about_number(r, "points");
-	char count[64] = "";
-
-	*text = '\0';
-	put_part(text, size, invar_results_about(r, "encoder"));
-	put_part(text, size, invar_results_about(r, "augment"));
-	if (isfinite(points) && invar_results_about(r, "split"))
-		snprintf(count, sizeof count, "%.0f points of %.32s", points,
-		         invar_results_about(r, "split"));
-	else if (isfinite(points))
-		snprintf(count, sizeof count, "%.0f points", points);
-	put_part(text, size, count);
-}
-
-static void put_head(const inv_svg *s, const invar_results *r, const char *title)
+/* The title, and below it "encoder · augmentation · 100 points of test". */
+static void put_figure_head(const inv_svg *s, const invar_results *r, const char *title)
 {
 	double room = s->width - 2 * INV_FIGURE_MARGIN;
-	char text[400];
+	double points = inv_results_about_number(r, "points");
+	const char *split = invar_results_about(r, "split");
+	char count[64] = "", text[400];
+	const char *pieces[] = {invar_results_about(r, "encoder"),
+	                        invar_results_about(r, "augment"), count};
 
 	snprintf(text, sizeof text, "%s", title);
 	*text = (char)toupper((unsigned char)*text); /* names of measurements are lower case */
 	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP, INV_TITLE_SIZE, INV_START, "ink", room,
 	             text);
-	describe(r, text, sizeof text);
+	if (isfinite(points))
+		snprintf(count, sizeof count, "%.0f points%s%.32s", points, split ? " of " : "",
+		         split ? split : "");
+	*text = '\0';
+	for (size_t i = 0; i < 3; i++) {
+		size_t length = strlen(text);
+
+		if (pieces[i] && *pieces[i])
+			snprintf(text + length, sizeof text - length, "%s%s", length ? " · " : "",
+			         pieces[i]);
+	}
 	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP + HEAD_SECOND, INV_TICK_SIZE, INV_START,
 	             "quiet", room, text);
 }
@@ -204,33 +195,23 @@ void inv_figure_line_look(const inv_svg *s, size_t column, double width)
 
 enum { ENTRY_GAP = 22, MAX_ENTRY = 330 };
 
-static double entry_width(const inv_legend_entry *e)
-{
-	double width = inv_svg_text_width(e->text, INV_TEXT_SIZE);
-
-	return INV_SWATCH + (width < MAX_ENTRY ? width : MAX_ENTRY) + ENTRY_GAP;
-}
-
-static void put_bar_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
+void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
 {
 	bool pale = e->shape == INV_LEGEND_PALE_BAR;
 
-	fprintf(s->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"%d\" ", x,
-	        y - (pale ? 7 : 4), pale ? 14 : 8);
-	inv_figure_bar_look(s, e->colour, pale);
-	fputs("/>\n", s->out);
-}
-
-void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
-{
-	if (e->shape >= 0)
+	if (e->shape >= 0) {
 		inv_figure_mark(s, x + INV_SWATCH / 2 - 4, y, 6, e->colour, e->shape);
-	else if (e->shape == INV_LEGEND_LINE) {
+		return;
+	}
+	if (e->shape == INV_LEGEND_LINE) {
 		fprintf(s->out, "<path d=\"M%.1f %.1fh18\" ", x, y);
 		inv_figure_line_look(s, e->colour, 3);
-		fputs("/>\n", s->out);
-	} else
-		put_bar_swatch(s, e, x, y);
+	} else {
+		fprintf(s->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"%d\" ", x,
+		        y - (pale ? 7 : 4), pale ? 14 : 8);
+		inv_figure_bar_look(s, e->colour, pale);
+	}
+	fputs("/>\n", s->out);
 }
 
 /* Draws where s is not NULL; gives the height in both cases. */
@@ -240,7 +221,8 @@ static double lay_legend(const inv_svg *s, const inv_legend_entry *e, size_t cou
 	double x = 0, y = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		double own = entry_width(&e[i]);
+		double own = INV_SWATCH + ENTRY_GAP +
+		             fmin(inv_svg_text_width(e[i].text, INV_TEXT_SIZE), MAX_ENTRY);
 
 		if (x > 0 && x + own - ENTRY_GAP > width) {
 			x = 0;
@@ -271,13 +253,13 @@ bool inv_figure_begin(inv_svg *s, const invar_results *r, const inv_figure *f,
 		return false;
 	if (inv_is_embedded(form))
 		return true;
-	put_head(s, r, f->title);
+	put_figure_head(s, r, f->title);
 	lay_legend(s, form->entry, form->entries, INV_FIGURE_MARGIN,
 	           HEAD_TOP + HEAD_SECOND + HEAD_GAP, s->width - 2 * INV_FIGURE_MARGIN);
 	return true;
 }
 
-/* Columns, the parts of bars, marks and classes. */
+/* Columns, the two kinds of bars, marks and classes. */
 size_t inv_figure_legend_size(const invar_results *r)
 {
 	const inv_scatter *s;
@@ -298,44 +280,31 @@ static void put_grid_line(const inv_svg *s, double x1, double y1, double x2, dou
 		x1, y1, x2, y2);
 }
 
-static void put_x_axis(const inv_svg *s, const inv_scale *x, const inv_scale *y)
+void inv_figure_axes(const inv_svg *s, const inv_scale *x, const inv_scale *y)
 {
-	double tick[INV_MAX_TICKS], bottom = y->start, top = y->start + y->size;
+	double tick[INV_MAX_TICKS], left = x->start, bottom = y->start, widest = 0;
 	size_t count = inv_scale_ticks(x, tick);
 	char label[INV_TICK_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
 		double at = inv_scale_at(x, tick[i]);
 
-		put_grid_line(s, at, bottom, at, top);
+		put_grid_line(s, at, bottom, at, bottom + y->size);
 		inv_scale_label(x, tick[i], label);
 		inv_svg_text(s, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
 	}
-	inv_svg_text(s, x->start + x->size / 2, bottom + 44, INV_TEXT_SIZE, INV_MIDDLE, "ink",
+	inv_svg_text(s, left + x->size / 2, bottom + 44, INV_TEXT_SIZE, INV_MIDDLE, "ink",
 	             x->size, x->axis->title);
-}
 
-static void put_y_axis(const inv_svg *s, const inv_scale *x, const inv_scale *y)
-{
-	double tick[INV_MAX_TICKS], left = x->start, widest = 0;
-	size_t count = inv_scale_ticks(y, tick);
-	char label[INV_TICK_TEXT];
-
+	count = inv_scale_ticks(y, tick);
 	for (size_t i = 0; i < count; i++) {
-		double at = inv_scale_at(y, tick[i]), width;
+		double at = inv_scale_at(y, tick[i]);
 
 		put_grid_line(s, left, at, left + x->size, at);
 		inv_scale_label(y, tick[i], label);
 		inv_svg_text(s, left - 8, at + 5, INV_TICK_SIZE, INV_END, "quiet", 0, label);
-		width = inv_svg_text_width(label, INV_TICK_SIZE);
-		widest = width > widest ? width : widest;
+		widest = fmax(widest, inv_svg_text_width(label, INV_TICK_SIZE));
 	}
-	inv_svg_upward_text(s, left - widest - 18, y->start + y->size / 2, INV_TEXT_SIZE,
+	inv_svg_upward_text(s, left - widest - 18, bottom + y->size / 2, INV_TEXT_SIZE,
 	                    -y->size, y->axis->title);
-}
-
-void inv_figure_axes(const inv_svg *s, const inv_scale *x, const inv_scale *y)
-{
-	put_x_axis(s, x, y);
-	put_y_axis(s, x, y);
 }

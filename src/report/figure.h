@@ -2,7 +2,7 @@
 /*
  * figure.h - pictures of a results document.
  *
- * A figure is made from what the document describes: rows of metrics that are shares
+ * A figure is made from what the document describes: rows of metrics that are fractions
  * (bars), series (curves) and scatters (points of classes, or a density where there are
  * none). No measurement is known by name. A kind of figure is a file figure_NAME.c and its
  * name in meson.build.
@@ -69,7 +69,7 @@ size_t inv_figure_legend_size(const invar_results *r);
 /* The name of the class that a metric is of, "beach" of "class.knn.beach"; NULL: none. */
 const char *inv_metric_class(const invar_metric *m);
 
-/* ---- What the kinds share ------------------------------------------------------------ */
+/* ---- Common to the kinds ------------------------------------------------------------- */
 
 enum {
 	INV_FIGURE_WIDTH = 760,

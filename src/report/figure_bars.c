@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figure_bars.c - shares as bars: a group per row of the table, a bar per column.
+ * figure_bars.c - fractions as bars: a group per row of the table, a bar per column.
  *
- * Rows with the parts clean and augmented belong together whatever measured them, as the
- * figure "accuracy"; other shares make one figure per measurement. Of a row with two parts
- * the first is a pale wide bar and the second a narrow one on top of it, so that the
- * distance between them shows; the numbers stand at the end.
+ * Rows of the metrics clean and augmented belong together whatever measured them, as the
+ * figure "accuracy"; other fractions make one figure per measurement. Of a row with two
+ * metrics the first is a pale wide bar and the second a narrow one on top of it, so that
+ * the distance between them shows; the numbers stand at the end.
  *
- * Bars begin at 0 and go left where a share is negative, as that of a displacement which
- * has grown. Such a share has no lower bound, so bars end at -100 %, with a mark if they
+ * Bars begin at 0 and go left where a fraction is negative, as that of a displacement which
+ * has grown. Such a fraction has no lower bound, so bars end at -100 %, with a mark if they
  * would go on.
  */
 #include "report/figure.h"
@@ -41,11 +41,6 @@ typedef struct chart {
 
 /* ---- Which metrics ------------------------------------------------------------------- */
 
-static bool is_named(const invar_metric *m, const char *part)
-{
-	return m && m->part && strcmp(m->part, part) == 0;
-}
-
 /* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
  */
 static size_t group_at(const invar_results *r, size_t first)
@@ -60,32 +55,24 @@ static size_t group_at(const invar_results *r, size_t first)
 /* The figure that metric `first` begins a group of. */
 static const char *figure_of(const invar_results *r, size_t first)
 {
-	const invar_metric *m = invar_results_metric(r, first);
+	const invar_metric *m = invar_results_metric(r, first),
+					   *next = invar_results_metric(r, first + 1);
 
-	if (is_named(m, "clean") && is_named(invar_results_metric(r, first + 1), "augmented"))
-		return ACCURACY;
-	return m->measurement;
+	return m->part && strcmp(m->part, "clean") == 0 && next && next->part &&
+	               strcmp(next->part, "augmented") == 0
+	           ? ACCURACY
+	           : m->measurement;
 }
 
-/* The next group of a figure at or after metric `first`; its size in *parts. */
-static bool next_group(const invar_results *r, const char *id, size_t *first, size_t *parts)
+/* The next group of a figure at or after metric `first`; its size in *bars. */
+static bool next_group(const invar_results *r, const char *id, size_t *first, size_t *bars)
 {
-	for (; *first < invar_results_metrics(r); *first += *parts ? *parts : 1) {
-		*parts = group_at(r, *first);
-		if (*parts && strcmp(figure_of(r, *first), id) == 0)
+	for (; *first < invar_results_metrics(r); *first += *bars ? *bars : 1) {
+		*bars = group_at(r, *first);
+		if (*bars && strcmp(figure_of(r, *first), id) == 0)
 			return true;
 	}
 	return false;
-}
-
-static const char *title_of(const invar_results *r, const char *id)
-{
-	const char *own, *title;
-
-	for (size_t i = 0; (own = inv_results_measurement(r, i, &title)); i++)
-		if (strcmp(own, id) == 0)
-			return title;
-	return id;
 }
 
 /*
@@ -119,15 +106,17 @@ static bool is_in_page(const invar_results *r, const char *id)
 static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 {
 	for (size_t first = 0; first < invar_results_metrics(r); first++) {
-		const char *id = group_at(r, first) ? figure_of(r, first) : NULL;
-		size_t begin = 0, parts = 0;
+		const char *id = group_at(r, first) ? figure_of(r, first) : NULL, *own, *title;
+		size_t begin = 0, bars = 0;
 
-		if (!id || !next_group(r, id, &begin, &parts) || begin != first || i-- > 0)
+		if (!id || !next_group(r, id, &begin, &bars) || begin != first || i-- > 0)
 			continue;
 		snprintf(out->id, sizeof out->id, "%s", id);
 		out->measurement = id;
-		out->title =
-			strcmp(id, ACCURACY) == 0 ? "Accuracy, clean and augmented" : title_of(r, id);
+		out->title = strcmp(id, ACCURACY) == 0 ? "Accuracy, clean and augmented" : id;
+		for (size_t k = 0; (own = inv_results_measurement(r, k, &title)); k++)
+			if (strcmp(own, id) == 0)
+				out->title = title;
 		out->place = is_in_page(r, id) ? INV_IN_COMPARISON : INV_IN_NO_SECTION;
 		return true;
 	}
@@ -136,27 +125,33 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 
 /* ---- Drawing ------------------------------------------------------------------------- */
 
-static const invar_value *value_of(const chart *c, size_t metric, size_t column)
+static const invar_value *fraction_of(const chart *c, size_t metric, size_t column)
 {
 	const invar_value *v = inv_results_at(c->results, metric, column);
 
 	return v && isfinite(v->value) ? v : NULL;
 }
 
-static double place_of(const chart *c, double value)
+static double bar_place(const chart *c, double value)
 {
 	return inv_scale_at(&c->x, value > least_shown ? value : least_shown);
 }
 
-static void put_bar(const chart *c, double value, double y, double height, size_t column,
-                    bool pale)
+/* With the number of a metric, and what it is, for the mouse. */
+static void put_bar(const chart *c, size_t metric, double value, double y, double height,
+                    size_t column, bool pale)
 {
-	double zero = place_of(c, 0), end = place_of(c, value);
+	const invar_metric *m = invar_results_metric(c->results, metric);
+	double zero = bar_place(c, 0), end = bar_place(c, value);
 
 	fprintf(c->svg->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" ",
 	        fmin(zero, end), y + (BAR - height) / 2, fabs(end - zero), height);
 	inv_figure_bar_look(c->svg, column, pale);
-	fputs("/>\n", c->svg->out);
+	fputs("><title>", c->svg->out);
+	inv_xml_text(c->svg->out, invar_results_column(c->results, column)->title, 60);
+	fputs(m->part ? ", " : "", c->svg->out);
+	inv_xml_text(c->svg->out, m->part ? m->part : "", 60);
+	fprintf(c->svg->out, ": %.1f %%</title></rect>\n", 100 * value);
 	if (value < least_shown) /* two angles in a bar that goes on */
 		fprintf(c->svg->out,
 		        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
@@ -165,23 +160,24 @@ static void put_bar(const chart *c, double value, double y, double height, size_
 }
 
 /* The bars of a column, the interval of the last, and their numbers. */
-static void put_row(const chart *c, size_t first, size_t parts, size_t column, double y)
+static void put_row(const chart *c, size_t first, size_t bars, size_t column, double y)
 {
-	const invar_value *v = value_of(c, first, column);
-	const invar_value *last = parts == 2 ? value_of(c, first + 1, column) : v;
+	const invar_value *v = fraction_of(c, first, column);
+	const invar_value *last = bars == 2 ? fraction_of(c, first + 1, column) : v;
 	double middle = y + BAR / 2.0;
 	char text[48] = "";
 
-	if (v && parts == 2)
-		put_bar(c, v->value, y, BAR, column, true);
+	if (v && bars == 2)
+		put_bar(c, first, v->value, y, BAR, column, true);
 	if (last)
-		put_bar(c, last->value, y, parts == 2 ? BAR * 0.5 : BAR, column, false);
+		put_bar(c, first + bars - 1, last->value, y, bars == 2 ? BAR * 0.5 : BAR, column,
+		        false);
 	if (last && isfinite(last->low) && last->high > last->low && last->high > least_shown)
 		fprintf(c->svg->out,
 		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
 		        "stroke-width=\"1.5\"/>\n",
-		        place_of(c, last->low), middle, place_of(c, last->high),
-		        place_of(c, last->low), middle - 4);
+		        bar_place(c, last->low), middle, bar_place(c, last->high),
+		        bar_place(c, last->low), middle - 4);
 	if (v && last && v != last)
 		snprintf(text, sizeof text, "%.1f | %.1f", 100 * v->value, 100 * last->value);
 	else if (last || v)
@@ -190,59 +186,54 @@ static void put_row(const chart *c, size_t first, size_t parts, size_t column, d
 	             INV_END, "ink", 0, text);
 }
 
-/* The bars of one group below y, without columns that it was not measured for. */
-static double lay_bars(const chart *c, size_t first, size_t parts, double y)
-{
-	for (size_t k = 0; k < invar_results_columns(c->results); k++) {
-		if (!value_of(c, first, k) && !value_of(c, first + parts - 1, k))
-			continue;
-		if (c->svg)
-			put_row(c, first, parts, k, y);
-		y += BAR + BAR_GAP;
-	}
-	return y;
-}
-
-/* Draws where c->svg is not NULL; gives the y below the last group. */
+/*
+ * Groups, each with the bars of the columns that it was measured for. Draws where c->svg is
+ * not NULL; gives the y below the last group.
+ */
 static double lay_groups(const chart *c, double y)
 {
-	size_t parts = 0;
+	size_t bars = 0;
 
-	for (size_t first = 0; next_group(c->results, c->id, &first, &parts); first += parts) {
+	for (size_t first = 0; next_group(c->results, c->id, &first, &bars); first += bars) {
 		if (c->svg)
 			inv_svg_text(c->svg, INV_FIGURE_MARGIN, y + NAME - 8, INV_TEXT_SIZE, INV_START,
 			             "ink", c->svg->width - 2 * INV_FIGURE_MARGIN,
 			             invar_results_metric(c->results, first)->row);
-		y = lay_bars(c, first, parts, y + NAME) - BAR_GAP + GROUP_GAP;
+		y += NAME;
+		for (size_t k = 0; k < invar_results_columns(c->results); k++) {
+			if (!fraction_of(c, first, k) && !fraction_of(c, first + bars - 1, k))
+				continue;
+			if (c->svg)
+				put_row(c, first, bars, k, y);
+			y += BAR + BAR_GAP;
+		}
+		y += GROUP_GAP - BAR_GAP;
 	}
 	return y - GROUP_GAP;
 }
 
-static void fit_scale(chart *c)
+/* The scale of all bars, and its grid. */
+static void put_grid(chart *c, double top, double bottom)
 {
-	static const inv_axis share = {.title = "", .unit = INVAR_UNIT_SHARE};
-	const double left = INV_FIGURE_MARGIN;
-	size_t parts = 0;
+	static const inv_axis fraction = {.title = "", .unit = INVAR_UNIT_SHARE};
+	double tick[INV_MAX_TICKS];
+	size_t bars = 0, count, every;
+	char label[INV_TICK_TEXT];
 
-	inv_scale_begin(&c->x, &share);
-	for (size_t first = 0; next_group(c->results, c->id, &first, &parts); first += parts)
-		for (size_t k = 0; k < invar_results_columns(c->results) * parts; k++) {
-			const invar_value *v = value_of(c, first + k % parts, k / parts);
+	inv_scale_begin(&c->x, &fraction);
+	for (size_t first = 0; next_group(c->results, c->id, &first, &bars); first += bars)
+		for (size_t k = 0; k < invar_results_columns(c->results) * bars; k++) {
+			const invar_value *v = fraction_of(c, first + k % bars, k / bars);
 
 			inv_scale_add(&c->x, v ? fmax(v->value, least_shown) : NAN);
 			inv_scale_add(&c->x, v ? fmax(v->high, least_shown) : NAN);
 		}
 	inv_scale_add(&c->x, 0);
-	inv_scale_place(&c->x, left, c->svg->width - INV_FIGURE_MARGIN - NUMBERS - left, true);
-}
+	inv_scale_place(&c->x, INV_FIGURE_MARGIN,
+	                c->svg->width - 2 * INV_FIGURE_MARGIN - NUMBERS, true);
 
-static void put_grid(const chart *c, double top, double bottom)
-{
-	double tick[INV_MAX_TICKS];
-	size_t count = inv_scale_ticks(&c->x, tick);
-	size_t every = count > 1 && inv_scale_at(&c->x, tick[1]) - c->x.start < 52 ? 2 : 1;
-	char label[INV_TICK_TEXT];
-
+	count = inv_scale_ticks(&c->x, tick);
+	every = count > 1 && inv_scale_at(&c->x, tick[1]) - c->x.start < 52 ? 2 : 1;
 	for (size_t i = 0; i < count; i++) {
 		double at = inv_scale_at(&c->x, tick[i]);
 
@@ -260,12 +251,12 @@ static void put_grid(const chart *c, double top, double bottom)
 static size_t list_bars(const invar_results *r, const inv_figure *f,
                         inv_legend_entry *entry)
 {
-	size_t count = 0, first = 0, parts = 0;
+	size_t count = 0, first = 0, bars = 0;
 
 	for (size_t k = 0; k < invar_results_columns(r); k++)
 		entry[count++] =
 			(inv_legend_entry){invar_results_column(r, k)->title, k, INV_LEGEND_BAR};
-	if (!next_group(r, f->id, &first, &parts) || parts < 2)
+	if (!next_group(r, f->id, &first, &bars) || bars < 2)
 		return count;
 	entry[count++] =
 		(inv_legend_entry){invar_results_metric(r, first)->part, 0, INV_LEGEND_PALE_BAR};
@@ -284,7 +275,6 @@ static bool draw_bars(const invar_results *r, const inv_figure *f,
 	if (!inv_figure_begin(out, r, f, form, form->width, bottom + 36))
 		return false;
 	c.svg = out;
-	fit_scale(&c);
 	put_grid(&c, top, bottom);
 	lay_groups(&c, top + 8);
 	return true;

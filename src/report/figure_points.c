@@ -7,7 +7,7 @@
  * Marks (clean, augmented) are filled and hollow, so that an embedding shows which copies
  * left their class; more than two marks are shapes. Points without
  * either are drawn as a density of squares, as thousands of pairs of distances cannot be
- * told apart. Lines that the points come with (a fit, y = x) lie above them. An axis
+ * distinguished. Lines that the points come with (a fit, y = x) lie above them. An axis
  * without a title has no numbers: those of an embedding mean nothing.
  */
 #include "report/figure.h"
@@ -34,11 +34,9 @@ typedef struct panel {
 	const inv_svg *svg;
 	const inv_scatter *scatter;
 	const inv_points *points;
-	const char *title;
 	size_t colour; /* of the column, where points have no class */
 	double left, top;
 	inv_scale x, y;
-	double *places; /* [points, 2], for marks of one colour */
 } panel;
 
 static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
@@ -67,16 +65,12 @@ static bool is_density(const inv_scatter *s)
 
 /* ---- Points -------------------------------------------------------------------------- */
 
-/* Grey is for points without a class. */
-static size_t class_colour(int label)
-{
-	return label < 0 ? 0 : 1 + (size_t)label % (INV_COLOURS - 1);
-}
-
-/* Without classes, marks have colours. */
+/* Grey is for points without a class; without classes, marks have colours. */
 static size_t colour_of(const inv_scatter *s, int mark, int label)
 {
-	return s->class_count ? class_colour(label) : (size_t)mark;
+	if (!s->class_count)
+		return (size_t)mark;
+	return label < 0 ? 0 : 1 + (size_t)label % (INV_COLOURS - 1);
 }
 
 static int shape_of(const inv_scatter *s, int mark, int label)
@@ -86,25 +80,8 @@ static int shape_of(const inv_scatter *s, int mark, int label)
 	return (label < 0 ? 0 : label % INV_SHAPES) + (mark ? INV_HOLLOW : 0);
 }
 
-/* Points of one mark and class, -1 for those without. */
-static size_t gather_points(const panel *p, int mark, int label)
-{
-	const inv_points *v = p->points;
-	size_t count = 0;
-
-	for (size_t i = 0; i < v->count; i++) {
-		int own_mark = v->mark && v->mark[i] >= 0 ? v->mark[i] : 0;
-
-		if (own_mark != mark || (v->label ? v->label[i] : -1) != label)
-			continue;
-		p->places[2 * count] = inv_scale_at(&p->x, v->x[i]);
-		p->places[2 * count + 1] = inv_scale_at(&p->y, v->y[i]);
-		count++;
-	}
-	return count;
-}
-
-static void put_points(const panel *p)
+/* places is memory for [points, 2]: those of one mark and class, -1 for points without. */
+static void draw_points(const panel *p, double *places)
 {
 	const inv_points *v = p->points;
 	double radius = v->count > 4000 ? 1.6 : v->count > 1000 ? 2.2 : 3.2;
@@ -114,9 +91,20 @@ static void put_points(const panel *p)
 	fputs("<g opacity=\"0.75\">\n", p->svg->out);
 	for (int mark = 0; mark < marks; mark++)
 		for (int label = -1; label < (int)p->scatter->class_count; label++) {
+			size_t count = 0;
+
+			for (size_t i = 0; i < v->count; i++) {
+				int own_mark = v->mark && v->mark[i] >= 0 ? v->mark[i] : 0;
+
+				if (own_mark != mark || (v->label ? v->label[i] : -1) != label)
+					continue;
+				places[2 * count] = inv_scale_at(&p->x, v->x[i]);
+				places[2 * count + 1] = inv_scale_at(&p->y, v->y[i]);
+				count++;
+			}
 			snprintf(id, sizeof id, "iv-m-%u-%.0f-%.0f-%d-%d", p->svg->serial, p->left,
 			         p->top, mark, label + 1);
-			inv_figure_marks(p->svg, p->places, gather_points(p, mark, label), radius,
+			inv_figure_marks(p->svg, places, count, radius,
 			                 colour_of(p->scatter, mark, label),
 			                 shape_of(p->scatter, mark, label), id);
 		}
@@ -127,13 +115,11 @@ static void put_points(const panel *p)
 
 static size_t bin_of(const inv_scale *s, double value)
 {
-	double place = (value - s->low) / (s->high - s->low) * BINS;
-
-	return place < 0 ? 0 : place >= BINS ? BINS - 1 : (size_t)place;
+	return (size_t)fmin(fmax((value - s->low) / (s->high - s->low) * BINS, 0), BINS - 1);
 }
 
 /* Squares, the darker the more points they have; by the root, so that few still show. */
-static void put_density(const panel *p)
+static void draw_density(const panel *p)
 {
 	const double side = (double)PANEL / BINS;
 	unsigned count[BINS][BINS] = {{0}}, most = 1;
@@ -202,37 +188,47 @@ static void put_lines(const panel *p)
 
 /* ---- Panels -------------------------------------------------------------------------- */
 
-/* Panels with numbers share their scale, so that they can be compared. */
-static void fit_panel(panel *p, const invar_results *r)
+/*
+ * Panels with numbers have one scale, so that they can be compared, but one that is far off
+ * F and the first adapter has its own. Where numbers mean nothing there is only a frame.
+ */
+static void place_panel(panel *p, const invar_results *r)
 {
-	inv_scale_begin(&p->x, p->scatter->x);
-	inv_scale_begin(&p->y, p->scatter->y);
-	for (size_t k = 0; k < invar_results_columns(r); k++) {
+	bool numbers = has_numbers(p->scatter), alone = !numbers;
+	inv_scale *x = &p->x, *y = &p->y, first;
+
+	inv_scale_begin(&first, p->scatter->y);
+	for (size_t k = 0; k < 2 && k < invar_results_columns(r); k++) {
 		const inv_points *v =
 			inv_results_points(r, p->scatter->id, invar_results_column(r, k)->id);
 
-		if (!v || (!has_numbers(p->scatter) && v != p->points))
-			continue;
-		for (size_t i = 0; i < v->count; i++) {
-			inv_scale_add(&p->x, v->x[i]);
-			inv_scale_add(&p->y, v->y[i]);
+		for (size_t i = 0; v && i < v->count; i++)
+			inv_scale_add(&first, v->y[i]);
+	}
+	alone = alone || inv_is_off_chart(&first, p->points->y, p->points->count);
+	inv_scale_begin(x, p->scatter->x);
+	inv_scale_begin(y, p->scatter->y);
+	for (size_t k = 0; k < invar_results_columns(r); k++) {
+		const inv_points *v =
+			inv_results_points(r, p->scatter->id, invar_results_column(r, k)->id);
+		bool common = v && !alone && !inv_is_off_chart(&first, v->y, v->count);
+
+		for (size_t i = 0; v && (common || v == p->points) && i < v->count; i++) {
+			inv_scale_add(x, v->x[i]);
+			inv_scale_add(y, v->y[i]);
 		}
 	}
-}
-
-/* Places both axes and draws them, or only a frame where their numbers mean nothing. */
-static void place_panel(panel *p)
-{
-	inv_scale *x = &p->x, *y = &p->y;
-
 	if (is_density(p->scatter)) { /* one unit, so one range: y = x is a diagonal */
 		x->low = y->low = x->low < y->low ? x->low : y->low;
 		x->high = y->high = x->high > y->high ? x->high : y->high;
 	}
-	if (has_numbers(p->scatter)) {
+	if (numbers) {
 		inv_scale_place(x, p->left, PANEL, false);
 		inv_scale_place(y, p->top + PANEL, -PANEL, false);
 		inv_figure_axes(p->svg, x, y);
+		if (alone)
+			inv_svg_text(p->svg, p->left + PANEL - 6, p->top + PANEL - 8, INV_TICK_SIZE,
+			             INV_END, "ink", PANEL, "off the chart: a scale of its own");
 	} else { /* distances in an embedding are the same in both directions */
 		double half = fmax(x->high - x->low, y->high - y->low) / 2;
 		double middle_x = (x->low + x->high) / 2, middle_y = (y->low + y->high) / 2;
@@ -250,15 +246,17 @@ static void place_panel(panel *p)
 	}
 }
 
-static bool draw_panel(panel *p, const invar_results *r)
+/* Without a title for a page, whose heading has it. */
+static bool draw_panel(panel *p, const invar_results *r, const char *title)
 {
-	if (!(p->places = malloc((2 * p->points->count + 1) * sizeof *p->places)))
+	double *places = malloc((2 * p->points->count + 1) * sizeof *places);
+
+	if (!places)
 		return false;
-	fit_panel(p, r);
-	place_panel(p);
-	if (p->title) {
+	place_panel(p, r);
+	if (title) {
 		inv_svg_text(p->svg, p->left, p->top - 9, INV_TEXT_SIZE, INV_START, "ink", PANEL,
-		             p->title);
+		             title);
 	} else if (p->points->rows && !p->x.log && !p->y.log) {
 		/* Where a script finds points by their numbers: pixels = number * scale + start. */
 		double x = p->x.size / (p->x.high - p->x.low);
@@ -268,11 +266,11 @@ static bool draw_panel(panel *p, const invar_results *r)
 		        p->x.start - x * p->x.low, y, p->y.start - y * p->y.low);
 	}
 	if (is_density(p->scatter))
-		put_density(p);
+		draw_density(p);
 	else
-		put_points(p);
+		draw_points(p, places);
 	put_lines(p);
-	free(p->places);
+	free(places);
 	return true;
 }
 
@@ -290,83 +288,68 @@ static size_t list_points(const invar_results *r, const inv_figure *f,
 		entry[count++] = (inv_legend_entry){s->marks[i], colour_of(s, (int)i, -1),
 		                                    shape_of(s, (int)i, -1)};
 	for (size_t i = 0; i < classes; i++)
-		entry[count++] =
-			(inv_legend_entry){s->classes[i], class_colour((int)i), shape_of(s, 0, (int)i)};
+		entry[count++] = (inv_legend_entry){s->classes[i], colour_of(s, 0, (int)i),
+		                                    shape_of(s, 0, (int)i)};
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;
 }
 
-/* The column of panel i; NULL past the last. */
-static const invar_column *column_at(const invar_results *r, const inv_scatter *s, size_t i,
-                                     size_t *colour)
+static const invar_column *panel_column(const invar_results *r, const inv_figure *f,
+                                        size_t i)
 {
+	const inv_scatter *s = inv_results_scatter(r, f->index);
+
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
 		const invar_column *c = invar_results_column(r, k);
 
-		if (inv_results_points(r, s->id, c->id) && i-- == 0) {
-			*colour = k;
+		if (inv_results_points(r, s->id, c->id) && i-- == 0)
 			return c;
-		}
 	}
 	return NULL;
 }
 
-static const invar_column *panel_column(const invar_results *r, const inv_figure *f,
-                                        size_t i)
-{
-	size_t colour;
-
-	return column_at(r, inv_results_scatter(r, f->index), i, &colour);
-}
-
-/* One panel for a page, whose heading has its title. */
-static bool draw_alone(const invar_results *r, const inv_figure *f,
-                       const inv_figure_form *form, inv_svg *out)
-{
-	const inv_scatter *s = inv_results_scatter(r, f->index);
-	bool numbers = has_numbers(s);
-	panel p = {
-		.svg = out, .scatter = s, .left = numbers ? AXIS_GAP : 1, .top = numbers ? 12 : 1};
-	const invar_column *c = column_at(r, s, form->panel, &p.colour);
-
-	p.points = inv_results_points(r, s->id, c->id);
-	return inv_figure_begin(out, r, f, form, p.left + PANEL + (numbers ? GAP : 1),
-	                        p.top + PANEL + (numbers ? BOTTOM : 1)) &&
-	       draw_panel(&p, r);
-}
-
-/* Four stand as two by two. */
+/* All panels, four of them as two by two; or one, for a page. */
 static bool draw_scatter(const invar_results *r, const inv_figure *f,
                          const inv_figure_form *form, inv_svg *out)
 {
 	const inv_scatter *s = inv_results_scatter(r, f->index);
+	bool numbers = has_numbers(s), alone = inv_is_embedded(form);
 	/* Distances left of and below each panel, for numbers. */
-	double before = has_numbers(s) ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
-	double below = has_numbers(s) ? BOTTOM : GAP, width, top, rows;
-	size_t panels = 0, across;
+	double before = numbers ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
+	double below = numbers ? BOTTOM : GAP, width, height, top;
+	size_t panels = 0, across, rows;
 
-	if (inv_is_embedded(form))
-		return draw_alone(r, f, form, out);
 	while (panel_column(r, f, panels))
 		panels++;
 	across = panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
-	rows = (double)((panels + across - 1) / (across ? across : 1));
+	rows = (panels + across - 1) / (across ? across : 1);
 	width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + before + GAP) - GAP;
 	width = width < 480 ? 480 : width;
 	top = inv_figure_top(form, width) + 6;
-	if (!inv_figure_begin(out, r, f, form, width, top + rows * (TITLE + PANEL + below) + 8))
+	height = top + (double)rows * (TITLE + PANEL + below) + 8;
+	if (alone) {
+		width = numbers ? AXIS_GAP + PANEL + GAP : PANEL + 2;
+		height = numbers ? 12 + PANEL + BOTTOM : PANEL + 2;
+	}
+	if (!inv_figure_begin(out, r, f, form, width, height))
 		return false;
-	for (size_t at = 0; at < panels; at++) {
-		panel p = {.svg = out, .scatter = s};
-		const invar_column *c = column_at(r, s, at, &p.colour);
+	for (size_t i = alone ? form->panel : 0; i < (alone ? form->panel + 1 : panels); i++) {
+		const invar_column *c = panel_column(r, f, i);
+		panel p = {.svg = out,
+		           .scatter = s,
+		           .points = inv_results_points(r, s->id, c->id),
+		           .left = numbers ? AXIS_GAP : 1,
+		           .top = numbers ? 12 : 1};
 
-		p.points = inv_results_points(r, s->id, c->id);
-		p.title = c->title;
-		p.left =
-			INV_FIGURE_MARGIN + before + (double)(at % across) * (PANEL + before + GAP);
-		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + below);
-		if (!draw_panel(&p, r))
+		while (invar_results_column(r, p.colour) != c)
+			p.colour++;
+		if (!alone) {
+			p.left =
+				INV_FIGURE_MARGIN + before + (double)(i % across) * (PANEL + before + GAP);
+			p.top = top + TITLE + (double)(i / across) * (TITLE + PANEL + below);
+		}
+		if (!draw_panel(&p, r, alone ? NULL : c->title))
 			return false;
 	}
 	return true;

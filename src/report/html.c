@@ -86,8 +86,9 @@ void inv_html_picture(const inv_html *h, const inv_page_picture *p, unsigned box
 	inv_html_put(h,
 	             "<img width=\"%.0f\" height=\"%.0f\" class=\"pic%s\" alt=\"%.60s\" "
 	             "src=\"data:image/%s;base64,",
-	             p->width * scale, p->height * scale, verdicts[p->right + 1],
-	             p->caption ? p->caption : "", jpeg ? "jpeg" : "png");
+	             p->width * scale, p->height * scale,
+	             p->same ? " own" : verdicts[p->right + 1], p->caption ? p->caption : "",
+	             jpeg ? "jpeg" : "png");
 	inv_base64(h->out, p->bytes, p->size);
 	fputs("\">", h->out);
 }
@@ -103,48 +104,18 @@ void inv_html_captioned(const inv_html *h, const inv_page_picture *p, unsigned b
 	fputs("<figure class=\"thumb\">", h->out);
 	inv_html_picture(h, p, box);
 	inv_html_put(h, "<figcaption title=\"%.200s\">", caption);
-	fputs(signs[p->right + 1], h->out);
-	inv_html_put(h, INV_HTML_NAME "</figcaption></figure>\n", caption);
-}
-
-static void clear_picture(inv_page_picture *p)
-{
-	invar_free(p->bytes);
-	free(p->caption);
-}
-
-static void clear_pictures(inv_page_picture *p, size_t count)
-{
-	for (size_t i = 0; p && i < count; i++)
-		clear_picture(&p[i]);
-	free(p);
-}
-
-void inv_page_pictures_clear(inv_page_pictures *p)
-{
-	for (size_t i = 0; i < p->query_count; i++) {
-		clear_picture(&p->query[i].clean);
-		clear_picture(&p->query[i].augmented);
-		clear_pictures(p->query[i].by_f, p->query[i].nearest);
-		clear_pictures(p->query[i].by_e, p->query[i].nearest);
-	}
-	free(p->query);
-	free(p->query_title);
-	clear_pictures(p->sheet, p->sheet_count);
-	clear_pictures(p->row, p->row_count);
-	free(p->row_number);
-	invar_free(p->atlas.bytes);
-	free(p->atlas.row);
-	for (size_t i = 0; p->atlas.name && i < p->atlas.count; i++)
-		free(p->atlas.name[i]);
-	free(p->atlas.name);
-	*p = (inv_page_pictures){0};
+	fputs(p->same ? "<b class=\"right\">★<span class=\"words\"> same image</span></b>"
+	              : signs[p->right + 1],
+	      h->out);
+	if (!p->same)
+		inv_html_put(h, INV_HTML_NAME, caption);
+	fputs("</figcaption></figure>\n", h->out);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
 /* '<', '>' and '&' stand only in strings, where JSON can spell them otherwise. */
-static int put_escaped(const char *text, size_t size, void *user)
+static int put_json_escaped(const char *text, size_t size, void *user)
 {
 	FILE *out = user;
 
@@ -159,7 +130,7 @@ static int put_escaped(const char *text, size_t size, void *user)
 void inv_html_json(const inv_html *h, const char *id, const json_t *json)
 {
 	fprintf(h->out, "<script type=\"application/json\" id=\"%s\">", id);
-	json_dump_callback(json, put_escaped, h->out,
+	json_dump_callback(json, put_json_escaped, h->out,
 	                   JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 	fputs("</script>\n", h->out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * html.h - what the sections of a page share: text, numbers, pictures.
+ * html.h - common to the sections of a page: text, numbers, pictures.
  */
 #ifndef INV_HTML_H
 #define INV_HTML_H
@@ -18,8 +18,13 @@ typedef struct inv_html {
 	FILE *out; /* of the section, while it is written */
 	const inv_page *page;
 	const invar_results *r; /* the document that is being written; NULL: none */
-	size_t document;        /* its number */
-	unsigned serial;        /* of embedded pictures */
+	const invar_results *few,
+		*all;        /* F and the recommended adapter; these and the others */
+	bool folded;     /* r is `all`, in a section that showed `few` */
+	bool cut;        /* a section left something for its fold */
+	size_t document; /* its number */
+	size_t best_run; /* the recommended one */
+	unsigned serial; /* of embedded pictures */
 	struct {
 		char id[40];
 		const char *title;
@@ -30,13 +35,15 @@ typedef struct inv_html {
 
 /*
  * A section of a page is a heading and what it names: a paragraph, figures, a table, and
- * what `put` writes with the calls below. The sections are listed in meson.build, in the
- * order of the page.
+ * what `put` writes with the calls below. All of it shows F and the recommended adapter;
+ * with `others` it follows once more for all adapters, folded. The sections are listed in
+ * meson.build, in the order of the page.
  */
 typedef struct inv_section {
 	const char *id, *title;
 	const char *text;         /* a paragraph below the title, as HTML; or NULL */
 	bool once;                /* about the runs, not about each document */
+	const char *others;       /* what is folded: "all adapters"; or NULL */
 	inv_figure_place figures; /* those that say that they belong here */
 	inv_table *(*table)(const invar_results *r);
 	void (*put)(inv_html *h);
@@ -58,6 +65,10 @@ void inv_html_put(const inv_html *h, const char *format, ...)
 /* Text with a capital letter; returns out. */
 const char *inv_sentence(const char *text, char out[400]);
 
+/* Around what is folded, with inv_html_put: the summary, and the end. */
+#define INV_HTML_FOLD "<details><summary>%.120s</summary>\n"
+#define INV_HTML_UNFOLD "</details>\n"
+
 /* The figures of a document that belong to a section. */
 void inv_html_figures(inv_html *h, inv_figure_place place);
 /* Takes the table, which may be NULL; its class is in page.css. */
@@ -76,8 +87,8 @@ void inv_html_json(const inv_html *h, const char *id, const json_t *json);
 /* ---- What is no section of its own --------------------------------------------------- */
 
 void inv_page_headline(inv_html *h);
-/* A section for each bank of an overview. */
-void inv_page_overview(inv_html *h);
+/* The title of the adapter that a trial named for a document; or NULL. */
+const char *inv_page_recommended(const inv_page *p, size_t document);
 /* The first few searches. */
 void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p);
 

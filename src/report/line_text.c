@@ -44,8 +44,8 @@ static size_t control_bytes(const char *text)
 
 char *inv_line_text(const char *text)
 {
-	char *out =
-		malloc(strlen(text) * ESCAPE / 2 + 1); /* hidden ones have 2 bytes or more */
+	/* Hidden characters have 2 bytes or more. */
+	char *out = malloc(strlen(text) * ESCAPE / 2 + 1);
 	size_t used = 0, bytes;
 	uint32_t point;
 
@@ -92,39 +92,28 @@ void inv_print_line(FILE *out, const char *format, ...)
 /* ---- XML and HTML -------------------------------------------------------------------- */
 
 /*
- * Controls and hidden characters, except for joiners (U+200C, U+200D), which a browser
- * needs for some scripts and pictures.
+ * Is it a character of UTF-8 that can be shown? Controls and hidden ones cannot, except for
+ * joiners (U+200C, U+200D), which a browser needs for some scripts and pictures.
  */
-static bool is_control(const char *text)
+static bool can_show(const char *text, size_t *bytes)
 {
-	size_t bytes;
-	uint32_t point = inv_hidden_character(text, &bytes);
-
-	return control_bytes(text) || (point && point != 0x200c && point != 0x200d);
-}
-
-static bool is_whole_character(const char *text, size_t *bytes)
-{
-	unsigned char c = (unsigned char)*text;
-	size_t length = c < 0x80                ? 1
-	                : c >= 0xc2 && c < 0xe0 ? 2
-	                : c >= 0xe0 && c < 0xf0 ? 3
-	                                        : 4;
+	const unsigned char *s = (const unsigned char *)text;
+	size_t length = *s < 0x80 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4, hidden_bytes;
+	uint32_t point;
 
 	*bytes = 1;
-	if ((c >= 0x80 && c < 0xc2) || c > 0xf4)
+	if ((*s >= 0x80 && *s < 0xc2) || *s > 0xf4)
 		return false;
 	for (size_t i = 1; i < length; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80)
+		if ((s[i] & 0xc0) != 0x80)
 			return false;
-	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
-	    (c == 0xed && (unsigned char)text[1] >= 0xa0) ||
-	    (c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe) ||
-	    (c == 0xf0 && (unsigned char)text[1] < 0x90) ||
-	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
+	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0) ||
+	    (*s == 0xef && s[1] == 0xbf && s[2] >= 0xbe) || (*s == 0xf0 && s[1] < 0x90) ||
+	    (*s == 0xf4 && s[1] >= 0x90))
 		return false; /* overlong, a surrogate, no character, or beyond the last one */
 	*bytes = length;
-	return !is_control(text);
+	point = inv_hidden_character(text, &hidden_bytes);
+	return !control_bytes(text) && (!point || point == 0x200c || point == 0x200d);
 }
 
 size_t inv_count_characters(const char *text)
@@ -132,38 +121,28 @@ size_t inv_count_characters(const char *text)
 	size_t bytes, length = 0;
 
 	for (; *text; text += bytes, length++)
-		is_whole_character(text, &bytes);
+		can_show(text, &bytes);
 	return length;
-}
-
-static void put_character(FILE *out, const char *text, size_t bytes)
-{
-	if (*text == '<')
-		fputs("&lt;", out);
-	else if (*text == '>')
-		fputs("&gt;", out);
-	else if (*text == '&')
-		fputs("&amp;", out);
-	else if (*text == '"')
-		fputs("&quot;", out);
-	else if (*text == '\'')
-		fputs("&#39;", out);
-	else
-		fwrite(text, 1, bytes, out);
 }
 
 void inv_xml_text(FILE *out, const char *text, size_t max)
 {
+	static const char special[] = "<>&\"'";
+	static const char *const entity[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
 	size_t bytes, length = inv_count_characters(text);
 
 	for (size_t i = 0; *text && i < max; text += bytes, i++) {
+		const char *found = strchr(special, *text);
+
 		if (i + 1 == max && length > max) {
 			fputs("…", out);
 			return;
 		}
-		if (is_whole_character(text, &bytes))
-			put_character(out, text, bytes);
-		else
+		if (!can_show(text, &bytes))
 			putc('?', out);
+		else if (found)
+			fputs(entity[found - special], out);
+		else
+			fwrite(text, 1, bytes, out);
 	}
 }

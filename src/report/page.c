@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "report/html.h"
+#include "report/results_table.h"
 #include "report/section_list.h"
 #include "report/svg.h"
 #include "run/results.h"
@@ -24,6 +25,16 @@ enum { MAX_JSON = 1000000, MAX_STRING = 1000 };
 
 /* ---- Sections ------------------------------------------------------------------------ */
 
+static void put_content(inv_html *h, const inv_section *s)
+{
+	if (s->figures)
+		inv_html_figures(h, s->figures);
+	if (s->table)
+		inv_html_table(h, s->table(h->r), "results");
+	if (s->put)
+		s->put(h);
+}
+
 void inv_html_section(inv_html *h, const inv_section *s)
 {
 	char id[sizeof h->section->id], *text = NULL;
@@ -33,12 +44,17 @@ void inv_html_section(inv_html *h, const inv_section *s)
 	if (!section)
 		return;
 	h->out = section;
-	if (s->figures)
-		inv_html_figures(h, s->figures);
-	if (s->table)
-		inv_html_table(h, s->table(h->r), "results");
-	if (s->put)
-		s->put(h);
+	h->cut = h->all != h->few;
+	put_content(h, s);
+	if (s->others && h->cut && ftell(section) > 0) {
+		inv_html_put(h, INV_HTML_FOLD, s->others);
+		h->r = h->all;
+		h->folded = true;
+		put_content(h, s);
+		h->folded = false;
+		h->r = h->few;
+		inv_html_put(h, INV_HTML_UNFOLD);
+	}
 	fclose(section);
 	h->out = page;
 	if (!size && s->what)
@@ -86,20 +102,6 @@ void inv_page_leave_out(inv_page_gaps *g, const char *what, const char *why)
 	}
 }
 
-/* Measurements that could not be made, by their reasons. */
-static void gather_skipped(inv_html *h)
-{
-	const char *measurement, *column;
-	json_t *reasons, *reason;
-
-	json_object_foreach ((json_t *)(uintptr_t)inv_results_all_skipped(h->r), measurement,
-	                     reasons)
-		json_object_foreach (reasons, column, reason)
-			if (json_is_string(reason))
-				inv_page_leave_out(&h->gaps, inv_html_measurement(measurement),
-				                   json_string_value(reason));
-}
-
 static void put_gaps(inv_html *h)
 {
 	const inv_page_gaps *own = h->page->gaps;
@@ -140,7 +142,7 @@ static void shorten_strings(json_t *json)
 }
 
 /* Tables are small, so the JSON of an overview has all of them but points. */
-static void put_results(inv_html *h)
+static void put_results_json(inv_html *h)
 {
 	json_t *all = json_array(), *document, *copy;
 	bool large;
@@ -185,6 +187,22 @@ static void put_atlas_json(const inv_html *h)
 	json_decref(rows);
 }
 
+/* ---- The recommended adapter --------------------------------------------------------- */
+
+bool inv_page_is_search(const inv_page *p)
+{
+	bool unit = p->run_count > 0;
+
+	for (size_t i = 0; i < p->run_count; i++)
+		unit = unit && p->run[i].unit;
+	return unit;
+}
+
+const char *inv_page_recommended(const inv_page *p, size_t document)
+{
+	return p->part ? p->part[document].recommended : p->recommended;
+}
+
 /* ---- The body ------------------------------------------------------------------------ */
 
 static void put_other_bank(inv_html *h)
@@ -196,34 +214,83 @@ static void put_other_bank(inv_html *h)
 	inv_page_headline(h);
 }
 
-static void set_document(inv_html *h, size_t i)
+/*
+ * A bank of an overview has what a few searches find, its headline, its cards, the numbers
+ * that people compare first, and a link to the page that has everything else. So no page
+ * grows with the number of banks.
+ */
+static void put_bank_of_overview(inv_html *h)
 {
-	h->document = i;
-	h->r = i < h->page->document_count ? h->page->document[i] : NULL;
+	const inv_page_part *part = &h->page->part[h->document];
+
+	if (part->pictures)
+		inv_page_few_searches(h, part->pictures);
+	inv_page_headline(h);
+	inv_html_put(h, INV_HTML_FOLD, "Numbers of all adapters");
+	inv_html_table(h, inv_results_first_lines(h->all), "results");
+	inv_html_put(h, INV_HTML_UNFOLD);
+	if (part->href)
+		inv_html_put(h,
+		             "<p><a class=\"more\" href=\"%s\">Figures, pictures, all numbers and "
+		             "how to use these adapters</a></p>\n",
+		             part->href);
+}
+
+static void put_document(inv_html *h)
+{
+	static const inv_section other = {
+		.id = "bank", .title = "Another bank", .put = put_other_bank};
+	const char *measurement, *column;
+	json_t *reasons, *reason;
+
+	if (h->page->part) {
+		inv_html_section(h, &(inv_section){.id = "bank",
+		                                   .title = h->page->part[h->document].title,
+		                                   .put = put_bank_of_overview});
+		return;
+	}
+	if (h->document)
+		inv_html_section(h, &other);
+	put_sections(h, false);
+	/* Measurements that could not be made, by their reasons. */
+	json_object_foreach ((json_t *)(uintptr_t)inv_results_all_skipped(h->all), measurement,
+	                     reasons)
+		json_object_foreach (reasons, column, reason)
+			if (json_is_string(reason))
+				inv_page_leave_out(&h->gaps, inv_html_measurement(measurement),
+				                   json_string_value(reason));
 }
 
 static void put_body(inv_html *h)
 {
-	static const inv_section other = {
-		.id = "bank", .title = "Another bank", .put = put_other_bank};
 	static const inv_section left_out = {
 		.id = "left-out", .title = "Not on this page", .put = put_gaps};
+	const inv_page *p = h->page;
 
-	if (h->page->part) {
-		inv_page_overview(h);
-	} else {
-		for (size_t i = 0; i < h->page->document_count; i++) {
-			set_document(h, i);
-			if (i)
-				inv_html_section(h, &other);
-			put_sections(h, false);
-			gather_skipped(h);
-		}
-		set_document(h, 0);
-		put_sections(h, true);
+	for (; h->document < p->document_count; h->document++) {
+		const invar_results *r = p->document[h->document];
+		const invar_column *best =
+			inv_page_best(r, inv_page_recommended(p, h->document), inv_page_is_search(p));
+		invar_results *few = NULL, *all = NULL;
+
+		if (best && !h->document)
+			h->best_run = strtoul(best->id, NULL, 10) - 1; /* "1" is the first run */
+		if (best && invar_results_columns(r) > 2 &&
+		    inv_results_reorder(r, best->id, true, &all) == INVAR_OK)
+			inv_results_reorder(r, best->id, false, &few);
+		h->all = few ? all : r;
+		h->few = h->r = few ? few : r;
+		put_document(h);
+		invar_results_free(few);
+		invar_results_free(all);
 	}
-	set_document(h, 0);
-	put_results(h);
+	if (h->best_run >= p->run_count)
+		h->best_run = 0;
+	h->document = 0;
+	h->all = h->few = h->r = p->document_count ? p->document[0] : NULL;
+	if (!p->part)
+		put_sections(h, true);
+	put_results_json(h);
 	put_atlas_json(h);
 	inv_html_section(h, &left_out);
 }
@@ -264,7 +331,7 @@ static void put_title(const inv_html *h)
 		fputs(" …", h->out);
 }
 
-static void put_head(inv_html *h)
+static void put_page_head(inv_html *h)
 {
 	const inv_page_gaps *gaps = h->page->gaps;
 
@@ -314,7 +381,7 @@ char *inv_page_text(const inv_page *p, size_t *size)
 		put_body(h);
 		fflush(inner);
 		h->out = out;
-		put_head(h);
+		put_page_head(h);
 		fwrite(body, 1, body_size, out);
 		fprintf(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", inv_page_script);
 		written = !ferror(inner) && !ferror(out);

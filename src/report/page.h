@@ -4,8 +4,9 @@
  *
  * The page is made from descriptions: metrics, series and scatters of results documents,
  * and run.json. Only the headline knows metrics by name. Pictures come from the caller,
- * since this folder reads neither banks nor images. Whatever is missing is left out, and a
- * line at the end says why. All text from outside is escaped and shortened (svg.h).
+ * since this folder reads neither banks nor images. The recommended adapter comes first and
+ * alone, the others are folded. Whatever is missing is left out, and a line at the end says
+ * why. All text from outside is escaped and shortened (svg.h).
  *
  * A section is one file and one line in meson.build (html.h).
  */
@@ -13,6 +14,7 @@
 #define INV_PAGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "invar.h"
 
@@ -26,6 +28,7 @@ typedef struct inv_page_picture {
 	uint32_t width, height;
 	char *caption; /* free() it; or NULL */
 	int right;     /* 1: the class of the query, 0: another, -1: unknown */
+	bool same;     /* the same image as the query */
 } inv_page_picture;
 
 /* What a search finds for one augmented image, before and after an adapter. */
@@ -83,6 +86,7 @@ void inv_page_leave_out(inv_page_gaps *g, const char *what, const char *why);
 typedef struct inv_page_part {
 	const char *title, *href; /* href: relative to the overview; NULL: it has no page */
 	const inv_page_pictures *pictures; /* of which a few searches are shown; or NULL */
+	const char *recommended;           /* as in inv_page */
 } inv_page_part;
 
 /* Everything is borrowed. */
@@ -95,14 +99,19 @@ typedef struct inv_page {
 	size_t run_count;
 	const inv_page_pictures *pictures; /* or NULL */
 	const inv_page_gaps *gaps;         /* or NULL */
+	const char *recommended; /* title of the adapter that a trial named; NULL: the best */
 } inv_page;
 
 /* The page as text; gives, free() it. NULL if there is no memory. */
 char *inv_page_text(const inv_page *p, size_t *size);
 
-/* The adapter that the headline is about; NULL if no goal was measured. Views. */
-const invar_column *inv_page_best(const invar_results *r);
-
-void inv_page_pictures_clear(inv_page_pictures *p);
+/*
+ * The adapter that the page is about: `recommended`, if it was measured; else the best at
+ * class or with `search` at same image, or the one that removes most displacement; or NULL.
+ */
+const invar_column *inv_page_best(const invar_results *r, const char *recommended,
+                                  bool search);
+/* Are all adapters for unit vectors, which are for search? */
+bool inv_page_is_search(const inv_page *p);
 
 #endif

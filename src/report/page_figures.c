@@ -10,7 +10,8 @@
 #include "report/html.h"
 #include "run/results.h"
 
-enum { WIDTH = 520 };
+/* FIRST_FIGURES: of a section, before its fold. */
+enum { WIDTH = 520, FIRST_FIGURES = 2 };
 
 static void put_legend(inv_html *h, const invar_results *r, const inv_figure *f)
 {
@@ -44,64 +45,65 @@ static void put_panel(inv_html *h, const invar_results *r, const inv_figure *f, 
 		.theme = INV_SVG_EMBEDDED, .panel = i, .width = WIDTH, .serial = h->serial++};
 	inv_svg svg;
 
-	if (!c)
-		fputs("<div class=\"panel\">", h->out);
-	else
-		inv_html_put(h,
-		             "<div class=\"panel\" data-document=\"%zu\" data-scatter=\"%s\" "
-		             "data-column=\"%s\"><h4>",
+	fputs("<div class=\"panel\"", h->out);
+	if (c)
+		inv_html_put(h, " data-document=\"%zu\" data-scatter=\"%s\" data-column=\"%s\"",
 		             h->document, f->id, c->id);
+	fputs(">", h->out);
 	if (c && strcmp(c->id, "F") == 0)
-		fputs("F <small>encoder alone</small></h4>", h->out);
+		fputs("<h4>F <small>encoder alone</small></h4>", h->out);
 	else if (c)
-		inv_html_put(h, INV_HTML_NAME "</h4>", c->title);
+		inv_html_put(h, "<h4>" INV_HTML_NAME "</h4>", c->title);
 	if (inv_figure_draw(r, f, &form, &svg))
 		fputs(svg.text, h->out);
 	inv_svg_free(&svg);
 	fputs("</div>\n", h->out);
 }
 
-/* "About" phrases of measurements begin in lower case and have no full stop. */
-static void put_about(const inv_html *h, const char *measurement)
+/* `others`: without the panels of F and the recommended adapter, the first two columns. */
+static void put_page_figure(inv_html *h, const invar_results *r, const inv_figure *f,
+                            bool about, bool others)
 {
-	const char *title, *about, *name;
-	char text[400];
-
-	for (size_t i = 0; (name = inv_measurement_about(i, &title, &about)); i++)
-		if (strcmp(name, measurement) == 0)
-			inv_html_put(h, "<p class=\"about\">%s.</p>\n", inv_sentence(about, text));
-}
-
-static void put_figure(inv_html *h, const invar_results *r, const inv_figure *f, bool about)
-{
+	const char *name, *unused, *phrase;
 	const invar_column *c;
-	char title[400];
+	char text[400];
 
 	inv_html_put(h, "<figure class=\"plot%s\"><figcaption><h3>%.120s</h3>\n",
 	             f->kind->panel && f->kind->panel(r, f, 1) ? " wide" : "",
-	             inv_sentence(inv_html_measurement(f->title), title));
-	if (about)
-		put_about(h, f->measurement);
+	             inv_sentence(inv_html_measurement(f->title), text));
+	/* Phrases about measurements begin in lower case and have no full stop. */
+	for (size_t i = 0; about && (name = inv_measurement_about(i, &unused, &phrase)); i++)
+		if (strcmp(name, f->measurement) == 0)
+			inv_html_put(h, "<p class=\"about\">%s.</p>\n", inv_sentence(phrase, text));
 	put_legend(h, r, f);
 	fputs("</figcaption>\n<div class=\"panels\">", h->out);
 	if (!f->kind->panel)
 		put_panel(h, r, f, 0, NULL);
 	for (size_t i = 0; f->kind->panel && (c = f->kind->panel(r, f, i)); i++)
-		put_panel(h, r, f, i, c);
+		if (!others || (c != invar_results_column(r, 0) && c != invar_results_column(r, 1)))
+			put_panel(h, r, f, i, c);
 	fputs("</div></figure>\n", h->out);
 }
 
-/* The sentence about a measurement stands with its first figure. */
+/*
+ * The sentence about a measurement stands with its first figure. The fold has all figures
+ * of all adapters, but no panel and no figure twice.
+ */
 void inv_html_figures(inv_html *h, inv_figure_place place)
 {
 	const char *last = NULL;
+	size_t number = 0;
 	inv_figure f;
 
 	for (size_t i = 0; inv_figure_find(h->r, i, &f); i++) {
-		if (f.place != place)
+		bool first = f.place == place && number++ < FIRST_FIGURES;
+
+		h->cut = h->cut || (f.place == place && !first);
+		if (f.place != place || (h->folded ? first && h->all == h->few : !first))
 			continue;
 		fputs(last ? "" : "<div class=\"figures\">\n", h->out);
-		put_figure(h, h->r, &f, !last || strcmp(f.measurement, last) != 0);
+		put_page_figure(h, h->r, &f, !last || strcmp(f.measurement, last) != 0,
+		                h->folded && first);
 		last = f.measurement;
 	}
 	fputs(last ? "</div>\n" : "", h->out);
@@ -116,12 +118,18 @@ static void put_training(inv_html *h)
 		const invar_results *r = h->page->run[i].training;
 
 		for (size_t k = 0; r && inv_figure_find(r, k, &f); k++) {
-			fputs(any ? "" : "<div class=\"figures\">\n", h->out);
-			put_figure(h, r, &f, false);
+			if (!any) {
+				inv_html_put(h, INV_HTML_FOLD, "The loss and its terms over the epochs");
+				fputs("<div class=\"figures\">\n", h->out);
+			}
+			put_page_figure(h, r, &f, false, false);
 			any = true;
 		}
 	}
-	fputs(any ? "</div>\n" : "", h->out);
+	if (any) {
+		fputs("</div>\n", h->out);
+		inv_html_put(h, INV_HTML_UNFOLD);
+	}
 }
 
 const inv_section inv_section_comparison = {
@@ -130,6 +138,7 @@ const inv_section inv_section_comparison = {
 	.text = "One bar per column, the encoder alone (F) first; lines are 95&nbsp;% "
 			"intervals.",
 	.figures = INV_IN_COMPARISON,
+	.others = "All figures and adapters",
 	.what = "bars and distances",
 	.why = "they were not measured"};
 
@@ -139,6 +148,7 @@ const inv_section inv_section_maps = {
 	.text = "One panel per column, the encoder alone first. Where an augmentation does not "
 			"matter, augmented points lie among clean ones of their class.",
 	.figures = INV_IN_MAPS,
+	.others = "Maps of the other adapters",
 	.what = "embeddings",
 	.why = "they were not measured"};
 
@@ -147,6 +157,7 @@ const inv_section inv_section_curves = {
 	.title = "Over the augmentation",
 	.text = "Means over bins of a parameter; bands are 95&nbsp;% intervals.",
 	.figures = INV_IN_CURVES,
+	.others = "All curves and adapters",
 	.what = "curves over the parameters of the augmentation",
 	.why = "the bank has no parameters, or they were not measured"};
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_headline.c - the first sentence of a page: what improved and what it cost.
+ * page_headline.c - the first lines of a page: what improved and what it cost.
  *
  * The only place that knows metrics by name. The first goal that was measured for F and for
- * an adapter is told, with the adapter that is best at it, clean and augmented images
- * counted alike: a gain that clean images pay for is none. A loss is called a loss, and a
- * difference that lies within both intervals is called none.
+ * an adapter is reported, with the adapter that a trial recommended, or else the one that
+ * is best at the goal, clean and augmented images counted alike: a gain that clean images
+ * pay for is none. Four cards show class and same image, augmented and clean. A loss is
+ * called a loss, and a difference that lies within both intervals is called none.
  */
+#include "images/spec.h"
 #include "report/html.h"
 #include "report/results_table.h"
 #include "run/results.h"
@@ -18,47 +20,37 @@ typedef struct goal {
 	const char *augmented, *clean;
 	const char *who; /* "… recognises 80 % of augmented images" */
 	const char *verb;
-	const char *title; /* of its cards: "…, augmented images" */
+	const char *title; /* of its cards: "class, augmented images" */
 } goal;
 
 static const goal goals[] = {
 	{"kept.augmented", "kept.clean",
      "a linear classifier trained on the encoder's features, not retrained,", "recognises",
-     "classifier of F, not retrained"},
+     "class"},
 	{"lc.augmented", "lc.clean", "a linear classifier trained on the adapter's codes",
-     "recognises", "classifier of the codes"},
+     "recognises", "class"},
 	{"knn.augmented", "knn.clean", "the vote of the nearest neighbours", "recognises",
-     "nearest neighbours"},
+     "class"},
 	{"same-image.old.l2.augmented.recall_at_1", "same-image.old.l2.clean.recall_at_1",
      "a search in an index of the encoder's features", "finds the original of",
-     "own image found first, index of F"},
+     "same image"},
 };
 
-/* Shown as cards below the sentence, beside the two of the goal. */
-static const struct {
-	const char *metric, *title;
-	bool alone; /* F's value is fixed by definition */
-} cards[] = {
-	{"same-image.old.l2.augmented.recall_at_1", "own image found first, index of F", false},
-	{"collision.raw", "collisions: an image of another class is nearer", false},
-	{"structure.R2", "distances between clean images kept, R²", true},
-	{"invariance.gone", "squared displacement by the augmentation removed", true},
-};
-
-enum { GOALS = sizeof goals / sizeof *goals, CARDS = sizeof cards / sizeof *cards };
+enum { GOALS = sizeof goals / sizeof *goals };
 
 /* What the sentence is about. */
 typedef struct story {
 	const invar_results *r;
 	const goal *goal;
 	const invar_column *best;
-	const invar_value *before, *after; /* of augmented images */
-	size_t adapters;                   /* that were measured */
+	size_t adapters; /* that were measured */
+	bool search; /* the last goal first: unit adapters are for indexes of unit vectors */
+	const char *recommended; /* title of the adapter that a trial named; or NULL */
 } story;
 
 /* NULL: none, or only a reason. */
-static const invar_value *value_of(const invar_results *r, const char *metric,
-                                   const char *column)
+static const invar_value *headline_value(const invar_results *r, const char *metric,
+                                         const char *column)
 {
 	const invar_value *v = invar_results_value(r, metric, column);
 
@@ -66,38 +58,65 @@ static const invar_value *value_of(const invar_results *r, const char *metric,
 }
 
 /* Queries of four views cost four times as much, so they are not compared with others. */
-static bool is_adapter(const invar_column *c)
+static bool is_adapter_column(const invar_column *c)
 {
 	return strcmp(c->id, "F") != 0 && !strstr(c->id, ".views");
 }
 
-/* Of augmented and clean images together. */
-static double score(const story *s, const goal *g, const invar_column *c,
-                    const invar_value *augmented)
+/* The first goal that was measured for F and an adapter, and the adapter that was
+ * recommended or is best at augmented and clean images together. */
+static bool find_story(story *s)
 {
-	const invar_value *clean = value_of(s->r, g->clean, c->id);
+	for (size_t g = 0; g < GOALS; g++) {
+		double most = -INFINITY;
 
-	return augmented->value + (clean ? clean->value : 0);
+		s->goal = &goals[s->search ? (g + GOALS - 1) % GOALS : g];
+		s->adapters = 0;
+		for (size_t i = 0; headline_value(s->r, s->goal->augmented, "F") &&
+		                   i < invar_results_columns(s->r);
+		     i++) {
+			const invar_column *c = invar_results_column(s->r, i);
+			const invar_value *v = is_adapter_column(c)
+			                           ? headline_value(s->r, s->goal->augmented, c->id)
+			                           : NULL;
+			const invar_value *clean =
+				v ? headline_value(s->r, s->goal->clean, c->id) : NULL;
+			double score = v ? v->value + (clean ? clean->value : 0) : 0;
+
+			if (s->recommended && strcmp(c->title, s->recommended) == 0)
+				score = INFINITY;
+			s->adapters += v != NULL;
+			if (v && score > most) {
+				most = score;
+				s->best = c;
+			}
+		}
+		if (s->best)
+			return true;
+	}
+	return false;
 }
 
-static bool find_best(story *s, const goal *g)
+const invar_column *inv_page_best(const invar_results *r, const char *recommended,
+                                  bool search)
 {
-	s->goal = g;
-	s->best = NULL;
-	s->adapters = 0;
-	if (!(s->before = value_of(s->r, g->augmented, "F")))
-		return false;
-	for (size_t i = 0; i < invar_results_columns(s->r); i++) {
-		const invar_column *c = invar_results_column(s->r, i);
-		const invar_value *v = is_adapter(c) ? value_of(s->r, g->augmented, c->id) : NULL;
+	story s = {.r = r, .search = search, .recommended = recommended};
+	const invar_column *best = NULL;
+	double most = -INFINITY;
 
-		s->adapters += v != NULL;
-		if (v && (!s->best || score(s, g, c, v) > score(s, g, s->best, s->after))) {
-			s->best = c;
-			s->after = v;
+	if (find_story(&s))
+		return s.best;
+	for (size_t i = 0; i < invar_results_columns(r); i++) {
+		const invar_column *c = invar_results_column(r, i);
+		const invar_value *v =
+			is_adapter_column(c) ? headline_value(r, "invariance.gone", c->id) : NULL;
+
+		if (v && v->value > most) {
+			most = v->value;
+			best = c;
 		}
 	}
-	return s->best;
+	return best;
 }
 
 /* ---- Words --------------------------------------------------------------------------- */
@@ -107,8 +126,8 @@ static bool lies_within(double value, const invar_value *of)
 	return isfinite(of->low) && value >= of->low && value <= of->high;
 }
 
-/* -1: worse, 0: no difference that can be told from chance, 1: better. */
-static int compare(const invar_value *before, const invar_value *after)
+/* -1: worse, 0: no difference that stands out from chance, 1: better. */
+static int compare_values(const invar_value *before, const invar_value *after)
 {
 	if (before->value == after->value ||
 	    (lies_within(after->value, before) && lies_within(before->value, after)))
@@ -116,88 +135,64 @@ static int compare(const invar_value *before, const invar_value *after)
 	return after->value > before->value ? 1 : -1;
 }
 
-/* In percent, as it is shown. */
-static double shown(double share)
-{
-	return floor(1000 * share + 0.5) / 10;
-}
-
 #define PERCENT "<b>%.1f&nbsp;%%</b>"
 
-static void put_subject(const inv_html *h, const story *s)
+/* By the result of compare_values + 1: classes of page.css, and words. */
+static const char *const verdict_class[] = {"bad", "same", "good"};
+static const char *const verdict_word[] = {"worse", "same", "better"};
+
+/* How well distances between clean images are preserved. */
+static const char *structure_word(double r2)
+{
+	return r2 >= 0.9 ? "well kept" : r2 >= 0.7 ? "roughly kept" : "changed";
+}
+
+/* " 70 % of augmented images instead of 50 % (better)" */
+static void put_change(const inv_html *h, const story *s, const char *metric,
+                       const char *join, const char *images)
+{
+	const invar_value *before = headline_value(s->r, metric, "F");
+	const invar_value *after = headline_value(s->r, metric, s->best->id);
+
+	if (!before || !after)
+		return;
+	inv_html_put(h, "%s " PERCENT " of %s images", join, 100 * after->value, images);
+	if (fabs(after->value - before->value) < 0.0005)
+		fputs(", as without it", h->out);
+	else
+		inv_html_put(h, " instead of " PERCENT " (%s)", 100 * before->value,
+		             verdict_word[compare_values(before, after) + 1]);
+}
+
+/* Who recognises how many augmented images, and clean ones, where a cost would show. */
+static void put_sentence(const inv_html *h, const story *s)
 {
 	const char *encoder = invar_results_about(s->r, "encoder");
+	const invar_value *structure = headline_value(s->r, "structure.R2", s->best->id);
 
 	inv_html_put(h, "With the adapter " INV_HTML_NAME, s->best->title);
-	if (s->adapters > 1)
+	if (s->recommended && strcmp(s->best->title, s->recommended) == 0)
+		fputs(", recommended by the trial,", h->out);
+	else if (s->adapters > 1)
 		inv_html_put(h, " (the best of %zu here)", s->adapters);
-	if (encoder)
-		inv_html_put(h, " behind " INV_HTML_NAME ", %s ", encoder, s->goal->who);
-	else
-		inv_html_put(h, " behind the encoder, %s ", s->goal->who);
-}
-
-static void put_change(const inv_html *h, const story *s)
-{
-	double before = 100 * s->before->value, after = 100 * s->after->value;
-	int sign = compare(s->before, s->after);
-
-	fputs(s->goal->verb, h->out);
-	if (shown(s->before->value) == shown(s->after->value))
-		inv_html_put(h, " " PERCENT " of augmented images, as without it", after);
-	else if (sign > 0)
-		inv_html_put(h, " " PERCENT " of augmented images instead of " PERCENT, after,
-		             before);
-	else if (sign < 0)
-		inv_html_put(
-			h, " fewer augmented images than without it, " PERCENT ", down from " PERCENT,
-			after, before);
-	else
-		inv_html_put(h,
-		             " augmented images no better and no worse than without it, " PERCENT
-		             " and " PERCENT ", a difference within the 95&nbsp;%% intervals",
-		             after, before);
-}
-
-/* Clean images, where a cost would show. */
-static void put_cost(const inv_html *h, const story *s)
-{
-	const invar_value *before = value_of(s->r, s->goal->clean, "F");
-	const invar_value *after = value_of(s->r, s->goal->clean, s->best->id);
-	const invar_value *structure = value_of(s->r, "structure.R2", s->best->id);
-	double points = before && after ? shown(after->value) - shown(before->value) : 0;
-
-	if (before && after) {
-		if (fabs(points) < 0.05)
-			fputs("; on clean images nothing changes (", h->out);
-		else if (!compare(before, after))
-			fputs("; on clean images it stays within the 95&nbsp;% intervals (", h->out);
-		else
-			inv_html_put(h,
-			             points < 0 ? "; this costs %.1f points on clean images ("
-			                        : "; on clean images it gains %.1f points (",
-			             fabs(points));
-		inv_html_put(h, PERCENT, 100 * after->value);
-		if (fabs(points) >= 0.05)
-			inv_html_put(h, ", before " PERCENT, 100 * before->value);
-		fputs(")", h->out);
-	}
+	inv_html_put(h, " behind " INV_HTML_NAME ", %s %s", encoder ? encoder : "the encoder",
+	             s->goal->who, s->goal->verb);
+	put_change(h, s, s->goal->augmented, "", "augmented");
+	put_change(h, s, s->goal->clean, ", and", "clean");
 	if (structure)
-		inv_html_put(h,
-		             ", and distances between clean images are kept with R²&nbsp;=&nbsp;"
-		             "<b>%.2f</b>",
-		             structure->value);
+		inv_html_put(h, ". Distances between clean images are %s (R²&nbsp;=&nbsp;%.2f)",
+		             structure_word(structure->value), structure->value);
 }
 
-/* Without labels and copies of the index. */
-static bool put_displacement(const inv_html *h, const invar_results *r)
+/* Instead of a goal, without labels and copies of the index. */
+static void put_displacement_sentence(const inv_html *h, const invar_results *r)
 {
-	for (size_t i = 0; i < invar_results_columns(r); i++) {
-		const invar_column *c = invar_results_column(r, i);
-		const invar_value *v = is_adapter(c) ? value_of(r, "invariance.gone", c->id) : NULL;
+	const invar_column *c = inv_page_best(r, NULL, false);
+	const invar_value *v = c ? headline_value(r, "invariance.gone", c->id) : NULL;
 
-		if (!v)
-			continue;
+	if (!v)
+		fputs("Nothing that tells whether the adapter helps was measured here.", h->out);
+	else
 		inv_html_put(h,
 		             v->value >= 0
 		                 ? "The adapter " INV_HTML_NAME " removes " PERCENT
@@ -207,92 +202,102 @@ static bool put_displacement(const inv_html *h, const invar_results *r)
 		                   " moves augmented features farther away from clean ones: their "
 		                   "squared distance grows by " PERCENT ".",
 		             c->title, 100 * fabs(v->value));
-		return true;
-	}
-	return false;
 }
 
 /* ---- Cards --------------------------------------------------------------------------- */
 
-static double as_shown(const invar_metric *m, double value)
-{
-	return m->unit == INVAR_UNIT_SHARE ? shown(value) / 100 : value;
-}
-
-/* Chance is not coloured as a gain or a loss. */
-static void put_difference(const inv_html *h, const invar_metric *m,
-                           const invar_value *before, const invar_value *after)
-{
-	double change = as_shown(m, after->value) - as_shown(m, before->value);
-	int verdict = compare(before, after) * m->better;
-	char text[INV_SPELLED_NUMBER];
-
-	inv_html_put(h, "<div class=\"%s\">%s%s %s</div>",
-	             verdict > 0   ? "good"
-	             : verdict < 0 ? "bad"
-	                           : "same",
-	             change > 0   ? "+"
-	             : change < 0 ? "−"
-	                          : "±",
-	             inv_spell_number(text, m, fabs(change)),
-	             verdict > 0     ? "better"
-	             : verdict < 0   ? "worse"
-	             : change == 0.0 ? "no change"
-	                             : "within the intervals");
-}
-
-/* `of` follows the title. */
+/* "better", "same" or "worse", with the interval of the adapter's value. */
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
-                     const char *of, bool alone)
+                     const char *images)
 {
-	const invar_value *before = alone ? NULL : value_of(s->r, id, "F");
-	const invar_value *after = value_of(s->r, id, s->best->id);
-	const invar_metric *m = NULL;
-	char text[INV_SPELLED_NUMBER];
+	const invar_value *before = headline_value(s->r, id, "F");
+	const invar_value *after = headline_value(s->r, id, s->best->id);
+	int sign;
 
-	for (size_t i = 0; after && !m; i++)
-		if (strcmp(invar_results_metric(s->r, i)->id, id) == 0)
-			m = invar_results_metric(s->r, i);
-	if (!after)
+	if (!before || !after)
 		return;
+	sign = compare_values(before, after);
 	inv_html_put(h,
-	             "<div class=\"card\"><div class=\"label\">%s%s</div><div class=\"big\">",
-	             title, of);
-	if (before)
-		inv_html_put(h, "<span class=\"was\">%s →</span> ",
-		             inv_spell_number(text, m, before->value));
-	inv_html_put(h, "%s%s</div>", inv_spell_number(text, m, after->value),
-	             m->unit == INVAR_UNIT_SHARE ? "\u00a0%" : ""); /* it does not break */
-	if (before && m->better)
-		put_difference(h, m, before, after);
-	fputs("</div>\n", h->out);
+	             "<div class=\"card\"><div class=\"label\">%s, %s images</div>"
+	             "<div class=\"big\"><span class=\"was\">%.1f →</span> %.1f&nbsp;%%</div>"
+	             "<div class=\"%s\">%s",
+	             title, images, 100 * before->value, 100 * after->value,
+	             verdict_class[sign + 1], verdict_word[sign + 1]);
+	if (isfinite(after->low) && after->high > after->low)
+		inv_html_put(h, " <small title=\"95&nbsp;%% interval\">%.1f–%.1f</small>",
+		             100 * after->low, 100 * after->high);
+	fputs("</div></div>\n", h->out);
 }
 
+/* Class and same image, augmented and clean; then what has no direction. */
 static void put_cards(const inv_html *h, const story *s)
 {
+	const goal *same = &goals[GOALS - 1], *class = s->goal;
+	const invar_value *structure = headline_value(s->r, "structure.R2", s->best->id);
+
+	for (size_t i = 0; class == same && i + 1 < GOALS; i++)
+		if (headline_value(s->r, goals[i].augmented, s->best->id))
+			class = &goals[i];
 	fputs("<div class=\"cards\">\n", h->out);
-	put_card(h, s, s->goal->augmented, s->goal->title, ", augmented images", false);
-	put_card(h, s, s->goal->clean, s->goal->title, ", clean images", false);
-	for (size_t i = 0; i < CARDS; i++)
-		if (strcmp(cards[i].metric, s->goal->augmented) != 0)
-			put_card(h, s, cards[i].metric, cards[i].title, "", cards[i].alone);
+	if (class != same) {
+		put_card(h, s, class->augmented, class->title, "augmented");
+		put_card(h, s, class->clean, class->title, "clean");
+	}
+	put_card(h, s, same->augmented, same->title, "augmented");
+	put_card(h, s, same->clean, same->title, "clean");
+	if (structure)
+		inv_html_put(h,
+		             "<div class=\"card\"><div class=\"label\">distances between clean "
+		             "images, R²</div><div class=\"big\">%.2f</div><div class=\"same\">%s"
+		             "</div></div>\n",
+		             structure->value, structure_word(structure->value));
 	fputs("</div>\n", h->out);
+	inv_html_put(h, INV_HTML_FOLD, "What these numbers are");
+	if (class != same)
+		inv_html_put(h, "<p class=\"note\">Class: what %s %s.</p>\n", class->who,
+		             class->verb);
+	fputs("<p class=\"note\">Same image: the stored image that a query was made from is "
+	      "found "
+	      "first in an index of the encoder's features. First without the adapter, then "
+	      "with it; small: the 95&nbsp;% interval. “Same”: a difference within the "
+	      "intervals.</p>\n" INV_HTML_UNFOLD,
+	      h->out);
 }
 
-/* ---- What it was measured on --------------------------------------------------------- */
-
-static void put_facts(const inv_html *h, const invar_results *r)
+void inv_page_headline(inv_html *h)
 {
 	static const struct {
 		const char *name, *key;
-	} facts[] = {{"encoder F", "encoder"},           {"augmentation", "augment"},
-	             {"measured on the split", "split"}, {"images", "points"},
-	             {"copies of each", "copies"},       {"width of features", "dim"}};
+	} facts[] = {{"encoder F", "encoder"},
+	             {"split", "split"},
+	             {"images", "points"},
+	             {"copies of each", "copies"}};
+	const char *augment = invar_results_about(h->all, "augment");
+	const char *note = inv_augment_corner_note(augment);
+	story s = {.r = h->all,
+	           .search = inv_page_is_search(h->page),
+	           .recommended = inv_page_recommended(h->page, h->document)};
 
+	if (augment)
+		inv_html_put(h,
+		             "<p class=\"task\">Task: recognise images and find them again after "
+		             "<code>%.120s</code></p>\n",
+		             augment);
+	fputs("<p class=\"headline\">", h->out);
+	if (find_story(&s)) {
+		put_sentence(h, &s);
+		fputs(".</p>\n", h->out);
+		put_cards(h, &s);
+	} else {
+		put_displacement_sentence(h, s.r);
+		fputs("</p>\n", h->out);
+	}
+
+	/* What it was measured on. */
 	fputs("<dl class=\"facts\">\n", h->out);
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-		const char *text = invar_results_about(r, facts[i].key);
-		double number = inv_results_about_number(r, facts[i].key);
+		const char *text = invar_results_about(s.r, facts[i].key);
+		double number = inv_results_about_number(s.r, facts[i].key);
 
 		if (text)
 			inv_html_put(h, "<div><dt>%s</dt><dd>" INV_HTML_NAME "</dd></div>\n",
@@ -301,40 +306,6 @@ static void put_facts(const inv_html *h, const invar_results *r)
 			inv_html_put(h, "<div><dt>%s</dt><dd>%.0f</dd></div>\n", facts[i].name, number);
 	}
 	fputs("</dl>\n", h->out);
-}
-
-static bool find_story(story *s)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < GOALS && !found; i++)
-		found = find_best(s, &goals[i]);
-	return found;
-}
-
-const invar_column *inv_page_best(const invar_results *r)
-{
-	story s = {.r = r};
-
-	return find_story(&s) ? s.best : NULL;
-}
-
-void inv_page_headline(inv_html *h)
-{
-	story s = {.r = h->r};
-
-	fputs("<p class=\"headline\">", h->out);
-	if (find_story(&s)) {
-		put_subject(h, &s);
-		put_change(h, &s);
-		put_cost(h, &s);
-		fputs(".</p>\n", h->out);
-		put_cards(h, &s);
-	} else {
-		if (!put_displacement(h, s.r))
-			fputs("Nothing that tells whether the adapter helps was measured here.",
-			      h->out);
-		fputs("</p>\n", h->out);
-	}
-	put_facts(h, s.r);
+	if (note)
+		inv_html_put(h, "<p>Note: %.400s.</p>\n", note);
 }

@@ -13,53 +13,47 @@
 #include "report/results_table.h"
 #include "run/results.h"
 
-enum { MAX_CLASSES = 60 };
+/* Of a list, before its fold and in it. */
+enum { FIRST_CLASSES = 8, MAX_CLASSES = 60 };
 
 /* ---- Classes ------------------------------------------------------------------------- */
 
 /* Detail metrics whose ids begin alike, "class.knn.": one list. */
 typedef struct family {
 	const invar_results *r;
-	const char *id;
-	size_t prefix;  /* bytes of id that its members share */
+	size_t prefix;  /* bytes of the ids that its members share */
 	size_t *member; /* [count]: places of metrics, the weakest first */
 	size_t count;
 } family;
 
-/* Bytes of "class.knn." in "class.knn.beach"; 0 if it is not of a class. */
-static size_t prefix_of(const invar_metric *m)
+/* Bytes of "class.knn." in "class.knn.beach"; 0 if the metric is not of a class. */
+static size_t prefix_of(const invar_results *r, size_t metric)
 {
-	const char *name = inv_metric_class(m);
+	const invar_metric *m = invar_results_metric(r, metric);
+	const char *name = inv_results_has_any(r, metric) ? inv_metric_class(m) : NULL;
 
 	return name ? (size_t)(name - m->id) : 0;
 }
 
-static bool is_member(const family *f, size_t metric)
+/* Do two metrics belong to one family? */
+static bool are_related(const invar_results *r, size_t a, size_t b)
 {
-	const invar_metric *m = invar_results_metric(f->r, metric);
+	size_t prefix = prefix_of(r, a);
 
-	return prefix_of(m) == f->prefix && strncmp(m->id, f->id, f->prefix) == 0 &&
-	       inv_results_has_any(f->r, metric);
+	return prefix && prefix == prefix_of(r, b) &&
+	       strncmp(invar_results_metric(r, a)->id, invar_results_metric(r, b)->id,
+	               prefix) == 0;
 }
 
-/* The value of the last column that has one, which is that of an adapter. */
-static double last_value(const invar_results *r, size_t metric)
+/* The value of the recommended adapter, which stands behind F; else of another. */
+static double first_value(const invar_results *r, size_t metric)
 {
 	const invar_value *v = NULL;
 
-	for (size_t c = invar_results_columns(r); c-- > 0 && !v;)
+	for (size_t c = 1; c < invar_results_columns(r) && !v; c++)
 		v = inv_results_at(r, metric, c);
+	v = v ? v : inv_results_at(r, metric, 0);
 	return v ? v->value : NAN;
-}
-
-static void add_member(family *f, size_t metric)
-{
-	double value = last_value(f->r, metric);
-	size_t at = f->count++;
-
-	for (; at > 0 && last_value(f->r, f->member[at - 1]) > value; at--)
-		f->member[at] = f->member[at - 1];
-	f->member[at] = metric;
 }
 
 /* Dots of all columns on a line, with a bar from the least to the greatest; gives. */
@@ -94,7 +88,7 @@ static char *draw_dots(const invar_results *r, size_t metric)
 	return text;
 }
 
-static inv_table *make_table(const family *f)
+static inv_table *make_family_table(const family *f, size_t most)
 {
 	inv_table *t = inv_table_new(2 + invar_results_columns(f->r));
 	char text[INV_SPELLED_NUMBER], *dot;
@@ -111,7 +105,7 @@ static inv_table *make_table(const family *f)
 			dot = NULL;
 		inv_table_markup(t, NULL, dot);
 	}
-	for (size_t i = 0; i < f->count && i < MAX_CLASSES; i++) {
+	for (size_t i = 0; i < f->count && i < most; i++) {
 		const invar_metric *m = invar_results_metric(f->r, f->member[i]);
 
 		inv_table_cell(t, "%s", m->id + f->prefix);
@@ -127,45 +121,45 @@ static inv_table *make_table(const family *f)
 	return t;
 }
 
-/* Its title is that of a row without the name of the class. */
-static void put_family(const inv_html *h, const family *f)
-{
-	const invar_metric *m = invar_results_metric(f->r, f->member[0]);
-	size_t length = strlen(m->row), tail = strlen(m->id + f->prefix);
-	char title[200];
-
-	if (length > tail + 2)
-		length -= tail + 2;
-	snprintf(title, sizeof title, "%.*s", (int)(length < 190 ? length : 190), m->row);
-	inv_html_put(h, "<div><h3>%.60s, copies recognised, %%</h3>\n", title);
-	inv_html_table(h, make_table(f), "dots");
-	if (f->count > MAX_CLASSES)
-		inv_html_put(h,
-		             "<p class=\"note\">The %d weakest of %zu classes; the JSON below has "
-		             "all.</p>\n",
-		             MAX_CLASSES, f->count);
-	fputs("</div>\n", h->out);
-}
-
 static void put_classes(inv_html *h)
 {
-	size_t all = invar_results_metrics(h->r), families = 0;
+	const invar_results *r = h->r;
+	size_t all = invar_results_metrics(r), families = 0;
+	size_t most = h->folded ? MAX_CLASSES : FIRST_CLASSES;
 	size_t *member = calloc(all + 1, sizeof *member);
 
 	for (size_t i = 0; member && i < all; i++) {
-		const invar_metric *m = invar_results_metric(h->r, i);
-		family f = {h->r, m->id, prefix_of(m), member, 0};
-		bool is_first = f.prefix && is_member(&f, i);
+		family f = {r, prefix_of(r, i), member, 0};
+		const invar_metric *m;
+		size_t k = 0, length, tail;
+		char title[200];
 
-		for (size_t k = 0; k < i && is_first; k++)
-			is_first = !is_member(&f, k);
-		for (size_t k = i; k < all && is_first; k++)
-			if (is_member(&f, k))
-				add_member(&f, k);
-		if (is_first && !families++)
-			fputs("<div class=\"pair\">\n", h->out);
-		if (is_first)
-			put_family(h, &f);
+		while (k < i && !are_related(r, i, k))
+			k++;
+		if (!f.prefix || k < i)
+			continue; /* another metric was the first of its family */
+		for (; k < all; k++)
+			if (are_related(r, i, k)) {
+				size_t at = f.count++;
+
+				for (; at && first_value(r, member[at - 1]) > first_value(r, k); at--)
+					member[at] = member[at - 1];
+				member[at] = k;
+			}
+		/* The title of the family is that of a row without the name of the class. */
+		m = invar_results_metric(r, member[0]);
+		length = strlen(m->row);
+		tail = strlen(m->id + f.prefix) + 2;
+		length = length > tail ? length - tail : length;
+		fputs(families++ ? "" : "<div class=\"pair\">\n", h->out);
+		snprintf(title, sizeof title, "%.*s", (int)(length < 190 ? length : 190), m->row);
+		inv_html_put(h, "<div><h3>%.60s, copies recognised, %%</h3>\n", title);
+		inv_html_table(h, make_family_table(&f, most), "dots");
+		h->cut = h->cut || f.count > most;
+		if (f.count > most)
+			inv_html_put(h, "<p class=\"note\">The %zu weakest of %zu classes%s.</p>\n",
+			             most, f.count, h->folded ? "; the JSON below has all" : "");
+		fputs("</div>\n", h->out);
 	}
 	if (families)
 		fputs("</div>\n", h->out);
@@ -175,16 +169,28 @@ static void put_classes(inv_html *h)
 const inv_section inv_section_classes = {
 	.id = "classes",
 	.title = "Accuracy by class",
-	.text = "Augmented images of each class, weakest first. Grey is the encoder alone.",
+	.text = "Augmented images of each class, those first that are weakest with the "
+			"recommended adapter. Grey is the encoder alone.",
+	.others = "All classes and adapters",
 	.put = put_classes,
 	.what = "accuracy by class",
 	.why = "it was not measured"};
 
+/* Those that people compare first; in the fold all of them. */
+static void put_numbers(inv_html *h)
+{
+	inv_table *first = h->folded ? NULL : inv_results_first_lines(h->r);
+
+	h->cut = h->cut || first;
+	inv_html_table(h, first ? first : inv_results_lines(h->r), "results");
+}
+
 const inv_section inv_section_numbers = {
 	.id = "numbers",
-	.title = "All numbers",
+	.title = "Numbers",
 	.text = "The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
 			"where there are any, are small.",
-	.table = inv_results_lines,
+	.others = "All numbers",
+	.put = put_numbers,
 	.what = "the table of all numbers",
 	.why = "nothing was measured"};

@@ -8,7 +8,7 @@
 #include "report/html.h"
 #include "run/results.h"
 
-enum { BOX = 104, LISTED = 10, FEW = 3 };
+enum { BOX = 104, LISTED = 6, FEW = 3 };
 
 static const inv_page_pictures *pictures(const inv_html *h)
 {
@@ -40,9 +40,13 @@ static void put_augmentation(inv_html *h)
 
 /* ---- Search -------------------------------------------------------------------------- */
 
-/* After its title. */
-static void put_found(const inv_html *h, const inv_page_picture *found, size_t count)
+/* `title` is HTML, `name` follows it; or NULL. */
+static void put_strip(const inv_html *h, const char *title, const char *name,
+                      const inv_page_picture *found, size_t count)
 {
+	fprintf(h->out, "<div class=\"found\"><h4>%s", title);
+	if (name)
+		inv_html_put(h, INV_HTML_NAME, name);
 	fputs("</h4><div class=\"strip\">", h->out);
 	for (size_t i = 0; i < count; i++)
 		inv_html_captioned(h, &found[i], BOX);
@@ -54,20 +58,18 @@ static void put_query(const inv_html *h, const inv_page_pictures *p,
 {
 	const inv_page_picture asked[] = {q->clean, q->augmented};
 
-	fputs("<div class=\"query\"><div class=\"found\"><h4>image, and as looked up", h->out);
-	put_found(h, asked, 2);
-	fputs("<div class=\"found\"><h4>found by F alone", h->out);
-	put_found(h, q->by_f, q->nearest);
-	inv_html_put(h, "<div class=\"found\"><h4>with " INV_HTML_NAME,
-	             p->query_title ? p->query_title : "the adapter");
-	put_found(h, q->by_e, q->nearest);
+	fputs("<div class=\"query\">", h->out);
+	put_strip(h, "image, and as looked up", NULL, asked, 2);
+	put_strip(h, "found by F alone", NULL, q->by_f, q->nearest);
+	put_strip(h, "with ", p->query_title ? p->query_title : "the adapter", q->by_e,
+	          q->nearest);
 	fputs("</div>\n", h->out);
 }
 
 static void put_search(inv_html *h)
 {
 	const inv_page_pictures *p = pictures(h);
-	size_t by_f = 0, by_e = 0;
+	size_t by_f = 0, by_e = 0, same_f = 0, same_e = 0;
 
 	if (!p || !p->query_count)
 		return;
@@ -76,19 +78,26 @@ static void put_search(inv_html *h)
 
 		by_f += q->by_f && q->nearest && q->by_f[0].right == 1;
 		by_e += q->by_e && q->nearest && q->by_e[0].right == 1;
+		same_f += q->by_f && q->nearest && q->by_f[0].same;
+		same_e += q->by_e && q->nearest && q->by_e[0].same;
 	}
-	fputs("<p>Augmented images, looked up among the clean features of other images. The "
-	      "index holds F in both cases; only the query passes through the adapter. Queries "
-	      "are not chosen by how well they do.",
-	      h->out);
+	inv_html_put(
+		h,
+		"<p>Augmented images, looked up among the clean features of all images. The "
+		"index holds F in both cases; only the query passes through the adapter. "
+		"Queries are not chosen by how well they do. The same image (★) comes first "
+		"for %zu of %zu by F alone and for %zu with the adapter",
+		same_f, p->query_count, same_e);
 	if (p->query[0].nearest && p->query[0].by_f && p->query[0].by_f[0].right >= 0)
-		inv_html_put(h,
-		             " ✓ is the class of the query: of these %zu, the nearest image is of "
-		             "the right class for %zu by F alone and for %zu with the adapter.",
-		             p->query_count, by_f, by_e);
-	fputs("</p>\n", h->out);
-	for (size_t i = 0; i < p->query_count; i++)
+		inv_html_put(h, ", one of the right class (✓) for %zu and %zu", by_f, by_e);
+	fputs(".</p>\n", h->out);
+	inv_page_few_searches(h, p);
+	if (p->query_count <= FEW)
+		return;
+	inv_html_put(h, INV_HTML_FOLD, "The other queries");
+	for (size_t i = FEW; i < p->query_count; i++)
 		put_query(h, p, &p->query[i]);
+	inv_html_put(h, INV_HTML_UNFOLD);
 }
 
 void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
@@ -99,29 +108,23 @@ void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
 
 /* ---- Lists of images ----------------------------------------------------------------- */
 
-static const inv_page_picture *picture_of(const inv_html *h, json_int_t row)
-{
-	const inv_page_pictures *p = pictures(h);
-
-	for (size_t i = 0; p && i < p->row_count; i++)
-		if (p->row_number[i] == (uint64_t)row && p->row[i].bytes)
-			return &p->row[i];
-	return NULL;
-}
-
 /* Its class and name, then whatever else is said: "displacement 57.98 · misclassified 1".
  */
 static void put_image(const inv_html *h, json_t *image)
 {
 	json_int_t row = json_integer_value(json_object_get(image, "row"));
 	const char *name = json_string_value(json_object_get(image, "name")), *key;
-	const inv_page_picture *picture = picture_of(h, row);
+	const inv_page_pictures *p = pictures(h);
 	json_t *class = json_object_get(image, "class"), *value;
 	bool any = false;
+	size_t at = 0;
 
+	while (p && at < p->row_count &&
+	       !(p->row_number[at] == (uint64_t)row && p->row[at].bytes))
+		at++;
 	fputs("<li>", h->out);
-	if (picture)
-		inv_html_picture(h, picture, BOX);
+	if (p && at < p->row_count)
+		inv_html_picture(h, &p->row[at], BOX);
 	fputs("<div>", h->out);
 	if (json_is_string(class))
 		inv_html_put(h, INV_HTML_NAME, json_string_value(class));
@@ -142,22 +145,24 @@ static void put_image(const inv_html *h, json_t *image)
 	fputs("</small></div></li>\n", h->out);
 }
 
-/* Lists that measurements keep as details, of every column. */
+/* Lists that measurements keep as details, of the recommended adapter. */
 static void put_worst(inv_html *h)
 {
 	const char *measurement, *what;
 	json_t *details, *list, *image;
 	char title[400];
-	size_t i;
+	size_t i, lists = 0;
 
 	json_object_foreach ((json_t *)(uintptr_t)inv_results_all_details(h->r), measurement,
 	                     details)
-		for (size_t c = 0; c < invar_results_columns(h->r); c++) {
+		for (size_t c = 1; c < invar_results_columns(h->r); c++) {
 			const invar_column *column = invar_results_column(h->r, c);
 
 			json_object_foreach (json_object_get(details, column->id), what, list) {
 				if (!json_is_integer(json_object_get(json_array_get(list, 0), "row")))
 					continue;
+				if (lists++ == 1)
+					inv_html_put(h, INV_HTML_FOLD, "Other lists");
 				inv_html_put(h,
 				             "<h3>%.60s most, with " INV_HTML_NAME
 				             "</h3>\n<ol class=\"images\">\n",
@@ -168,6 +173,8 @@ static void put_worst(inv_html *h)
 				fputs("</ol>\n", h->out);
 			}
 		}
+	if (lists > 1)
+		inv_html_put(h, INV_HTML_UNFOLD);
 }
 
 const inv_section inv_section_augmentation = {

@@ -15,10 +15,10 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = INV_SPELLED_NUMBER, MAX_DIGITS = 15 };
+/* CELL: bytes of more characters than a cell shows. */
+enum { PIECE = INV_SPELLED_NUMBER, CELL = 1024, MAX_DIGITS = 15 };
 
 /* Metrics first … first + count - 1. */
 typedef struct row {
@@ -31,8 +31,8 @@ static const char *column_id(const invar_results *r, size_t column)
 	return invar_results_column(r, column)->id;
 }
 
-/* The value of part i of a row; NULL if there is none, or only a reason. */
-static const invar_value *value_at(const row *line, size_t i, size_t column)
+/* The value of metric i of a row; NULL if there is none, or only a reason. */
+static const invar_value *row_value(const row *line, size_t i, size_t column)
 {
 	return inv_results_at(line->results, line->first + i, column);
 }
@@ -59,155 +59,120 @@ const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *
 	return text;
 }
 
-/* A value with digits of its own is shown with these, whatever its size: as published. */
-static void spell_value(char text[PIECE], const invar_metric *m, const invar_value *v)
-{
-	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
-
-	if (v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
-		snprintf(text, PIECE, "%.*f", digits,
-		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
-	else
-		inv_spell_number(text, m, v ? v->value : NAN);
-}
-
 /*
  * Where all images agree, resampling them gives an interval without width, which says
  * nothing about other images.
  */
-static bool is_without_width(const invar_value *v)
+static bool has_width(const invar_value *v)
 {
-	return isfinite(v->low) && v->low == v->high;
+	return v && isfinite(v->low) && v->low != v->high;
 }
 
-static void spell_interval(char text[PIECE], const invar_metric *m, const invar_value *v)
+typedef enum piece_kind { VALUE, DEVIATION, INTERVAL } piece_kind;
+
+/* A value with digits of its own is shown with these, whatever its size: as published. */
+static void spell_piece(char text[PIECE], const invar_metric *m, const invar_value *v,
+                        piece_kind kind)
 {
+	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
 	char low[PIECE], high[PIECE];
 
-	snprintf(text, PIECE, "–");
-	if (!v || !isfinite(v->low) || is_without_width(v))
-		return;
-	inv_spell_number(low, m, v->low);
-	inv_spell_number(high, m, v->high);
-	snprintf(text, PIECE, "%.24s–%.24s", low, high);
+	if (kind == DEVIATION)
+		inv_spell_number(text, m, v && v->runs ? v->deviation : NAN);
+	else if (kind == INTERVAL && has_width(v))
+		snprintf(text, PIECE, "%.24s–%.24s", inv_spell_number(low, m, v->low),
+		         inv_spell_number(high, m, v->high));
+	else if (kind == VALUE && v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
+		snprintf(text, PIECE, "%.*f", digits,
+		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
+	else
+		inv_spell_number(text, m, kind == VALUE && v ? v->value : NAN);
 }
-
-static void spell_deviation(char text[PIECE], const invar_metric *m, const invar_value *v)
-{
-	inv_spell_number(text, m, v && v->runs ? v->deviation : NAN);
-}
-
-typedef void piece_fn(char text[PIECE], const invar_metric *m, const invar_value *v);
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
-static void write_cell(inv_table *t, const row *line, size_t column, piece_fn *spell)
-{
-	char *text = NULL, piece[PIECE];
-	size_t bytes, values = 0;
-	FILE *f = open_memstream(&text, &bytes);
-
-	for (size_t i = 0; f && i < line->count; i++) {
-		const invar_value *v = value_at(line, i, column);
-
-		values += v != NULL;
-		spell(piece, invar_results_metric(line->results, line->first + i), v);
-		fprintf(f, "%s%s", i ? " | " : "", piece);
-	}
-	if (f)
-		fclose(f);
-	inv_table_cell(t, "%s", text && values ? text : "–");
-	free(text);
-}
-
-static void write_row(inv_table *t, const row *line, const char *title, piece_fn *spell)
-{
-	inv_table_cell(t, "%s", title);
-	for (size_t c = 0; c < invar_results_columns(line->results); c++)
-		write_cell(t, line, c, spell);
-}
-
-/* Is there an interval, or a reason why one is missing? */
-static bool has_interval(const invar_value *v)
-{
-	return isfinite(v->low) || v->no_interval;
-}
-
-static bool has_deviation(const invar_value *v)
-{
-	return v->runs;
-}
-
-/* Does any value of the row meet the condition? */
-static bool has(const row *line, bool (*condition)(const invar_value *v))
+/* Has any value of the row such a piece, or a reason why an interval is missing? */
+static bool has_piece(const row *line, piece_kind kind)
 {
 	for (size_t c = 0; c < invar_results_columns(line->results); c++)
 		for (size_t i = 0; i < line->count; i++) {
-			const invar_value *v = value_at(line, i, c);
+			const invar_value *v = row_value(line, i, c);
 
-			if (v && condition(v))
+			if (v && (kind == DEVIATION ? v->runs > 0 : isfinite(v->low) || v->no_interval))
 				return true;
 		}
 	return false;
 }
 
-static void write_rows(inv_table *t, const row *line, bool intervals)
+static void write_results_row(inv_table *t, const row *line, const char *title,
+                              piece_kind kind)
+{
+	char text[CELL], piece[PIECE];
+
+	inv_table_cell(t, "%s", title);
+	for (size_t c = 0; c < invar_results_columns(line->results); c++) {
+		size_t values = 0, used = 0;
+
+		for (size_t i = 0; i < line->count && used < sizeof text; i++) {
+			const invar_value *v = row_value(line, i, c);
+
+			values += v != NULL;
+			spell_piece(piece, invar_results_metric(line->results, line->first + i), v,
+			            kind);
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+			                         i ? " | " : "", piece);
+		}
+		inv_table_cell(t, "%s", values ? text : "–");
+	}
+}
+
+static void write_results_rows(inv_table *t, const row *line, bool intervals)
 {
 	const invar_metric *m = invar_results_metric(line->results, line->first);
 	char title[200];
 
 	snprintf(title, sizeof title, "%s%s", m->row, m->unit == INVAR_UNIT_SHARE ? ", %" : "");
-	write_row(t, line, title, spell_value);
-	if (has(line, has_deviation))
-		write_row(t, line, "  ±", spell_deviation);
-	if (intervals && has(line, has_interval))
-		write_row(t, line, "  95 %", spell_interval);
+	write_results_row(t, line, title, VALUE);
+	if (has_piece(line, DEVIATION))
+		write_results_row(t, line, "  ±", DEVIATION);
+	if (intervals && has_piece(line, INTERVAL))
+		write_results_row(t, line, "  95 %", INTERVAL);
 }
 
 /* ---- Lines of a page ----------------------------------------------------------------- */
 
-/* The best value of at least two, as it is shown; "" if there is none. */
-static void spell_best(char text[PIECE], const row *line)
+/* One metric: the best of several columns is marked, intervals are small. */
+static void write_metric_line(inv_table *t, const invar_results *r, size_t metric,
+                              const char *title, unsigned look)
 {
-	const invar_metric *m = invar_results_metric(line->results, line->first);
-	double best = NAN;
+	const invar_metric *m = invar_results_metric(r, metric);
+	char best[PIECE] = "", text[PIECE], low[PIECE], high[PIECE], interval[2 * PIECE + 8];
+	double most = NAN;
 	size_t count = 0;
 
-	for (size_t c = 0; c < invar_results_columns(line->results) && m->better; c++) {
-		const invar_value *v = value_at(line, 0, c);
+	for (size_t c = 0; c < invar_results_columns(r) && m->better; c++) {
+		const invar_value *v = inv_results_at(r, metric, c);
 
 		if (!v || !isfinite(v->value))
 			continue;
 		count++;
-		if (isnan(best) || (v->value - best) * m->better > 0)
-			best = v->value;
+		if (isnan(most) || (v->value - most) * m->better > 0)
+			most = v->value;
 	}
-	*text = '\0';
 	if (count > 1)
-		inv_spell_number(text, m, best);
-}
-
-/* One metric: the best of several columns is marked, intervals are small. */
-static void write_line(inv_table *t, const invar_results *r, size_t metric,
-                       const char *title, unsigned look)
-{
-	const row line = {r, metric, 1};
-	const invar_metric *m = invar_results_metric(r, metric);
-	char best[PIECE], text[PIECE], low[PIECE], high[PIECE], interval[2 * PIECE + 8];
-
-	spell_best(best, &line);
+		inv_spell_number(best, m, most);
 	inv_table_cell(t, "%s", title);
 	inv_table_look(t, look, NULL);
 	for (size_t c = 0; c < invar_results_columns(r); c++) {
-		const invar_value *v = value_at(&line, 0, c);
-		bool has_width = v && isfinite(v->low) && v->high > v->low;
+		const invar_value *v = inv_results_at(r, metric, c);
+		bool wide = has_width(v) && v->high > v->low;
 
 		inv_table_cell(t, "%s", inv_spell_number(text, m, v ? v->value : NAN));
-		if (has_width) /* "-2–-1" is hard to read */
+		if (wide) /* "-2–-1" is hard to read */
 			snprintf(interval, sizeof interval, "%s%s%s", inv_spell_number(low, m, v->low),
 			         v->low < 0 ? " to " : "–", inv_spell_number(high, m, v->high));
 		inv_table_look(t, v && strcmp(text, best) == 0 ? INV_LOOK_BEST : 0,
-		               has_width ? interval : NULL);
+		               wide ? interval : NULL);
 	}
 }
 
@@ -220,7 +185,7 @@ static void write_group(inv_table *t, const row *line)
 	snprintf(title, sizeof title, "%.180s%s", m->row,
 	         m->unit == INVAR_UNIT_SHARE ? ", %" : "");
 	if (line->count == 1) {
-		write_line(t, r, line->first, title, INV_LOOK_BEGINS);
+		write_metric_line(t, r, line->first, title, INV_LOOK_BEGINS);
 		return;
 	}
 	inv_table_cell(t, "%s", title);
@@ -230,68 +195,51 @@ static void write_group(inv_table *t, const row *line)
 	for (size_t i = line->first; i < line->first + line->count; i++) {
 		m = invar_results_metric(r, i);
 		if (inv_results_has_any(r, i))
-			write_line(t, r, i, m->part ? m->part : m->id, 0);
+			write_metric_line(t, r, i, m->part ? m->part : m->row, 0);
 	}
 }
 
 /* ---- Notes --------------------------------------------------------------------------- */
 
-/* Of means: how many runs they are over, the same number for most values. */
-static void note_runs(inv_table *t, const row *all)
+/*
+ * Of means, how many runs they are over, the same number for most values; and with
+ * `intervals` why these are missing, each reason once.
+ */
+static void note_values(inv_table *t, const row *all, bool intervals)
 {
 	uint64_t least = UINT64_MAX, most = 0;
+	json_t *reasons = json_object(), *unused;
 	char note[160], range[48] = "";
+	const char *reason;
 
 	for (size_t m = 0; m < all->count; m++)
 		for (size_t c = 0; c < invar_results_columns(all->results); c++) {
-			const invar_value *v = value_at(all, m, c);
+			const invar_value *v = row_value(all, m, c);
 
 			if (v && v->runs) {
 				least = v->runs < least ? v->runs : least;
 				most = v->runs > most ? v->runs : most;
 			}
-		}
-	if (!most)
-		return;
-	if (least != most)
-		snprintf(range, sizeof range, "%llu to ", (unsigned long long)least);
-	snprintf(note, sizeof note, "means over %s%llu runs; ± is their standard deviation",
-	         range, (unsigned long long)most);
-	inv_table_note(t, note);
-}
-
-/* Why intervals are missing, each reason once. */
-static void note_intervals(inv_table *t, const row *all)
-{
-	json_t *reasons = json_object(), *unused;
-	const char *reason;
-
-	for (size_t m = 0; m < all->count; m++)
-		for (size_t c = 0; c < invar_results_columns(all->results); c++) {
-			const invar_value *v = value_at(all, m, c);
-
-			if (v && (v->no_interval || is_without_width(v)))
+			if (v && (v->no_interval || (isfinite(v->low) && !has_width(v))))
 				json_object_set_new(reasons,
 				                    v->no_interval
 				                        ? v->no_interval
 				                        : "no interval (–) where all images agree",
 				                    json_true());
 		}
-	json_object_foreach (reasons, reason, unused)
-		inv_table_note(t, reason);
+	if (least != most)
+		snprintf(range, sizeof range, "%llu to ", (unsigned long long)least);
+	snprintf(note, sizeof note, "means over %s%llu runs; ± is their standard deviation",
+	         range, (unsigned long long)most);
+	if (most)
+		inv_table_note(t, note);
+	if (intervals)
+		json_object_foreach (reasons, reason, unused)
+			inv_table_note(t, reason);
 	json_decref(reasons);
 }
 
-static bool is_measured(const row *all, const char *measurement, size_t column)
-{
-	for (size_t m = 0; m < all->count; m++)
-		if (strcmp(invar_results_metric(all->results, m)->measurement, measurement) == 0 &&
-		    value_at(all, m, column))
-			return true;
-	return false;
-}
-
-/* Why no column has it, if the reason is the same for all columns; or NULL. */
+/* Why no column has a measurement, if the reason is the same for all of them; or NULL. */
 static const char *common_reason(const row *all, const char *measurement)
 {
 	const invar_results *r = all->results;
@@ -302,14 +250,18 @@ static const char *common_reason(const row *all, const char *measurement)
 	for (size_t c = 0; c < invar_results_columns(r) && common; c++) {
 		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
 
-		if (is_measured(all, measurement, c) || (reason && strcmp(common, reason) != 0))
+		if (reason && strcmp(common, reason) != 0)
 			return NULL;
+		for (size_t m = 0; m < all->count; m++)
+			if (strcmp(invar_results_metric(r, m)->measurement, measurement) == 0 &&
+			    row_value(all, m, c))
+				return NULL;
 	}
 	return common;
 }
 
 /* {reason: ["LC", "kNN of run", …]}, in the order in which reasons appear. */
-static void add_reason(json_t *reasons, const char *reason, json_t *who)
+static void add_skip_reason(json_t *reasons, const char *reason, json_t *who)
 {
 	if (!json_object_get(reasons, reason))
 		json_object_set_new(reasons, reason, json_array());
@@ -327,30 +279,32 @@ static void note_skipped(inv_table *t, const row *all)
 		const char *common = common_reason(all, id);
 
 		if (common)
-			add_reason(reasons, common, json_string(title));
+			add_skip_reason(reasons, common, json_string(title));
 		for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
 			if ((reason = inv_results_skipped(r, id, column_id(r, c))))
-				add_reason(
+				add_skip_reason(
 					reasons, reason,
 					json_sprintf("%s of %s", title, invar_results_column(r, c)->title));
 	}
 	json_object_foreach (reasons, reason, who) {
-		size_t count = json_array_size(who), bytes;
-		char *text = NULL;
-		FILE *f = open_memstream(&text, &bytes);
+		size_t count = json_array_size(who);
+		json_t *text = json_string("");
 
-		for (size_t i = 0; f && i < count; i++)
-			fprintf(f, "%s%s",
-			        i == 0          ? ""
-			        : i + 1 < count ? ", "
-			                        : " and ",
-			        json_string_value(json_array_get(who, i)));
-		if (f) {
-			fprintf(f, " %s not measured: %s", count == 1 ? "was" : "were", reason);
-			fclose(f);
+		for (size_t i = 0; i < count; i++) {
+			json_t *longer = json_sprintf("%s%s%s", json_string_value(text),
+			                              i == 0          ? ""
+			                              : i + 1 < count ? ", "
+			                                              : " and ",
+			                              json_string_value(json_array_get(who, i)));
+
+			json_decref(text);
+			text = longer;
 		}
-		inv_table_note(t, text ? text : reason);
-		free(text);
+		who = json_sprintf("%s %s not measured: %s", json_string_value(text),
+		                   count == 1 ? "was" : "were", reason);
+		inv_table_note(t, who ? json_string_value(who) : reason);
+		json_decref(text);
+		json_decref(who);
 	}
 	json_decref(reasons);
 }
@@ -386,7 +340,7 @@ static bool next_row(const invar_results *r, size_t *first, row *out)
 	return false;
 }
 
-static inv_table *make_table(const invar_results *r, bool intervals)
+inv_table *inv_results_table(const invar_results *r, bool intervals)
 {
 	const row all = {r, 0, invar_results_metrics(r)};
 	inv_table *t = begin_table(r);
@@ -396,24 +350,12 @@ static inv_table *make_table(const invar_results *r, bool intervals)
 	if (!t)
 		return NULL;
 	for (size_t m = 0; next_row(r, &m, &line); m += line.count)
-		write_rows(t, &line, intervals);
-	note_runs(t, &all);
-	if (intervals)
-		note_intervals(t, &all);
+		write_results_rows(t, &line, intervals);
+	note_values(t, &all, intervals);
 	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
 		inv_table_note(t, note);
 	note_skipped(t, &all);
 	return t;
-}
-
-inv_table *inv_results_table(const invar_results *r)
-{
-	return make_table(r, true);
-}
-
-inv_table *inv_results_table_short(const invar_results *r)
-{
-	return make_table(r, false);
 }
 
 const char *inv_results_origin(const invar_results *r, char out[INV_HEADING])
@@ -453,20 +395,29 @@ inv_table *inv_results_lines(const invar_results *r)
 	return t;
 }
 
-inv_table *inv_results_lines_of(const invar_results *r, const char *const *metric)
+inv_table *inv_results_first_lines(const invar_results *r)
 {
-	inv_table *t = begin_table(r);
-	char title[200];
+	static const struct {
+		const char *metric, *title;
+	} lines[] = {
+		{"kept.augmented", "class, classifier of F, augmented, %"},
+		{"kept.clean", "class, classifier of F, clean, %"},
+		{"lc.augmented", "class, classifier of the codes, augmented, %"},
+		{"lc.clean", "class, classifier of the codes, clean, %"},
+		{"knn.augmented", "class, nearest neighbours, augmented, %"},
+		{"knn.clean", "class, nearest neighbours, clean, %"},
+		{"same-image.old.l2.augmented.recall_at_1", "same image first, augmented, %"},
+		{"same-image.old.l2.clean.recall_at_1", "same image first, clean, %"},
+		{"collision.raw", "an image of another class is nearer, %"},
+		{"structure.R2", "distances between clean images kept, R²"},
+		{"invariance.gone", "squared displacement removed, %"},
+	};
+	inv_table *t = NULL;
 
-	for (; t && *metric; metric++)
-		for (size_t i = 0; i < invar_results_metrics(r); i++) {
-			const invar_metric *m = invar_results_metric(r, i);
-
-			if (strcmp(m->id, *metric) != 0 || !inv_results_has_any(r, i))
-				continue;
-			snprintf(title, sizeof title, "%.100s%s%.60s%s", m->row, m->part ? ", " : "",
-			         m->part ? m->part : "", m->unit == INVAR_UNIT_SHARE ? ", %" : "");
-			write_line(t, r, i, title, 0);
-		}
+	for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+		for (size_t i = 0; i < invar_results_metrics(r); i++)
+			if (strcmp(invar_results_metric(r, i)->id, lines[k].metric) == 0 &&
+			    inv_results_has_any(r, i) && (t || (t = begin_table(r))))
+				write_metric_line(t, r, i, lines[k].title, 0);
 	return t;
 }

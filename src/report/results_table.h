@@ -3,7 +3,7 @@
  * results_table.h - any results as a table.
  *
  * Rows are metrics, columns are F and the adapters; the metrics of a row stand side by side
- * in its cells, `clean | augmented`, shares in percent, with their 95 % intervals in the
+ * in its cells, `clean | augmented`, fractions in percent, with their 95 % intervals in the
  * row below. Everything is read from the descriptions of the metrics: no measurement is
  * known by name here.
  */
@@ -14,9 +14,7 @@
 #include "report/table.h"
 
 /* NULL if there is no memory; free with inv_table_free. */
-inv_table *inv_results_table(const invar_results *r);
-/* The same without intervals. */
-inv_table *inv_results_table_short(const invar_results *r);
+inv_table *inv_results_table(const invar_results *r, bool intervals);
 
 /*
  * For headings: how the bank was made, "resnet18, rotation: ", as far as it is known; and
@@ -32,12 +30,13 @@ const char *inv_results_measured(const invar_results *r, char out[INV_HEADING]);
  * marked, intervals are small. NULL also if nothing was measured.
  */
 inv_table *inv_results_lines(const invar_results *r);
-/* Lines of these metrics alone, as far as they were measured; NULL past the last. */
-inv_table *inv_results_lines_of(const invar_results *r, const char *const *metric);
+/* Only the metrics that people compare first, with titles in words; NULL: none of them. */
+inv_table *inv_results_first_lines(const invar_results *r);
 
 enum { INV_SPELLED_NUMBER = 64 };
 
-/* A number of a metric, a share in percent without its sign; a dash for NaN. Gives text. */
+/* A number of a metric, a fraction in percent without its sign; a dash for NaN. Gives text.
+ */
 const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *m,
                              double value);
 

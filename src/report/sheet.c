@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "report/svg.h"
 
 enum {
@@ -43,14 +43,6 @@ typedef struct layout {
 } layout;
 
 /* ---- Layout --------------------------------------------------------------------- */
-
-/* SVG pixels per pixel of this image. */
-static double picture_scale(const layout *l, const inv_sheet_cell *c)
-{
-	uint32_t side = c->width > c->height ? c->width : c->height;
-
-	return l->scale > 0 ? l->scale : side > BOX ? (double)BOX / side : 1;
-}
 
 static layout lay_out(const inv_sheet *s)
 {
@@ -86,8 +78,7 @@ static layout lay_out(const inv_sheet *s)
 	return l;
 }
 
-/* ---- Pictures -------------------------------------------------------------------------
- */
+/* ---- Pictures ------------------------------------------------------------------------ */
 
 /* Means over squares of k x k pixels; those at the far edges may be smaller. */
 static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint32_t height)
@@ -121,27 +112,6 @@ static uint8_t *grow(const inv_sheet_cell *c, uint32_t k)
 	return large;
 }
 
-/* The embedded version of an image; rgb is NULL if there is no memory. */
-static inv_sheet_cell resample(const inv_sheet_cell *c, double scale)
-{
-	inv_sheet_cell to = {.width = c->width, .height = c->height};
-	double sharp = scale * SHARPNESS;
-	uint32_t k = (uint32_t)(sharp < 1 ? 1 / sharp : sharp);
-
-	if (sharp < 1) {
-		to.width = (c->width + k - 1) / k;
-		to.height = (c->height + k - 1) / k;
-		to.rgb = shrink(c, k, to.width, to.height);
-		return to;
-	}
-	if (scale < 2)
-		k = 1; /* pixels this small are smoothed by the drawing */
-	to.width *= k;
-	to.height *= k;
-	to.rgb = grow(c, k);
-	return to;
-}
-
 uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *height)
 {
 	const inv_sheet_cell whole = {.rgb = rgb, .width = *width, .height = *height};
@@ -156,30 +126,41 @@ uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *heig
 static invar_status put_picture(const inv_svg *svg, const layout *l,
                                 const inv_sheet_cell *c, double x, double y)
 {
-	double scale = picture_scale(l, c), width = c->width * scale,
-		   height = c->height * scale;
-	inv_sheet_cell shown = resample(c, scale);
+	uint32_t side = c->width > c->height ? c->width : c->height;
+	/* SVG pixels per pixel of the image, then embedded pixels. */
+	double scale = l->scale > 0 ? l->scale : side > BOX ? (double)BOX / side : 1;
+	double sharp = scale * SHARPNESS, width = c->width * scale, height = c->height * scale;
+	uint32_t k = (uint32_t)(sharp < 1 ? 1 / sharp : sharp);
+	uint32_t columns = (c->width + k - 1) / k, rows = (c->height + k - 1) / k;
+	uint8_t *shown;
 	void *png = NULL;
 	size_t size = 0;
-	invar_status st =
-		shown.rgb ? inv_png_encode(shown.rgb, shown.width, shown.height, &png, &size)
-				  : inv_no_memory();
+	invar_status st;
 
+	if (sharp < 1) {
+		shown = shrink(c, k, columns, rows);
+	} else {
+		k = scale < 2 ? 1 : k; /* pixels this small are smoothed by the drawing */
+		columns = c->width * k;
+		rows = c->height * k;
+		shown = grow(c, k);
+	}
+	st = shown ? inv_png_encode(shown, columns, rows, &png, &size) : inv_no_memory();
+	free(shown);
+	INV_TRY(st);
 	x += floor((l->cell - width) / 2);
 	y += floor((l->box - height) / 2);
 	fprintf(svg->out,
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
 	        x, y, width, height);
-	if (st == INVAR_OK)
-		inv_base64(svg->out, png, size);
+	inv_base64(svg->out, png, size);
 	fprintf(svg->out,
 	        "\"/>\n<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "class=\"iv-line-stroke\"/>\n",
 	        x - 0.5, y - 0.5, width + 1, height + 1);
 	invar_free(png);
-	free((void *)(uintptr_t)shown.rgb);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
@@ -201,34 +182,27 @@ static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
 	return INVAR_OK;
 }
 
-/* ---- The sheet -------------------------------------------------------------------------
- */
-
-static invar_status write_svg(const layout *l, inv_svg *svg)
-{
-	const inv_sheet *s = l->sheet;
-	double inner = l->width - 2 * MARGIN, y = MARGIN + TITLE_LINE - 9;
-
-	if (!inv_svg_begin(svg, l->width, l->height, INV_SVG_LIGHT))
-		return inv_no_memory();
-	if (s->title)
-		inv_svg_text(svg, MARGIN, y, 18, INV_START, "ink", inner, s->title);
-	y = MARGIN + (s->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
-	if (s->subtitle)
-		inv_svg_text(svg, MARGIN, y, 11, INV_START, "quiet", inner, s->subtitle);
-	for (size_t i = 0; i < s->count; i++)
-		INV_TRY(put_cell(svg, l, i));
-	return inv_svg_end(svg) ? INVAR_OK : inv_no_memory();
-}
+/* ---- The sheet ----------------------------------------------------------------------- */
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet)
 {
-	layout l = lay_out(sheet);
+	const layout l = lay_out(sheet);
+	double inner = l.width - 2 * MARGIN, y = MARGIN + TITLE_LINE - 9;
 	inv_svg svg = {0};
-	invar_status st = write_svg(&l, &svg);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = inv_svg_save(ctx, &svg, path);
+	if (!inv_svg_begin(&svg, l.width, l.height, INV_SVG_LIGHT))
+		return inv_no_memory();
+	if (sheet->title)
+		inv_svg_text(&svg, MARGIN, y, 18, INV_START, "ink", inner, sheet->title);
+	y = MARGIN + (sheet->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
+	if (sheet->subtitle)
+		inv_svg_text(&svg, MARGIN, y, 11, INV_START, "quiet", inner, sheet->subtitle);
+	for (size_t i = 0; i < sheet->count; i++)
+		INV_TRY_OR(done, put_cell(&svg, &l, i));
+	INV_TRY_OR(done, inv_svg_end(&svg) ? INVAR_OK : inv_no_memory());
+	st = inv_svg_save(ctx, &svg, path);
+done:
 	inv_svg_free(&svg);
 	return st;
 }

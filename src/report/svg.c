@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg.c - the parts that all pictures share: head and style sheet, text, files.
+ * svg.c - common to all pictures: head and style sheet, text, files.
  */
 #include "report/svg.h"
 
@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "formats/png_file.h"
-#include "report/draw_svg.h"
+#include "formats/pixels.h"
 #include "report/line_text.h"
 
 enum {
@@ -18,16 +17,13 @@ enum {
 	MAX_SIDE = 30000 /* cairo has 32767 */
 };
 
-/* ---- Colours ---------------------------------------------------------------------------
- */
+/* ---- Colours ------------------------------------------------------------------------- */
 
 typedef struct colour {
 	const char *class, *light, *dark;
 } colour;
 
-/* Neutral tones: paper behind everything, ink for text, quiet for less of it, line for
- * grids.
- */
+/* Paper behind everything, ink for text, quiet for less of it, line for grids. */
 static const colour tones[] = {
 	{"paper", "#fbfaf8", "#1b1c1e"},
 	{"ink", "#2b2b2b", "#e9e7e2"},
@@ -36,7 +32,7 @@ static const colour tones[] = {
 };
 
 /*
- * Told apart by people who see colours differently, on both papers: neighbours in the list
+ * Distinct for people who see colours differently, on both papers: neighbours in the list
  * differ in lightness as well as in hue (after Okabe and Ito). The first is that of F.
  */
 static const colour hues[INV_COLOURS] = {
@@ -72,20 +68,7 @@ void inv_svg_put_backgrounds(FILE *out, bool dark)
 	putc('\n', out);
 }
 
-static void put_style(FILE *out, inv_svg_theme theme)
-{
-	fputs("<style>\n", out);
-	inv_svg_put_colours(out, theme == INV_SVG_DARK);
-	if (theme == INV_SVG_LIGHT) {
-		fputs("@media (prefers-color-scheme: dark) {\n", out);
-		inv_svg_put_colours(out, true);
-		fputs("}\n", out);
-	}
-	fputs("</style>\n", out);
-}
-
-/* ---- Begin and end ----------------------------------------------------------------------
- */
+/* ---- Begin and end ------------------------------------------------------------------- */
 
 bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
 {
@@ -99,8 +82,14 @@ bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
 	        s->width, s->height, s->width, s->height);
 	if (theme == INV_SVG_EMBEDDED)
 		return true;
-	put_style(s->out, theme);
-	fputs("<rect class=\"iv-paper\" width=\"100%\" height=\"100%\"/>\n", s->out);
+	fputs("<style>\n", s->out);
+	inv_svg_put_colours(s->out, theme == INV_SVG_DARK);
+	if (theme == INV_SVG_LIGHT) {
+		fputs("@media (prefers-color-scheme: dark) {\n", s->out);
+		inv_svg_put_colours(s->out, true);
+		fputs("}\n", s->out);
+	}
+	fputs("</style>\n<rect class=\"iv-paper\" width=\"100%\" height=\"100%\"/>\n", s->out);
 	return true;
 }
 
@@ -125,7 +114,7 @@ void inv_svg_free(inv_svg *s)
 
 /* ---- Text ---------------------------------------------------------------------------- */
 
-/* The mean width of a letter of DejaVu Sans is a little below this share of its size. */
+/* The mean width of a letter of DejaVu Sans is a little below this fraction of its size. */
 static const double letter_width = 0.58;
 
 double inv_svg_text_width(const char *text, double size)
@@ -184,46 +173,34 @@ void inv_base64(FILE *out, const void *data, size_t size)
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-bool inv_is_svg_name(const char *path)
-{
-	size_t length = strlen(path);
-
-	return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
-}
-
-static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *path)
+invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path)
 {
 	bool large = s->width > MAX_SIDE / SHARPNESS || s->height > MAX_SIDE / SHARPNESS;
-	uint32_t sharpness = large ? 1 : SHARPNESS;
-	uint32_t width = (uint32_t)s->width * sharpness;
-	uint32_t height = (uint32_t)s->height * sharpness;
+	uint32_t sharpness = large ? 1 : SHARPNESS, width, height;
 	char reason[256];
-	uint8_t *rgb = inv_draw_svg(s->text, s->size, width, height, reason, sizeof reason);
+	uint8_t *rgb;
 	void *png = NULL;
 	size_t bytes = 0;
 	invar_status st;
 
-	if (!rgb)
-		return inv_fail(INVAR_E_NOMEM,
-		                "%s: cannot render the picture: %s; a file name ending in .svg "
-		                "needs no rendering",
-		                path, reason);
-	st = inv_png_encode(rgb, width, height, &png, &bytes);
-	if (st == INVAR_OK)
-		st = inv_file_write(ctx, path, png, bytes);
-	invar_free(png);
-	free(rgb);
-	return st;
-}
-
-invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path)
-{
 	if (s->width > MAX_SIDE || s->height > MAX_SIDE)
 		return inv_fail(INVAR_E_USE,
 		                "%s: a picture of %.0f x %.0f pixels is too large, at most %d per "
 		                "side are possible; show less in it",
 		                path, s->width, s->height, MAX_SIDE);
-	if (inv_is_svg_name(path))
+	if (strlen(path) >= 4 && strcmp(path + strlen(path) - 4, ".svg") == 0)
 		return inv_file_write(ctx, path, s->text, s->size);
-	return save_png(ctx, s, path);
+	width = (uint32_t)s->width * sharpness;
+	height = (uint32_t)s->height * sharpness;
+	if (!(rgb = inv_draw_svg(s->text, s->size, width, height, reason, sizeof reason)))
+		return inv_fail(INVAR_E_NOMEM,
+		                "%s: cannot render the picture: %s; a file name ending in .svg "
+		                "needs no rendering",
+		                path, reason);
+	INV_TRY_OR(done, inv_png_encode(rgb, width, height, &png, &bytes));
+	st = inv_file_write(ctx, path, png, bytes);
+done:
+	invar_free(png);
+	free(rgb);
+	return st;
 }

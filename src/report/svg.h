@@ -37,7 +37,7 @@ enum { INV_COLOURS = 12 };
 bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme);
 /* The rules of all classes, as in the style sheet of a picture. */
 void inv_svg_put_colours(FILE *out, bool dark);
-/* .b0, .b1 …: the colours of columns as backgrounds, for parts of a page. */
+/* .b0, .b1 …: the colours of columns as backgrounds, for marks in a page. */
 void inv_svg_put_backgrounds(FILE *out, bool dark);
 /* false if memory ran out; the text is freed by inv_svg_free in any case. */
 bool inv_svg_end(inv_svg *s);
@@ -57,7 +57,12 @@ void inv_svg_upward_text(const inv_svg *s, double x, double y, double size, doub
 double inv_svg_text_width(const char *text, double size);
 void inv_base64(FILE *out, const void *bytes, size_t size);
 
-bool inv_is_svg_name(const char *path);
+/* Whether this build has librsvg; one without it has draw_svg_none.c. */
+bool inv_can_draw(void);
+/* Gives [height, width, 3], free() it; NULL with the reason in `reason`, `capacity` bytes.
+ */
+uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
+                      char *reason, size_t capacity);
 
 /*
  * Writes `path` atomically, as SVG where the name ends in .svg, else as PNG.

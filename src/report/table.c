@@ -16,6 +16,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/pool.h"
 #include "report/line_text.h"
 
 typedef struct cell {
@@ -25,26 +26,34 @@ typedef struct cell {
 } cell;
 
 struct inv_table {
+	inv_pool pool;
 	size_t columns;
-	size_t count, capacity; /* cells */
 	cell *cell;
+	size_t count;
 	char **note;
 	size_t notes;
-	unsigned long long left; /* a bit a column */
-	bool failed;
+	unsigned long long left; /* a bit per column */
+	bool failed;             /* memory ran out */
 };
 
 enum { GAP = 2, MAX_CELL = 200 }; /* characters that are shown */
 
 inv_table *inv_table_new(size_t columns)
 {
-	inv_table *t = calloc(1, sizeof *t);
+	inv_table *t;
 
-	if (t) {
-		t->columns = columns;
-		t->left = 1;
-	}
+	if (inv_new(&t) != INVAR_OK)
+		return NULL;
+	t->columns = columns;
+	t->left = 1;
 	return t;
+}
+
+void inv_table_free(inv_table *t)
+{
+	if (t)
+		inv_pool_free(&t->pool);
+	inv_free(t);
 }
 
 void inv_table_left(inv_table *t, size_t column)
@@ -57,67 +66,47 @@ static bool is_left(const inv_table *t, size_t column)
 	return column < 64 && (t->left >> column & 1);
 }
 
-void inv_table_free(inv_table *t)
+static char *keep_cell_text(inv_table *t, const char *text)
 {
-	if (!t)
-		return;
-	for (size_t i = 0; i < t->count; i++) {
-		free(t->cell[i].text);
-		free(t->cell[i].small);
-		free(t->cell[i].markup);
-	}
-	for (size_t i = 0; i < t->notes; i++)
-		free(t->note[i]);
-	free(t->cell);
-	free(t->note);
-	free(t);
+	char *kept = NULL;
+
+	t->failed =
+		t->failed || !text || inv_pool_print(&t->pool, &kept, "%s", text) != INVAR_OK;
+	return kept;
 }
 
-/* A cell of many characters would widen its whole column. */
-static void shorten(char *text)
+/* Text from outside, on one line. */
+static char *keep_cell_line(inv_table *t, const char *text)
 {
-	static const char ellipsis[] = "…"; /* has the bytes of three characters at most */
-	size_t characters = 0;
-	char *end = text;
+	char *line = text ? inv_line_text(text) : NULL, *kept = keep_cell_text(t, line);
 
-	for (char *at = text; *at; at++)
-		if (((unsigned char)*at & 0xc0) != 0x80 && ++characters == MAX_CELL - 2)
-			end = at;
-	if (characters > MAX_CELL)
-		memcpy(end, ellipsis, sizeof ellipsis);
+	free(line);
+	return kept;
 }
 
 void inv_table_cell(inv_table *t, const char *format, ...)
 {
-	char *text = NULL, *line = NULL;
+	static const char ellipsis[] = "…"; /* has the bytes of three characters at most */
+	char *text = NULL, *line, *end;
+	size_t characters = 0;
 	va_list args;
-	int length;
 
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	end = line = keep_cell_line(t, text);
+	free(text);
+	t->failed = t->failed || inv_pool_more(&t->pool, &t->cell, t->count) != INVAR_OK;
 	if (t->failed)
 		return;
-	va_start(args, format);
-	length = vasprintf(&text, format, args);
-	va_end(args);
-	if (length >= 0) {
-		line = inv_line_text(text);
-		free(text);
-		if (line)
-			shorten(line);
-	}
-	if (line && t->count == t->capacity) {
-		size_t capacity = t->capacity ? 2 * t->capacity : 64;
-		cell *grown = realloc(t->cell, capacity * sizeof *grown);
-
-		if (grown) {
-			t->cell = grown;
-			t->capacity = capacity;
-		}
-	}
-	t->failed = !line || t->count == t->capacity;
-	if (t->failed)
-		free(line);
-	else
-		t->cell[t->count++] = (cell){.text = line};
+	/* A cell of many characters would widen its whole column. */
+	for (char *at = line; *at; at++)
+		if (((unsigned char)*at & 0xc0) != 0x80 && ++characters == MAX_CELL - 2)
+			end = at;
+	if (characters > MAX_CELL)
+		memcpy(end, ellipsis, sizeof ellipsis);
+	t->cell[t->count++].text = line;
 }
 
 void inv_table_look(inv_table *t, unsigned look, const char *small)
@@ -126,33 +115,27 @@ void inv_table_look(inv_table *t, unsigned look, const char *small)
 		return;
 	t->cell[t->count - 1].look |= look;
 	if (small)
-		t->failed = !(t->cell[t->count - 1].small = strdup(small));
+		t->cell[t->count - 1].small = keep_cell_text(t, small);
 }
 
 void inv_table_markup(inv_table *t, const char *class, char *html)
 {
-	if (t->failed || !html) {
-		free(html);
-		t->failed = true;
+	char *kept = keep_cell_text(t, html);
+
+	free(html);
+	if (t->failed)
 		return;
-	}
-	t->cell[t->count - 1].markup = html;
+	t->cell[t->count - 1].markup = kept;
 	t->cell[t->count - 1].class = class;
 }
 
 void inv_table_note(inv_table *t, const char *text)
 {
-	char **more = t->failed ? NULL : realloc(t->note, (t->notes + 1) * sizeof *more);
-	char *copy = inv_line_text(text);
+	char *line = keep_cell_line(t, text);
 
-	t->failed = !more || !copy;
-	if (more)
-		t->note = more;
-	if (t->failed) {
-		free(copy);
-		return;
-	}
-	t->note[t->notes++] = copy;
+	t->failed = t->failed || inv_pool_more(&t->pool, &t->note, t->notes) != INVAR_OK;
+	if (!t->failed)
+		t->note[t->notes++] = line;
 }
 
 void inv_table_number(inv_table *t, double value)
@@ -172,43 +155,33 @@ void inv_table_count(inv_table *t, unsigned long long value)
 	inv_table_cell(t, "%llu", value);
 }
 
-/* Without a UTF-8 locale every code point counts as one column. */
-static size_t count_code_points(const char *text)
-{
-	size_t points = 0;
-
-	for (; *text; text++)
-		points += ((unsigned char)*text & 0xc0) != 0x80;
-	return points;
-}
-
-/* In a UTF-8 locale. */
-static size_t text_width(const char *text)
+/* In a UTF-8 locale; else, and from bytes on that are not UTF-8, a column per character. */
+static size_t text_width(const char *text, bool utf8)
 {
 	const char *end = text + strlen(text);
 	mbstate_t state = {0};
-	size_t width = 0;
+	size_t width = 0, bytes;
+	wchar_t c;
 
-	while (text < end) {
-		wchar_t c;
-		size_t bytes = mbrtowc(&c, text, (size_t)(end - text), &state);
-
+	for (; text < end && utf8; text += bytes) {
+		bytes = mbrtowc(&c, text, (size_t)(end - text), &state);
 		if (bytes == 0 || bytes > (size_t)(end - text))
-			return width + count_code_points(text);
+			break;
 		width += wcwidth(c) > 0 ? (size_t)wcwidth(c) : 0;
-		text += bytes;
 	}
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
 	return width;
 }
 
 /* Setting a locale takes far longer than measuring a cell, so all are measured in one. */
-static void measure_all(const cell *cells, size_t count, size_t *width)
+static void measure_widths(const cell *cells, size_t count, size_t *width)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
 
 	for (size_t i = 0; i < count; i++)
-		width[i] = utf8 ? text_width(cells[i].text) : count_code_points(cells[i].text);
+		width[i] = text_width(cells[i].text, utf8 != (locale_t)0);
 	if (utf8) {
 		uselocale(before);
 		freelocale(utf8);
@@ -220,7 +193,7 @@ size_t inv_text_width(const char *text)
 	const cell one = {.text = (char *)(uintptr_t)text};
 	size_t width;
 
-	measure_all(&one, 1, &width);
+	measure_widths(&one, 1, &width);
 	return width;
 }
 
@@ -234,24 +207,18 @@ static const char *cell_at(const inv_table *t, size_t row, size_t column)
 	return t->cell[row * t->columns + column].text;
 }
 
-static void put_spaces(size_t count, FILE *out)
-{
-	while (count--)
-		putc(' ', out);
-}
-
 /* width has one for each cell, then one for each column. */
-static void write_text(const inv_table *t, const size_t *width, FILE *out)
+static void write_plain(const inv_table *t, const size_t *width, FILE *out)
 {
 	const size_t *column = width + t->count;
 
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
-			size_t space = column[k] - width[row * t->columns + k];
+			int space = (int)(column[k] - width[row * t->columns + k]);
+			int before = (k ? GAP : 0) + (is_left(t, k) ? 0 : space);
+			int after = is_left(t, k) && k + 1 < t->columns ? space : 0;
 
-			put_spaces((k ? GAP : 0) + (is_left(t, k) ? 0 : space), out);
-			fputs(cell_at(t, row, k), out);
-			put_spaces(is_left(t, k) && k + 1 < t->columns ? space : 0, out);
+			fprintf(out, "%*s%s%*s", before, "", cell_at(t, row, k), after, "");
 		}
 		putc('\n', out);
 	}
@@ -271,8 +238,8 @@ void inv_markdown_text(const char *text, FILE *out)
 			fprintf(out, "%s%c", strchr("|\\`[", *text) ? "\\" : "", *text);
 }
 
-static void put_escaped(const char *text, const char *special, const char *before,
-                        FILE *out)
+static void put_with_escapes(const char *text, const char *special, const char *before,
+                             FILE *out)
 {
 	for (; *text; text++) {
 		if (strchr(special, *text))
@@ -297,7 +264,7 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 	}
 	for (size_t i = 0; i < t->notes; i++) {
 		putc('\n', out); /* a paragraph each */
-		put_escaped(t->note[i], "*_<`\\", "\\", out);
+		put_with_escapes(t->note[i], "*_<`\\", "\\", out);
 		putc('\n', out);
 	}
 }
@@ -319,7 +286,7 @@ void inv_csv_text(const char *text, FILE *out)
 	bool formula = is_formula(text), quoted = formula || strpbrk(text, ",\"");
 
 	fprintf(out, "%s%s", quoted ? "\"" : "", formula ? "'" : "");
-	put_escaped(text, "\"", "\"", out);
+	put_with_escapes(text, "\"", "\"", out);
 	fputs(quoted ? "\"" : "", out);
 }
 
@@ -378,32 +345,29 @@ static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 static void put_html_cell(const inv_table *t, const cell *c, size_t column, bool head,
                           FILE *out)
 {
-	const char *tag = head || !column ? "th" : "td";
-	bool name = c->look & INV_LOOK_NAME, best = c->look & INV_LOOK_BEST;
+	bool th = head || !column, name = c->look & INV_LOOK_NAME,
+		 best = c->look & INV_LOOK_BEST;
 
-	fprintf(out, "<%s", tag);
+	fputs(th ? "<th" : "<td", out);
 	if (c->look & INV_LOOK_HEADS)
 		fprintf(out, " scope=\"rowgroup\" colspan=\"%zu\"", t->columns);
-	else if (*tag == 't' && tag[1] == 'h' && (*c->text || c->markup))
+	else if (th && (*c->text || c->markup))
 		fprintf(out, " scope=\"%s\"", head ? "col" : "row");
 	if (c->class)
 		fprintf(out, " class=\"%s\"", c->class);
-	fputs(best                      ? " class=\"best\" title=\"best\"><b>"
-	      : c->look & INV_LOOK_HASH ? " class=\"hash\">"
-	                                : ">",
-	      out);
-	if (c->markup)
-		fputs(c->markup, out);
-	if (name)
-		fputs("<bdi>", out);
-	inv_xml_text(out, c->text, name ? 60 : tag[1] == 'h' ? 120 : 200);
+	fprintf(out, "%s>%s%s%s",
+	        best                      ? " class=\"best\" title=\"best\""
+	        : c->look & INV_LOOK_HASH ? " class=\"hash\""
+	                                  : "",
+	        best ? "<b>" : "", c->markup ? c->markup : "", name ? "<bdi>" : "");
+	inv_xml_text(out, c->text, name ? 60 : th ? 120 : 200);
 	fputs(name ? "</bdi>" : best ? "</b>" : "", out);
 	if (c->small) {
 		fputs(" <small>", out);
 		inv_xml_text(out, c->small, 200);
 		fputs("</small>", out);
 	}
-	fprintf(out, "</%s>", tag);
+	fputs(th ? "</th>" : "</td>", out);
 }
 
 /* A wide table scrolls; tabindex lets keys do it. */
@@ -440,7 +404,7 @@ static const struct {
 	const char *name;
 	void (*write)(const inv_table *t, const size_t *width, FILE *out);
 } formats[] = {
-	{"text", write_text},
+	{"text", write_plain},
 	{"markdown", write_markdown},
 	{"csv", write_csv},
 	{"latex", write_latex},
@@ -450,9 +414,9 @@ bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 {
 	size_t *width;
 
-	if (t->failed || !(width = calloc(t->count + t->columns, sizeof *width)))
+	if (t->failed || inv_new_zeros(&width, t->count + t->columns) != INVAR_OK)
 		return false;
-	measure_all(t->cell, t->count, width);
+	measure_widths(t->cell, t->count, width);
 	for (size_t i = 0; i < t->count; i++) {
 		size_t *widest = &width[t->count + i % t->columns];
 
@@ -461,6 +425,6 @@ bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (strcmp(formats[i].name, format) == 0)
 			formats[i].write(t, width, out);
-	free(width);
+	inv_free(width);
 	return true;
 }

@@ -4,7 +4,7 @@
  *
  * A measurement describes its metrics once (invar_metric: id, row and part of the table,
  * unit, direction, digits) and puts values; tables, pages and programs read descriptions
- * and values and know no measurement by name. docs/RESULTS-FORMAT.md has the JSON.
+ * and values and know no measurement by name. docs/reference/RESULTS-FORMAT.md has the JSON.
  *
  * Invariants:
  *   1. The id of a column or a metric is unique; titles need not be.
@@ -132,6 +132,11 @@ json_t *inv_results_document(const invar_results *r); /* gives */
 /* Refuses a document that is not of version 1 or breaks an invariant; names `where`. */
 invar_status inv_results_read(const json_t *document, const char *where,
                               invar_results **out);
+
+/* The same results with the columns F and `second` first; without `others`, of these alone.
+ */
+invar_status inv_results_reorder(const invar_results *r, const char *second, bool others,
+                                 invar_results **out);
 
 /* Refuses what is not the metrics.json of a run; names `where`. */
 invar_status inv_results_check_metrics(const json_t *metrics, const char *where);

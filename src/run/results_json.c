@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results_json.c - results as the JSON document of docs/RESULTS-FORMAT.md, and back.
+ * results_json.c - results as the JSON document of docs/reference/RESULTS-FORMAT.md, and back.
  *
  * The reader builds with the calls that a program builds with (results.h), so both pass the
  * same checks. The arrays of curves and points are rows of two tables.
@@ -549,6 +549,49 @@ invar_status inv_results_read(const json_t *document, const char *where,
 fail:
 	invar_results_free(*out);
 	*out = NULL;
+	return st;
+}
+
+/* Of an object by columns, those that are in `kept`. */
+static void keep_columns(json_t *by_column, const json_t *kept)
+{
+	const char *id;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe (by_column, next, id, value)
+		if (!json_object_get(kept, id))
+			json_object_del(by_column, id);
+}
+
+invar_status inv_results_reorder(const invar_results *r, const char *second, bool others,
+                                 invar_results **out)
+{
+	static const char *const plots[] = {"series", "scatters"};
+	json_t *document = inv_results_document(r), *columns = json_array(), *entry;
+	json_t *kept = json_object();
+	const char *metric;
+	invar_status st;
+	size_t i;
+
+	for (int pass = 0; pass < 2 + others; pass++)
+		json_array_foreach (json_object_get(document, "columns"), i, entry) {
+			const char *id = inv_text_of(entry, "id");
+
+			if (pass != (strcmp(id, "F") == 0 ? 0 : strcmp(id, second) == 0 ? 1 : 2))
+				continue;
+			json_array_append(columns, entry);
+			json_object_set_new(kept, id, json_true());
+		}
+	json_object_set_new(document, "columns", columns);
+	json_object_foreach (json_object_get(document, "values"), metric, entry)
+		keep_columns(entry, kept);
+	for (size_t k = 0; k < 2; k++)
+		json_array_foreach (json_object_get(document, plots[k]), i, entry)
+			keep_columns(json_object_get(entry, "columns"), kept);
+	st = inv_results_read(document, "results", out);
+	json_decref(kept);
+	json_decref(document);
 	return st;
 }
 

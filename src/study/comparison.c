@@ -4,9 +4,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 
 enum { ID = 40 };
@@ -14,47 +14,33 @@ enum { ID = 40 };
 typedef struct merging {
 	const inv_comparison *of;
 	json_t *out;   /* the document that is made */
-	json_t ***doc; /* [adapters][files] */
+	json_t *files; /* [adapters][files]: documents */
 } merging;
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-static invar_status load_file(const char *path, json_t **out)
+static invar_status load_file(const char *path, json_t *to)
 {
 	json_error_t why;
-	const char *format;
+	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
 
-	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-	format = json_string_value(json_object_get(*out, "format"));
-	if (format && strcmp(format, "invar-results") == 0)
+	if (document)
+		json_array_append_new(to, document);
+	if (inv_json_is(document, "format", "invar-results"))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT, "%.400s: is not a file of results%s%.200s", path,
-	                *out ? "" : ": ", *out ? "" : why.text);
+	                document ? "" : ": ", document ? "" : why.text);
 }
 
-static void free_files(merging *m)
+static const json_t *files_of(const merging *m, size_t adapter)
 {
-	for (size_t a = 0; m->doc && a < m->of->adapters; a++) {
-		for (size_t i = 0; m->doc[a] && i < m->of->adapter[a].files; i++)
-			json_decref(m->doc[a][i]);
-		free(m->doc[a]);
-	}
-	free(m->doc);
+	return json_array_get(m->files, adapter);
 }
 
-static invar_status load_files(merging *m)
+/* A member of the first file of an adapter. */
+static json_t *first_of(const merging *m, size_t adapter, const char *key)
 {
-	if (!(m->doc = calloc(m->of->adapters, sizeof *m->doc)))
-		return inv_no_memory();
-	for (size_t a = 0; a < m->of->adapters; a++) {
-		const inv_compared *one = &m->of->adapter[a];
-
-		if (!(m->doc[a] = calloc(one->files, sizeof **m->doc)))
-			return inv_no_memory();
-		for (size_t i = 0; i < one->files; i++)
-			INV_TRY(load_file(one->file[i], &m->doc[a][i]));
-	}
-	return INVAR_OK;
+	return json_object_get(json_array_get(files_of(m, adapter), 0), key);
 }
 
 /* ---- Columns ------------------------------------------------------------------------- */
@@ -63,7 +49,12 @@ static invar_status load_files(merging *m)
 static const char *const of_adapter[] = {"1", "1.views"};
 enum { COLUMNS = sizeof of_adapter / sizeof *of_adapter };
 
-static bool is_adapter(const char *id)
+static const char *entry_id(const json_t *entry)
+{
+	return json_string_value(json_object_get(entry, "id"));
+}
+
+static bool is_of_adapter(const char *id)
 {
 	return strcmp(id, of_adapter[0]) == 0 || strcmp(id, of_adapter[1]) == 0;
 }
@@ -80,42 +71,37 @@ static json_t *find_by_id(const json_t *list, const char *id)
 	size_t i;
 
 	json_array_foreach (list, i, entry)
-		if (strcmp(json_string_value(json_object_get(entry, "id")), id) == 0)
+		if (strcmp(entry_id(entry), id) == 0)
 			return entry;
 	return NULL;
-}
-
-/* Takes title. */
-static void add_column(merging *m, const char *id, json_t *title, json_t *adapter)
-{
-	json_array_append_new(
-		json_object_get(m->out, "columns"),
-		json_pack("{s:s, s:o, s:O*}", "id", id, "title", title, "adapter", adapter));
 }
 
 /*
  * Those without an adapter are taken from the first file; then every adapter, also one that
  * was not trained, and its column with views where it has one.
  */
-static void add_columns(merging *m)
+static void merge_column_list(merging *m)
 {
-	json_t *column, *first = json_object_get(m->doc[0][0], "columns");
+	json_t *columns = json_object_get(m->out, "columns"), *column;
 	size_t i;
 
-	json_array_foreach (first, i, column)
-		if (!is_adapter(json_string_value(json_object_get(column, "id"))))
-			json_array_append(json_object_get(m->out, "columns"), column);
+	json_array_foreach (first_of(m, 0, "columns"), i, column)
+		if (!is_of_adapter(entry_id(column)))
+			json_array_append(columns, column);
 	for (size_t a = 0; a < m->of->adapters; a++) {
-		const json_t *own = json_object_get(m->doc[a][0], "columns");
+		const json_t *own = first_of(m, a, "columns");
 		const char *title = m->of->adapter[a].title;
 		char id[ID];
 
 		column = find_by_id(own, of_adapter[0]);
 		column_of(a, of_adapter[0], id);
-		add_column(m, id, json_string(title), json_object_get(column, "adapter"));
+		json_array_append_new(columns,
+		                      json_pack("{s:s, s:s, s:O*}", "id", id, "title", title,
+		                                "adapter", json_object_get(column, "adapter")));
 		column_of(a, of_adapter[1], id);
 		if (find_by_id(own, of_adapter[1]))
-			add_column(m, id, json_sprintf("%s, 4 views", title), NULL);
+			json_array_append_new(columns, json_pack("{s:s, s:o}", "id", id, "title",
+			                                         json_sprintf("%s, 4 views", title)));
 	}
 }
 
@@ -127,15 +113,14 @@ static json_t *value_in(const json_t *doc, const char *metric, const char *colum
 }
 
 /* Mean and deviation of the values that are numbers; one alone stays as it is. Gives. */
-static json_t *mean_value(json_t *const *doc, size_t files, const char *metric,
-                          const char *column)
+static json_t *mean_value(const json_t *files, const char *metric, const char *column)
 {
 	double sum = 0, squares = 0, mean;
-	json_t *only = NULL, *made;
-	size_t count = 0;
+	json_t *only = NULL, *made, *doc;
+	size_t count = 0, i;
 
-	for (size_t i = 0; i < files; i++) {
-		json_t *v = value_in(doc[i], metric, column);
+	json_array_foreach (files, i, doc) {
+		json_t *v = value_in(doc, metric, column);
 
 		if (v && (!only || !count))
 			only = v;
@@ -144,11 +129,11 @@ static json_t *mean_value(json_t *const *doc, size_t files, const char *metric,
 			sum += json_number_value(json_object_get(v, "value"));
 		}
 	}
-	if (files < 2 || count < 2)
-		return only ? json_incref(only) : NULL;
+	if (count < 2)
+		return json_incref(only);
 	mean = sum / (double)count;
-	for (size_t i = 0; i < files; i++) {
-		const json_t *v = json_object_get(value_in(doc[i], metric, column), "value");
+	json_array_foreach (files, i, doc) {
+		const json_t *v = json_object_get(value_in(doc, metric, column), "value");
 
 		if (json_is_number(v))
 			squares += (json_number_value(v) - mean) * (json_number_value(v) - mean);
@@ -160,53 +145,44 @@ static json_t *mean_value(json_t *const *doc, size_t files, const char *metric,
 	return made;
 }
 
-static void put_value(merging *m, const char *metric, const char *column, json_t *value)
+/* Adds what the files of an adapter have for one of their columns. */
+static void merge_value(merging *m, const char *metric, size_t adapter, const char *column,
+                        const char *as)
 {
 	json_t *all = json_object_get(m->out, "values"), *row = json_object_get(all, metric);
+	json_t *value = mean_value(files_of(m, adapter), metric, column);
 
-	if (!value)
-		return;
-	if (!row)
+	if (value && !row)
 		json_object_set_new(all, metric, row = json_object());
-	json_object_set_new(row, column, value);
+	if (value)
+		json_object_set_new(row, as, value);
 }
 
-/* Baselines are the same for every adapter, so the first one's files count. */
-static void put_metric(merging *m, const char *metric)
+/*
+ * Metrics and measurements of all files, in the order in which they first appear. Baselines
+ * are the same for every adapter, so the first one's files count.
+ */
+static void merge_values(merging *m)
 {
-	const json_t *first = json_object_get(m->doc[0][0], "columns"), *column;
+	json_t *metrics = json_object_get(m->out, "metrics"), *metric, *column, *files, *doc;
+	size_t i, a, f;
 	char id[ID];
-	size_t i;
 
-	json_array_foreach (first, i, column) {
-		const char *name = json_string_value(json_object_get(column, "id"));
-
-		if (!is_adapter(name))
-			put_value(m, metric, name,
-			          mean_value(m->doc[0], m->of->adapter[0].files, metric, name));
-	}
-	for (size_t a = 0; a < m->of->adapters; a++)
-		for (size_t c = 0; c < COLUMNS; c++) {
-			column_of(a, of_adapter[c], id);
-			put_value(
-				m, metric, id,
-				mean_value(m->doc[a], m->of->adapter[a].files, metric, of_adapter[c]));
-		}
-}
-
-/* Metrics and measurements of all files, in the order in which they first appear. */
-static void add_values(merging *m)
-{
-	json_t *metrics = json_object_get(m->out, "metrics"), *metric;
-	size_t i;
-
-	for (size_t a = 0; a < m->of->adapters; a++)
-		for (size_t f = 0; f < m->of->adapter[a].files; f++)
-			json_array_foreach (json_object_get(m->doc[a][f], "metrics"), i, metric)
-				if (!find_by_id(metrics, json_string_value(json_object_get(metric, "id"))))
+	json_array_foreach (m->files, a, files)
+		json_array_foreach (files, f, doc)
+			json_array_foreach (json_object_get(doc, "metrics"), i, metric)
+				if (!find_by_id(metrics, entry_id(metric)))
 					json_array_append_new(metrics, json_copy(metric));
-	json_array_foreach (metrics, i, metric)
-		put_metric(m, json_string_value(json_object_get(metric, "id")));
+	json_array_foreach (metrics, i, metric) {
+		json_array_foreach (first_of(m, 0, "columns"), f, column)
+			if (!is_of_adapter(entry_id(column)))
+				merge_value(m, entry_id(metric), 0, entry_id(column), entry_id(column));
+		for (a = 0; a < m->of->adapters; a++)
+			for (size_t c = 0; c < COLUMNS; c++) {
+				column_of(a, of_adapter[c], id);
+				merge_value(m, entry_id(metric), a, of_adapter[c], id);
+			}
+	}
 }
 
 /* ---- What is drawn, skipped and noted ------------------------------------------------ */
@@ -219,7 +195,7 @@ static void merge_columns(json_t *into, json_t *from, size_t adapter)
 	char own[ID];
 
 	json_object_foreach (from, id, value)
-		if (is_adapter(id)) {
+		if (is_of_adapter(id)) {
 			column_of(adapter, id, own);
 			json_object_set(into, own, value);
 		} else if (!json_object_get(into, id)) {
@@ -234,8 +210,8 @@ static void merge_plots(merging *m, const char *key)
 	size_t i;
 
 	for (size_t a = 0; a < m->of->adapters; a++)
-		json_array_foreach (json_object_get(m->doc[a][0], key), i, plot) {
-			json_t *own = find_by_id(all, json_string_value(json_object_get(plot, "id")));
+		json_array_foreach (first_of(m, a, key), i, plot) {
+			json_t *own = find_by_id(all, entry_id(plot));
 
 			if (!own) {
 				own = json_copy(plot);
@@ -257,7 +233,7 @@ static void merge_by_column(merging *m, const char *key)
 	const char *measurement;
 
 	for (size_t a = 0; a < m->of->adapters; a++)
-		json_object_foreach (json_object_get(m->doc[a][0], key), measurement, columns) {
+		json_object_foreach (first_of(m, a, key), measurement, columns) {
 			json_t *own = json_object_get(all, measurement);
 
 			if (!own)
@@ -267,63 +243,57 @@ static void merge_by_column(merging *m, const char *key)
 	json_object_set_new(m->out, key, all);
 }
 
-static void add_note(json_t *notes, json_t *note)
+/* Those that are not there yet. */
+static void add_notes(json_t *notes, const json_t *more)
 {
-	const json_t *old;
-	size_t i;
+	json_t *note, *old;
+	size_t i, k;
 
-	json_array_foreach (notes, i, old)
-		if (json_equal(old, note))
-			return;
-	json_array_append(notes, note);
-}
-
-static void merge_notes(merging *m)
-{
-	json_t *notes = json_array(), *note;
-	size_t i;
-
-	json_array_foreach (m->of->notes, i, note)
-		add_note(notes, note);
-	for (size_t a = 0; a < m->of->adapters; a++)
-		for (size_t f = 0; f < m->of->adapter[a].files; f++)
-			json_array_foreach (json_object_get(m->doc[a][f], "notes"), i, note)
-				add_note(notes, note);
-	json_object_set_new(m->out, "notes", notes);
+	json_array_foreach (more, i, note) {
+		json_array_foreach (notes, k, old)
+			if (json_equal(old, note))
+				break;
+		if (k == json_array_size(notes))
+			json_array_append(notes, note);
+	}
 }
 
 /* ---- The whole ----------------------------------------------------------------------- */
 
-static invar_status merge(merging *m)
-{
-	/* What was measured is the same for all files: bank, split, points, options. */
-	if (!(m->out = json_copy(m->doc[0][0])))
-		return inv_no_memory();
-	json_object_set_new(m->out, "study", json_string(m->of->study));
-	json_object_set_new(m->out, "title", json_string(m->of->title));
-	json_object_set_new(m->out, "columns", json_array());
-	json_object_set_new(m->out, "metrics", json_array());
-	json_object_set_new(m->out, "values", json_object());
-	add_columns(m);
-	add_values(m);
-	merge_plots(m, "series");
-	merge_plots(m, "scatters");
-	merge_by_column(m, "skipped");
-	merge_by_column(m, "details");
-	merge_notes(m);
-	return INVAR_OK;
-}
-
 invar_status inv_compare(const inv_comparison *c, json_t **out)
 {
-	merging m = {.of = c};
-	invar_status st = load_files(&m);
+	merging m = {.of = c, .files = json_array()};
+	json_t *notes, *files, *doc;
+	size_t a, f;
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_OK)
-		st = merge(&m);
-	free_files(&m);
-	*out = st == INVAR_OK ? m.out : NULL;
-	if (st != INVAR_OK)
-		json_decref(m.out);
+	*out = NULL;
+	for (a = 0; a < c->adapters; a++) {
+		json_array_append_new(m.files, json_array());
+		for (f = 0; f < c->adapter[a].files; f++)
+			INV_TRY_OR(done, load_file(c->adapter[a].file[f], json_array_get(m.files, a)));
+	}
+	/* What was measured is the same for all files: bank, split, points, options. */
+	if (!(m.out = json_copy(json_array_get(files_of(&m, 0), 0))))
+		INV_TRY_OR(done, inv_no_memory());
+	json_object_set_new(m.out, "study", json_string(c->study));
+	json_object_set_new(m.out, "title", json_string(c->title));
+	json_object_set_new(m.out, "columns", json_array());
+	json_object_set_new(m.out, "metrics", json_array());
+	json_object_set_new(m.out, "values", json_object());
+	merge_column_list(&m);
+	merge_values(&m);
+	merge_plots(&m, "series");
+	merge_plots(&m, "scatters");
+	merge_by_column(&m, "skipped");
+	merge_by_column(&m, "details");
+	add_notes(notes = json_array(), c->notes);
+	json_array_foreach (m.files, a, files)
+		json_array_foreach (files, f, doc)
+			add_notes(notes, json_object_get(doc, "notes"));
+	json_object_set_new(m.out, "notes", notes);
+	*out = m.out;
+done:
+	json_decref(m.files);
 	return st;
 }

@@ -28,7 +28,7 @@ typedef struct inv_comparison {
 	const json_t *notes;       /* texts for readers that are in no file; or NULL */
 } inv_comparison;
 
-/* Gives a document as docs/RESULTS-FORMAT.md describes it. */
+/* Gives a document as docs/reference/RESULTS-FORMAT.md describes it. */
 invar_status inv_compare(const inv_comparison *c, json_t **out);
 
 #endif

@@ -125,81 +125,52 @@ invar_status inv_node_context(const inv_node *n, invar_status st)
 
 /* ---- Changing ------------------------------------------------------------------------ */
 
-/* "keep" becomes {preset: keep}; the node keeps its place. */
-static bool expand_text(inv_node *n, const char *key)
+/* Adds an entry to a mapping; takes text, NULL: no memory. NULL if there is no memory. */
+static inv_node *add_map_entry(inv_node *map, const char *key, char *text)
 {
-	inv_node *entry = inv_node_new(INV_NODE_TEXT, n, NULL);
+	inv_node *entry = inv_node_new(INV_NODE_TEXT, map, NULL);
 
-	if (!entry || !(entry->key = strdup(key))) {
+	if (!entry || !text || !(entry->key = strdup(key))) {
 		inv_node_free(entry);
-		return false;
+		free(text);
+		return NULL;
 	}
-	entry->line = entry->key_line = n->line;
-	entry->column = entry->key_column = n->column;
-	entry->quoted = n->quoted;
-	entry->text = n->text;
-	n->text = NULL;
-	n->kind = INV_NODE_MAP;
-	return inv_node_append(n, entry);
+	entry->text = text;
+	return inv_node_append(map, entry) ? entry : NULL;
 }
 
-/* A mapping is what a key needs: an empty value or a short text becomes one. */
+/*
+ * A mapping is what a key needs: an empty value becomes one, and so does a short text,
+ * "keep" as {preset: keep}, which keeps its place.
+ */
 static invar_status become_map(inv_node *n, const char *section, const char *path,
                                inv_short_for *short_for)
 {
+	char *text = n->text;
 	const char *key;
+	inv_node *entry;
 
 	if (n->kind == INV_NODE_MAP)
 		return INVAR_OK;
-	if (inv_node_is_null(n)) {
-		free(n->text);
-		n->text = NULL;
-		n->kind = INV_NODE_MAP;
-		return INVAR_OK;
-	}
-	key = n->kind == INV_NODE_TEXT ? short_for(section, n->text) : NULL;
-	if (!key)
+	key =
+		n->kind == INV_NODE_TEXT && !inv_node_is_null(n) ? short_for(section, text) : NULL;
+	if (!key && !inv_node_is_null(n))
 		return inv_node_fail(n,
 		                     "--set %.200s goes through a %s here; name a position or a "
 		                     "key that exists",
 		                     path, n->kind == INV_NODE_LIST ? "list" : "single value");
-	return expand_text(n, key) ? INVAR_OK : inv_no_memory();
-}
-
-static inv_node **slot_of_list(inv_node *list, const char *word)
-{
-	char *end;
-	unsigned long at = strtoul(word, &end, 10);
-
-	return *word >= '0' && *word <= '9' && !*end && at < list->count ? &list->child[at]
-	                                                                 : NULL;
-}
-
-/* The place of an entry; a new one is empty. NULL if there is no memory. */
-static inv_node **slot_of_map(inv_node *map, const char *word)
-{
-	inv_node *entry;
-
-	for (size_t i = 0; i < map->count; i++)
-		if (strcmp(map->child[i]->key, word) == 0)
-			return &map->child[i];
-	if (!(entry = inv_node_new(INV_NODE_TEXT, map, NULL)))
-		return NULL;
-	if (!(entry->key = strdup(word)) || !(entry->text = strdup(""))) {
-		inv_node_free(entry);
-		return NULL;
+	n->kind = INV_NODE_MAP;
+	n->text = NULL;
+	if (!key) {
+		free(text);
+		return INVAR_OK;
 	}
-	return inv_node_append(map, entry) ? &map->child[map->count - 1] : NULL;
-}
-
-/* Replaces what is at the slot; the new node has the key of the old one. */
-static void replace(inv_node **slot, inv_node *value)
-{
-	free(value->key);
-	value->key = (*slot)->key;
-	(*slot)->key = NULL;
-	inv_node_free(*slot);
-	*slot = value;
+	if (!(entry = add_map_entry(n, key, text)))
+		return inv_no_memory();
+	entry->line = entry->key_line = n->line;
+	entry->column = entry->key_column = n->column;
+	entry->quoted = n->quoted;
+	return INVAR_OK;
 }
 
 /* One word of a path: *slot is where n is, and then what the word names below n. */
@@ -207,43 +178,54 @@ static invar_status step_down(inv_node *n, const char *section, const char *word
                               const char *path, inv_short_for *short_for, inv_node ***slot)
 {
 	bool is_item = n->key && strcmp(n->key, section) == 0 && short_for(section, "");
-	invar_status st;
+	char *end;
+	unsigned long at;
 
 	/* A single item is a list of one; the slot stays where it is. */
 	if (is_item && n->kind != INV_NODE_LIST && strcmp(word, "0") == 0)
 		return INVAR_OK;
 	if (n->kind == INV_NODE_LIST) {
-		if ((*slot = slot_of_list(n, word)))
-			return INVAR_OK;
-		return inv_fail(INVAR_E_USE,
-		                "--set %.200s: '%.60s' is not a position of this list, which has "
-		                "%zu, counted from 0",
-		                path, word, n->count);
+		at = strtoul(word, &end, 10);
+		if (*word < '0' || *word > '9' || *end || at >= n->count)
+			return inv_fail(INVAR_E_USE,
+			                "--set %.200s: '%.60s' is not a position of this list, which "
+			                "has %zu, counted from 0",
+			                path, word, n->count);
+		*slot = &n->child[at];
+		return INVAR_OK;
 	}
-	if ((st = become_map(n, section, path, short_for)) != INVAR_OK)
-		return st;
-	return (*slot = slot_of_map(n, word)) ? INVAR_OK : inv_no_memory();
+	INV_TRY(become_map(n, section, path, short_for));
+	for (at = 0; at < n->count && strcmp(n->child[at]->key, word) != 0;)
+		at++;
+	if (at == n->count && !add_map_entry(n, word, strdup("")))
+		return inv_no_memory();
+	*slot = &n->child[at];
+	return INVAR_OK;
 }
 
 invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
                           inv_short_for *short_for)
 {
-	char *copy = strdup(path), *rest = copy, *word, *section = copy;
+	char *copy, *rest, *word;
 	inv_node *at = root, **slot = NULL;
-	invar_status st = copy ? INVAR_OK : inv_no_memory();
+	invar_status st;
 
-	while (st == INVAR_OK && (word = strsep(&rest, "."))) {
+	INV_TRY_OR(done, inv_new_text(&copy, path));
+	rest = copy;
+	while ((word = strsep(&rest, "."))) {
 		if (!*word)
-			st = inv_fail(INVAR_E_USE, "--set %.200s: a key is empty", path);
-		else
-			st = step_down(at, section, word, path, short_for, &slot);
-		if (st == INVAR_OK)
-			at = *slot;
+			INV_TRY_OR(done, inv_fail(INVAR_E_USE, "--set %.200s: a key is empty", path));
+		INV_TRY_OR(done, step_down(at, copy, word, path, short_for, &slot));
+		at = *slot;
 	}
-	if (st == INVAR_OK)
-		replace(slot, value);
-	else
-		inv_node_free(value);
-	free(copy);
+	free(value->key);
+	value->key = at->key;
+	at->key = NULL;
+	inv_node_free(at);
+	*slot = value;
+	value = NULL;
+done:
+	inv_node_free(value);
+	inv_free(copy);
 	return st;
 }

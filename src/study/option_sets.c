@@ -10,30 +10,26 @@
 #include "base/options.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
-#include "images/augment/augment_draw.h"
+#include "images/augment/augment.h"
 #include "images/dataset.h"
 #include "images/prepare.h"
 #include "measure/check.h"
 #include "measure/eval_options.h"
-#include "measure/sliced_options.h"
+#include "measure/projected.h"
 #include "measure/trial.h"
-#include "measure/tsne.h"
 #include "study/option_sets.h"
 
 static invar_status declare_encode(invar_options *o)
 {
-	invar_status st = inv_encoder_declare(o);
-
-	if (st == INVAR_OK)
-		st = inv_encode_declare(o);
-	return st == INVAR_OK ? inv_dataset_declare(o) : st;
+	INV_TRY(inv_encoder_declare(o));
+	INV_TRY(inv_encode_declare(o));
+	return inv_dataset_declare(o);
 }
 
 static invar_status declare_augment(invar_options *o)
 {
-	invar_status st = inv_tensor_declare(o);
-
-	return st == INVAR_OK ? inv_draw_declare(o) : st;
+	INV_TRY(inv_tensor_declare(o));
+	return inv_draw_declare(o);
 }
 
 static const struct option_set {
@@ -79,14 +75,13 @@ invar_status invar_options_new(const char *command, invar_options **out)
 	*out = NULL;
 	if (command && !set)
 		return inv_fail(INVAR_E_USE, "there are no options for '%.64s'", command);
-	st = inv_options_begin(set ? set->command : "this list", out);
-	if (st == INVAR_OK && set)
-		st = set->declare(*out);
-	if (st != INVAR_OK) {
+	INV_TRY(inv_options_begin(set ? set->command : "this list", out));
+	if (set && (st = set->declare(*out)) != INVAR_OK) {
 		invar_options_free(*out);
 		*out = NULL;
+		return st;
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_options_check(const invar_options *o)

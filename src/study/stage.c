@@ -2,8 +2,8 @@
 /* stage.c - the list of stages: fingerprints, the record, running. See stage.h. */
 #include "study/stage.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/memory.h"
+#include "base/pool.h"
 #include "base/processes.h"
 #include "base/test_stop.h"
 #include "run/run.h"
@@ -28,13 +28,14 @@ typedef struct stage {
 	char *place, *part, *aside; /* of a folder: see base/folder.h */
 	char **inputs;              /* ended by NULL */
 	const inv_stage_kind *kind;
-	void *own;
+	inv_stage_work work;
 	char fingerprint[INV_SHA256_HEX]; /* "" until it is computed */
 	bool ran;                         /* rather than skipped */
 } stage;
 
 struct inv_stages {
 	invar_context *ctx;
+	inv_pool pool;       /* of the stages */
 	char *folder, *path; /* of the record */
 	int lock;            /* the folder itself; -1 without */
 	json_t *record;
@@ -47,36 +48,16 @@ struct inv_stages {
 
 /* ---- The list ----------------------------------------------------------------------- */
 
-static void free_stage(stage *g)
-{
-	if (!g)
-		return;
-	if (g->kind->free)
-		g->kind->free(g->own);
-	for (size_t i = 0; g->inputs && g->inputs[i]; i++)
-		inv_free(g->inputs[i]);
-	inv_free(g->inputs);
-	inv_free(g->name);
-	inv_free(g->says);
-	inv_free(g->output);
-	inv_free(g->place);
-	inv_free(g->part);
-	inv_free(g->aside);
-	inv_free(g);
-}
-
 void inv_stages_close(inv_stages *s)
 {
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->count; i++)
-		free_stage(s->list[i]);
-	inv_free(s->list);
-	inv_free(s->folder);
-	inv_free(s->path);
+		invar_options_free(s->list[i]->work.options);
 	json_decref(s->record);
 	if (s->lock >= 0)
 		close(s->lock);
+	inv_pool_free(&s->pool);
 	inv_free(s);
 }
 
@@ -88,65 +69,84 @@ static stage *find_stage(const inv_stages *s, const char *name)
 	return NULL;
 }
 
-static bool copy_inputs(stage *g, const char *const *inputs)
+static invar_status fill_stage(inv_stages *s, stage *g, const char *const *inputs)
 {
+	const char **texts[] = {&g->work.bank, &g->work.run, &g->work.title, &g->work.file,
+	                        &g->work.text};
 	size_t count = 0;
+	char *copy, *place;
+	invar_status st;
 
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (*texts[i]) {
+			INV_TRY(inv_pool_print(&s->pool, &copy, "%s", *texts[i]));
+			*texts[i] = copy;
+		}
 	while (inputs && inputs[count])
 		count++;
-	if (!(g->inputs = inv_calloc(count + 1, sizeof *g->inputs)))
-		return false;
+	INV_TRY(inv_pool_zeros(&s->pool, &g->inputs, count + 1));
 	for (size_t i = 0; i < count; i++)
-		if (!(g->inputs[i] = inv_strdup(inputs[i])))
-			return false;
-	return true;
-}
-
-static bool name_folders(stage *g)
-{
+		INV_TRY(inv_pool_print(&s->pool, &g->inputs[i], "%s", inputs[i]));
 	if (!g->kind->list)
-		return true;
-	g->place = inv_folder_place(g->output);
-	g->part = g->place ? inv_folder_name_part(g->place) : NULL;
-	g->aside = g->place ? inv_folder_name_aside(g->place) : NULL;
-	return g->part && g->aside;
-}
-
-static bool append_stage(inv_stages *s, stage *g)
-{
-	stage **grown = inv_calloc(s->count + 1, sizeof *grown);
-
-	if (!grown)
-		return false;
-	if (s->count)
-		memcpy(grown, s->list, s->count * sizeof *grown);
-	grown[s->count++] = g;
-	inv_free(s->list);
-	s->list = grown;
-	return true;
+		return INVAR_OK;
+	if (!(place = inv_folder_place(g->output)))
+		return inv_no_memory();
+	st = inv_pool_print(&s->pool, &g->place, "%s", place);
+	inv_free(place);
+	INV_TRY(st);
+	INV_TRY(inv_pool_print(&s->pool, &g->part, "%s.part", g->place));
+	return inv_pool_print(&s->pool, &g->aside, "%s.old.part", g->place);
 }
 
 invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
                             const char *const *inputs, const char *output,
-                            const inv_stage_kind *kind, void *own)
+                            const inv_stage_kind *kind, const inv_stage_work *work)
 {
-	stage *g = own ? inv_calloc(1, sizeof *g) : NULL;
-	bool twice = find_stage(s, name);
+	stage *g;
+	invar_status st;
 
-	if (!g) {
-		if (own)
-			kind->free(own);
-		return inv_no_memory();
-	}
+	if (find_stage(s, name))
+		INV_TRY_OR(fail, inv_fail(INVAR_E_USE, "there are two stages '%s'", name));
+	INV_TRY_OR(fail, inv_pool_zeros(&s->pool, &g, 1));
 	g->kind = kind;
-	g->own = own;
-	if (!twice && (g->name = inv_strdup(name)) && (g->output = inv_strdup(output)) &&
-	    (!says || (g->says = inv_strdup(says))) && copy_inputs(g, inputs) &&
-	    name_folders(g) && append_stage(s, g))
+	g->work = *work;
+	g->work.ctx = s->ctx;
+	INV_TRY_OR(fail, inv_pool_print(&s->pool, &g->name, "%s", name));
+	INV_TRY_OR(fail, inv_pool_print(&s->pool, &g->output, "%s", output));
+	if (says)
+		INV_TRY_OR(fail, inv_pool_print(&s->pool, &g->says, "%s", says));
+	INV_TRY_OR(fail, fill_stage(s, g, inputs));
+	INV_TRY_OR(fail, inv_pool_more(&s->pool, &s->list, s->count));
+	s->list[s->count++] = g;
+	return INVAR_OK;
+fail:
+	invar_options_free(work->options);
+	return st;
+}
+
+/* ---- A stage of the caller ----------------------------------------------------------- */
+
+static invar_status describe_own(const inv_stage_work *w, json_t *inputs)
+{
+	if (!w->text || json_object_set_new(inputs, "options", json_string(w->text)) == 0)
 		return INVAR_OK;
-	free_stage(g);
-	return twice ? inv_fail(INVAR_E_USE, "there are two stages '%s'", name)
-	             : inv_no_memory();
+	return inv_fail(INVAR_E_USE, "the options of a stage are not UTF-8 text");
+}
+
+static invar_status run_own(const inv_stage_work *w, const char *at)
+{
+	(void)at;
+	return w->call(w->user);
+}
+
+invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *o)
+{
+	static const inv_stage_kind own_kind = {
+		.describe = describe_own, .run = run_own, .alone = true};
+
+	return inv_stages_add(
+		s, o->name, o->says, o->inputs, o->output, &own_kind,
+		&(inv_stage_work){.call = o->run, .user = o->user, .text = o->options});
 }
 
 /* ---- The record ---------------------------------------------------------------------- */
@@ -163,73 +163,50 @@ static void note_time(inv_stages *s)
 
 static invar_status load_record(inv_stages *s)
 {
-	const char *format;
 	json_int_t version;
-	invar_status st = INVAR_OK;
 
 	if (!inv_exists(s->path)) {
 		s->record =
 			json_pack("{s:s, s:i, s:{}}", "format", FORMAT, "version", VERSION, "stages");
 		return s->record ? INVAR_OK : inv_no_memory();
 	}
-	if ((st = inv_json_load(s->path, &s->record)) != INVAR_OK)
-		return st;
+	INV_TRY(inv_json_load(s->path, &s->record));
 	note_time(s);
-	format = json_string_value(json_object_get(s->record, "format"));
 	version = json_integer_value(json_object_get(s->record, "version"));
-	if (format && strcmp(format, FORMAT) == 0 && version >= 1 && version <= VERSION &&
-	    json_is_object(json_object_get(s->record, "stages")))
-		return json_object_set_new(s->record, "version", json_integer(VERSION)) == 0
-		           ? INVAR_OK
-		           : inv_no_memory();
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: is not a record of stages of version 1 to %d; move it away or "
-	                "choose another folder",
-	                s->path, VERSION);
+	if (!inv_json_is(s->record, "format", FORMAT) || version < 1 || version > VERSION ||
+	    !json_is_object(json_object_get(s->record, "stages")))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is not a record of stages of version 1 to %d; move it away or "
+		                "choose another folder",
+		                s->path, VERSION);
+	return inv_json_put(s->record, "version", json_integer(VERSION));
 }
 
 invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out)
 {
-	inv_stages *s = inv_calloc(1, sizeof *s);
-	invar_status st = INVAR_OK;
+	inv_stages *s;
+	invar_status st;
 
 	*out = NULL;
-	if (s)
-		s->lock = -1;
-	if (!s || !(s->folder = inv_strdup(folder)) ||
-	    !(s->path = inv_join(folder, INV_STAGES_JSON))) {
-		inv_stages_close(s);
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
-	}
+	INV_TRY(inv_new(&s));
 	s->ctx = ctx;
+	s->lock = -1;
+	INV_TRY_OR(fail, inv_pool_print(&s->pool, &s->folder, "%s", folder));
+	INV_TRY_OR(fail, inv_pool_print(&s->pool, &s->path, "%s/" INV_STAGES_JSON, folder));
 	if (inv_process_rank(ctx) == 0 && inv_exists(folder))
-		st = inv_folder_lock(folder, busy, &s->lock);
-	if (inv_process_rank(ctx) == 0 && st == INVAR_OK)
-		st = load_record(s);
-	if (st == INVAR_OK)
-		*out = s;
-	else
-		inv_stages_close(s);
+		INV_TRY_OR(fail, inv_folder_lock(folder, busy, &s->lock));
+	if (inv_process_rank(ctx) == 0)
+		INV_TRY_OR(fail, load_record(s));
+	*out = s;
+	return INVAR_OK;
+fail:
+	inv_stages_close(s);
 	return st;
 }
 
 static json_t *entry_of(const inv_stages *s, const stage *g)
 {
 	return json_object_get(json_object_get(s->record, "stages"), g->name);
-}
-
-static bool is_state(const json_t *entry, const char *state)
-{
-	const char *found = json_string_value(json_object_get(entry, "state"));
-
-	return found && strcmp(found, state) == 0;
-}
-
-static bool has_fingerprint(const json_t *entry, const stage *g)
-{
-	const char *found = json_string_value(json_object_get(entry, "fingerprint"));
-
-	return found && strcmp(found, g->fingerprint) == 0;
 }
 
 static invar_status save_record(inv_stages *s)
@@ -241,12 +218,10 @@ static invar_status save_record(inv_stages *s)
 	return st;
 }
 
-/* Takes the entry. */
+/* Takes the entry; NULL: no memory. */
 static invar_status write_entry(inv_stages *s, const stage *g, json_t *entry)
 {
-	if (!entry ||
-	    json_object_set_new(json_object_get(s->record, "stages"), g->name, entry) != 0)
-		return inv_no_memory();
+	INV_TRY(inv_json_put(json_object_get(s->record, "stages"), g->name, entry));
 	return save_record(s);
 }
 
@@ -255,11 +230,12 @@ static invar_status write_next(inv_stages *s, const stage *g, json_t *next)
 {
 	json_t *entry = json_copy(entry_of(s, g));
 
-	if (next && json_object_set_new(entry, "next", next) != 0) {
+	if (!next)
+		json_object_del(entry, "next");
+	else if (json_object_set_new(entry, "next", next) != 0) {
 		json_decref(entry);
 		entry = NULL;
-	} else if (!next)
-		json_object_del(entry, "next");
+	}
 	return write_entry(s, g, entry);
 }
 
@@ -290,28 +266,23 @@ static bool are_sizes_same(const inv_stages *s, const json_t *outputs)
 	return true;
 }
 
-/* Where the output is, or with `beside` where a new one is made. */
-static const char *where(const stage *g, bool beside)
+static const char *place_of_output(const stage *g)
 {
-	return !g->place ? g->output : beside ? g->part : g->place;
+	return g->place ? g->place : g->output;
 }
 
-/* Does the output have the contents that an entry says? */
-static invar_status check_output(const inv_stages *s, const stage *g, bool beside,
-                                 const json_t *entry, bool *same, json_t **fresh)
+/* Does the output have the contents that an entry says? Gives a new stamp, or NULL. */
+static invar_status check_stage_output(const inv_stages *s, const stage *g,
+                                       const json_t *entry, bool *same, json_t **fresh)
 {
 	const json_t *outputs = json_object_get(entry, "outputs");
 
-	*same = false;
 	*fresh = NULL;
-	if (!json_object_size(outputs))
+	*same = json_object_size(outputs) && has_sizes(outputs) && are_sizes_same(s, outputs);
+	if (!json_object_size(outputs) || has_sizes(outputs))
 		return INVAR_OK;
-	if (has_sizes(outputs)) {
-		*same = are_sizes_same(s, outputs);
-		return INVAR_OK;
-	}
-	return inv_stamp_check(s->ctx, where(g, beside), g->kind->list, g->own, outputs,
-	                       s->recorded, same, fresh);
+	return inv_stamp_check(s->ctx, place_of_output(g), g->kind->list, outputs, s->recorded,
+	                       same, fresh);
 }
 
 /* ---- Fingerprints ---------------------------------------------------------------- */
@@ -328,46 +299,58 @@ static const stage *maker_of(const inv_stages *s, const stage *reader, const cha
 static invar_status hash_path(inv_stages *s, const char *path, const char **hex)
 {
 	char *adapter = inv_join(path, INV_RUN_ADAPTER);
-	bool is_run = adapter && inv_exists(adapter);
+	bool is_run = adapter && inv_exists(adapter), same = false;
 	const char *at = is_run ? adapter : path;
 	inv_stage_list *list = is_run || !inv_is_folder(path) ? NULL : inv_stamp_list_bank;
 	json_t *files = json_object_get(s->record, "files"), *key = inv_json_path(at),
 		   *fresh = NULL;
 	const json_t *known = json_object_get(files, json_string_value(key));
-	bool same = false;
-	invar_status st = adapter && key ? INVAR_OK : inv_no_memory();
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_OK && !files &&
-	    json_object_set_new(s->record, "files", files = json_object()) != 0)
-		st = inv_no_memory();
-	if (st == INVAR_OK && known)
-		st = inv_stamp_check(s->ctx, at, list, s->ctx, known, s->recorded, &same, &fresh);
-	if (st == INVAR_OK && !same)
-		st = inv_stamp_new(s->ctx, at, list, s->ctx, &fresh);
-	s->unsaved = s->unsaved || fresh;
-	if (st == INVAR_OK && fresh &&
-	    json_object_set_new(files, json_string_value(key), fresh) != 0)
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		*hex = inv_stamp_sha256(json_object_get(files, json_string_value(key)));
+	if (!adapter || !key)
+		INV_TRY_OR(done, inv_no_memory());
+	if (!files)
+		INV_TRY_OR(done, inv_json_put(s->record, "files", files = json_object()));
+	if (known)
+		INV_TRY_OR(done,
+		           inv_stamp_check(s->ctx, at, list, known, s->recorded, &same, &fresh));
+	if (!same)
+		INV_TRY_OR(done, inv_stamp_new(s->ctx, at, list, &fresh));
+	if (fresh) {
+		s->unsaved = true;
+		INV_TRY_OR(done, inv_json_put(files, json_string_value(key), fresh));
+	}
+	*hex = inv_stamp_sha256(json_object_get(files, json_string_value(key)));
+done:
 	json_decref(key);
 	inv_free(adapter);
 	return st;
 }
 
-static invar_status add_path(inv_stages *s, const stage *g, const char *path,
-                             json_t *stages, json_t *contents)
+/* Everything that decides the result, and its hash. Gives. */
+static invar_status describe_stage(inv_stages *s, stage *g, json_t **out)
 {
-	const stage *maker = maker_of(s, g, path);
-	const char *hex;
-	int failed;
+	json_t *stages = json_object(), *contents = json_array();
 
-	if (!maker)
-		INV_TRY(hash_path(s, path, &hex));
-	failed = maker
-	             ? json_object_set_new(stages, maker->name, json_string(maker->fingerprint))
-	             : json_array_append_new(contents, json_string(hex));
-	return failed ? inv_no_memory() : INVAR_OK;
+	*out = json_pack("{s:s, s:o, s:o}", "version", invar_version(), "stages", stages,
+	                 "contents", contents);
+	if (!*out)
+		return inv_no_memory();
+	for (size_t i = 0; g->inputs[i]; i++) {
+		const stage *maker = maker_of(s, g, g->inputs[i]);
+		const char *hex;
+
+		if (maker) {
+			INV_TRY(inv_json_put(stages, maker->name, json_string(maker->fingerprint)));
+			continue;
+		}
+		INV_TRY(hash_path(s, g->inputs[i], &hex));
+		if (json_array_append_new(contents, json_string(hex)) != 0)
+			return inv_no_memory();
+	}
+	if (g->kind->describe)
+		INV_TRY(g->kind->describe(&g->work, *out));
+	return inv_json_sha256(*out, g->fingerprint);
 }
 
 /* {maker: SHA-256} of what the stages before it have made, as far as it is known. Gives. */
@@ -379,31 +362,22 @@ static invar_status describe_reads(const inv_stages *s, const stage *g, json_t *
 		const char *hex =
 			maker ? inv_stamp_sha256(json_object_get(entry_of(s, maker), "outputs")) : NULL;
 
-		if (hex && json_object_set_new(*out, maker->name, json_string(hex)) != 0)
-			return inv_no_memory();
+		if (hex)
+			INV_TRY(inv_json_put(*out, maker->name, json_string(hex)));
 	}
 	return *out ? INVAR_OK : inv_no_memory();
-}
-
-/* Everything that decides the result, and its hash. Gives. */
-static invar_status describe_stage(inv_stages *s, stage *g, json_t **out)
-{
-	json_t *stages = json_object(), *contents = json_array();
-	json_t *inputs = *out = json_pack("{s:s, s:o, s:o}", "version", invar_version(),
-	                                  "stages", stages, "contents", contents);
-
-	if (!inputs)
-		return inv_no_memory();
-	for (size_t i = 0; g->inputs[i]; i++)
-		INV_TRY(add_path(s, g, g->inputs[i], stages, contents));
-	if (g->kind->describe)
-		INV_TRY(g->kind->describe(g->own, inputs));
-	return inv_json_sha256(inputs, g->fingerprint);
 }
 
 /* ---- What is done -------------------------------------------------------------------- */
 
 typedef enum finding { DONE, UNKNOWN, OTHER_INPUTS, OTHER_OUTPUT } finding;
+
+/* What is known of a stage before it runs. */
+typedef struct state {
+	json_t *inputs, *reads; /* describe_stage, describe_reads */
+	json_t *fresh;          /* a stamp that is to be recorded; or NULL */
+	finding found;
+} state;
 
 /*
  * A program may have been killed after the new folder took the name of the old one, and
@@ -411,20 +385,21 @@ typedef enum finding { DONE, UNKNOWN, OTHER_INPUTS, OTHER_OUTPUT } finding;
  */
 static invar_status find_entry(const inv_stages *s, const stage *g, json_t **out)
 {
-	json_t *entry = entry_of(s, g), *next = json_object_get(entry, "next"), *fresh;
+	json_t *next = json_object_get(entry_of(s, g), "next"), *fresh;
 	bool taken = false;
-	invar_status st = INVAR_OK;
 
-	if (json_object_get(next, "outputs"))
-		st = check_output(s, g, false, next, &taken, &fresh);
-	if (st == INVAR_OK && json_object_get(next, "outputs"))
+	*out = entry_of(s, g);
+	if (json_object_get(next, "outputs")) {
+		INV_TRY(check_stage_output(s, g, next, &taken, &fresh));
 		json_decref(fresh);
-	*out = taken ? next : entry;
-	return st;
+	}
+	if (taken)
+		*out = next;
+	return INVAR_OK;
 }
 
 /* A maker whose output is still to be made again has its recorded contents afterwards. */
-static bool has_read(const json_t *entry, const json_t *reads)
+static bool is_made_from(const json_t *entry, const stage *g, const json_t *reads)
 {
 	const json_t *read = json_object_get(entry, "reads");
 	const char *maker;
@@ -433,92 +408,82 @@ static bool has_read(const json_t *entry, const json_t *reads)
 	json_object_foreach ((json_t *)(uintptr_t)reads, maker, hex)
 		if (read && !json_equal(json_object_get(read, maker), hex))
 			return false;
-	return true;
+	return inv_json_is(entry, "fingerprint", g->fingerprint);
 }
 
-static bool is_made_from(const json_t *entry, const stage *g, const json_t *reads)
-{
-	return has_fingerprint(entry, g) && has_read(entry, reads);
-}
-
-/* *fresh is a stamp that is to be recorded, or NULL. */
-static invar_status look_at(const inv_stages *s, const stage *g, const json_t *reads,
-                            finding *out, json_t **fresh)
+static invar_status find_state(const inv_stages *s, const stage *g, state *now)
 {
 	json_t *entry;
 	bool same;
-	invar_status st = find_entry(s, g, &entry);
 
-	*fresh = NULL;
-	*out = UNKNOWN;
-	if (st != INVAR_OK || !json_object_get(entry, "fingerprint"))
-		return st;
-	if (!is_made_from(entry, g, reads)) {
-		*out = OTHER_INPUTS;
+	now->found = UNKNOWN;
+	INV_TRY(find_entry(s, g, &entry));
+	if (!json_object_get(entry, "fingerprint"))
+		return INVAR_OK;
+	if (!is_made_from(entry, g, now->reads)) {
+		now->found = OTHER_INPUTS;
 		return INVAR_OK;
 	}
 	if (!json_object_get(entry, "outputs"))
 		return INVAR_OK;
-	st = check_output(s, g, false, entry, &same, fresh);
-	*out = same && (!g->kind->is_whole || g->kind->is_whole(g->own)) ? DONE : OTHER_OUTPUT;
-	return st;
+	INV_TRY(check_stage_output(s, g, entry, &same, &now->fresh));
+	now->found =
+		same && (!g->kind->is_whole || g->kind->is_whole(&g->work)) ? DONE : OTHER_OUTPUT;
+	return INVAR_OK;
 }
 
 /* ---- Folders that are replaced --------------------------------------------- */
-
-/* Where folders cannot be exchanged at once, the old one has a third name for a moment. */
-static invar_status put_back(const stage *g)
-{
-	const char *to = !inv_exists(g->place) ? g->place : g->part;
-
-	if (!inv_exists(g->aside) || inv_exists(to) || rename(g->aside, to) == 0)
-		return INVAR_OK;
-	return inv_fail_errno(g->aside, "cannot rename");
-}
 
 /*
  * Removes FOLDER.part; the record says that it is left over until it is gone. Files of
  * others, which came into it or were in the old folder, move to the folder.
  */
-static invar_status remove_part(inv_stages *s, const stage *g)
+static invar_status remove_stage_part(inv_stages *s, const stage *g)
 {
-	invar_status st = INVAR_OK;
-
 	if (json_object_size(json_object_get(entry_of(s, g), "next")))
-		st = write_next(s, g, json_object());
-	if (st == INVAR_OK)
-		st = g->kind->remove(g->own, g->part, g->place);
-	if (st == INVAR_OK && inv_exists(g->part))
-		st = inv_fail(INVAR_E_IO,
-		              "%s: contains other files than the stage %s has written; move them "
-		              "away",
-		              g->part, g->name);
-	return st == INVAR_OK ? write_next(s, g, NULL) : st;
+		INV_TRY(write_next(s, g, json_object()));
+	INV_TRY(g->kind->remove(g->part, g->place));
+	if (inv_exists(g->part))
+		return inv_fail(INVAR_E_IO,
+		                "%s: contains other files than the stage %s has written; move them "
+		                "away",
+		                g->part, g->name);
+	return write_next(s, g, NULL);
+}
+
+/* What `next` says has the name of the folder: it is done, and the part is left over. */
+static invar_status adopt_next(inv_stages *s, const stage *g)
+{
+	json_t *entry = json_copy(json_object_get(entry_of(s, g), "next"));
+
+	if (json_object_set_new(entry, "state", json_string("done")) != 0 ||
+	    json_object_set_new(entry, "next", json_object()) != 0) {
+		json_decref(entry);
+		return inv_no_memory();
+	}
+	INV_TRY(write_entry(s, g, entry));
+	return remove_stage_part(s, g);
 }
 
 /* Completes or removes what an earlier process left beside the output. */
-static invar_status settle(inv_stages *s, const stage *g, const json_t *reads)
+static invar_status settle_part(inv_stages *s, const stage *g, const json_t *reads)
 {
-	json_t *entry = entry_of(s, g), *next = json_object_get(entry, "next"), *taken;
-	invar_status st = INVAR_OK;
+	json_t *next = json_object_get(entry_of(s, g), "next"), *found;
 
 	if (!next || !g->place)
 		return INVAR_OK;
 	if (json_object_get(next, "outputs")) {
-		if ((st = put_back(g)) != INVAR_OK || (st = find_entry(s, g, &taken)) != INVAR_OK)
-			return st;
-		if (taken == next) {
-			taken = json_copy(next);
-			if (json_object_set_new(taken, "state", json_string("done")) != 0 ||
-			    json_object_set_new(taken, "next", json_object()) != 0) {
-				json_decref(taken);
-				return inv_no_memory();
-			}
-			st = write_entry(s, g, taken);
-			return st == INVAR_OK ? remove_part(s, g) : st;
-		}
+		/* Where folders cannot be exchanged at once, the old one has a third name for a
+		 * moment. */
+		const char *to = !inv_exists(g->place) ? g->place : g->part;
+
+		if (inv_exists(g->aside) && !inv_exists(to) && rename(g->aside, to) != 0)
+			return inv_fail_errno(g->aside, "cannot rename");
+		INV_TRY(find_entry(s, g, &found));
+		if (found == next)
+			return adopt_next(s, g);
 	}
-	return is_made_from(next, g, reads) ? INVAR_OK : remove_part(s, g);
+	return is_made_from(next, g, reads) ? INVAR_OK : remove_stage_part(s, g);
 }
 
 /* The new folder takes the name of the old one, of which nobody may be the user now. */
@@ -527,21 +492,22 @@ static invar_status exchange(const stage *g)
 	char *above = inv_join(g->place, "..");
 	struct stat info;
 	int old = -1, new = -1;
-	invar_status st = above ? inv_folder_lock(g->part, in_use, &new)
-	                        : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", g->place);
+	invar_status st;
 
-	if (st == INVAR_OK && inv_exists(g->place))
-		st = inv_folder_lock(g->place, in_use, &old);
-	if (st == INVAR_OK && old >= 0 && fstat(old, &info) == 0)
+	if (!above)
+		return inv_no_memory();
+	INV_TRY_OR(done, inv_folder_lock(g->part, in_use, &new));
+	if (inv_exists(g->place))
+		INV_TRY_OR(done, inv_folder_lock(g->place, in_use, &old));
+	if (old >= 0 && fstat(old, &info) == 0)
 		(void)!fchmod(new, info.st_mode & 07777); /* as open to others as the old one */
-	if (st == INVAR_OK)
-		st = inv_sync_folder(g->part);
-	if (st == INVAR_OK && inv_exists(g->place))
-		st = inv_folder_exchange(g->place, g->part, g->aside);
-	else if (st == INVAR_OK && rename(g->part, g->place) != 0)
-		st = inv_fail_errno(g->part, "cannot rename");
-	if (st == INVAR_OK)
-		st = inv_sync_folder(above);
+	INV_TRY_OR(done, inv_sync_folder(g->part));
+	if (inv_exists(g->place))
+		INV_TRY_OR(done, inv_folder_exchange(g->place, g->part, g->aside));
+	else if (rename(g->part, g->place) != 0)
+		INV_TRY_OR(done, inv_fail_errno(g->part, "cannot rename"));
+	st = inv_sync_folder(above);
+done:
 	if (old >= 0)
 		close(old);
 	if (new >= 0)
@@ -552,60 +518,34 @@ static invar_status exchange(const stage *g)
 
 /* ---- Running --------------------------------------------------------------------- */
 
-/* Gives. */
-static json_t *make_entry(const stage *g, const char *state, json_t *inputs, json_t *reads)
+/* Gives; takes outputs, or NULL while there are none. */
+static json_t *make_entry(const stage *g, const char *word, const state *now,
+                          json_t *outputs, double seconds)
 {
-	return json_pack("{s:s*, s:s, s:O, s:O}", "state", state, "fingerprint", g->fingerprint,
-	                 "inputs", inputs, "reads", reads);
+	return json_pack("{s:s*, s:s, s:O, s:O, s:o*, s:o*}", "state", word, "fingerprint",
+	                 g->fingerprint, "inputs", now->inputs, "reads", now->reads, "outputs",
+	                 outputs, "seconds", outputs ? json_real(seconds) : NULL);
 }
 
 /* The record before the first write: the entry of what is there stays, and that of a folder
  * that was begun elsewhere. */
-static invar_status begin(inv_stages *s, const stage *g, json_t *inputs, json_t *reads,
-                          bool beside)
+static invar_status record_begin(inv_stages *s, const stage *g, const state *now,
+                                 bool beside)
 {
 	const json_t *entry = entry_of(s, g);
-	invar_status st;
 
-	if (!beside && !is_state(entry, "done"))
-		return write_entry(s, g, make_entry(g, "begun", inputs, reads));
-	if (is_made_from(json_object_get(entry, "next"), g, reads))
+	if (!beside && !inv_json_is(entry, "state", "done"))
+		return write_entry(s, g, make_entry(g, "begun", now, NULL, 0));
+	if (is_made_from(json_object_get(entry, "next"), g, now->reads))
 		return INVAR_OK;
-	if (beside && (st = g->kind->refuse_foreign(g->own, g->place)) != INVAR_OK)
-		return st;
+	if (beside)
+		INV_TRY(g->kind->refuse_foreign(g->place));
 	if (beside && inv_exists(g->part))
 		return inv_fail(INVAR_E_IO,
 		                "%s: already exists, but the new %s is made under this name; move "
 		                "it away",
 		                g->part, g->output);
-	return write_next(s, g, make_entry(g, NULL, inputs, reads));
-}
-
-/* Takes outputs. */
-static invar_status finish(inv_stages *s, const stage *g, json_t *inputs, json_t *reads,
-                           json_t *outputs, double seconds, bool beside)
-{
-	json_t *entry = make_entry(g, beside ? NULL : "done", inputs, reads);
-	invar_status st = INVAR_OK;
-
-	if (json_object_set_new(entry, "outputs", outputs) != 0 ||
-	    json_object_set_new(entry, "seconds", json_real(seconds)) != 0) {
-		json_decref(entry);
-		return inv_no_memory();
-	}
-	if (!beside)
-		return write_entry(s, g, entry);
-	if ((st = write_next(s, g, json_incref(entry))) == INVAR_OK)
-		st = exchange(g);
-	if (st == INVAR_OK && (json_object_set_new(entry, "state", json_string("done")) != 0 ||
-	                       json_object_set_new(entry, "next", json_object()) != 0))
-		st = inv_no_memory();
-	if (st != INVAR_OK) {
-		json_decref(entry);
-		return st;
-	}
-	st = write_entry(s, g, entry);
-	return st == INVAR_OK ? remove_part(s, g) : st;
+	return write_next(s, g, make_entry(g, NULL, now, NULL, 0));
 }
 
 /* Rank 0: the others run the stage in this folder too; NULL: they have nothing to do. */
@@ -621,79 +561,77 @@ static invar_status call_ranks(inv_stages *s, const char *at)
 	return st;
 }
 
-static invar_status run_stage(inv_stages *s, stage *g, json_t *inputs, json_t *reads,
-                              finding found)
+static invar_status run_stage(inv_stages *s, stage *g, const state *now)
 {
 	const json_t *entry = entry_of(s, g);
-	bool resumes = is_state(entry, "begun") && is_made_from(entry, g, reads);
+	bool resumes =
+		inv_json_is(entry, "state", "begun") && is_made_from(entry, g, now->reads);
 	bool beside = g->place && json_object_get(entry, "fingerprint") && !resumes;
-	json_t *outputs = NULL;
+	const char *at = beside ? g->part : place_of_output(g);
 	double began = inv_wall_seconds();
-	invar_status st;
+	json_t *outputs;
 
-	if (found == OTHER_INPUTS)
+	if (now->found == OTHER_INPUTS)
 		inv_log(s->ctx, INVAR_LOG_INFO,
 		        "%s: inputs or options have changed; running it again", g->name);
-	if (found == OTHER_OUTPUT)
+	if (now->found == OTHER_OUTPUT)
 		inv_log(s->ctx, INVAR_LOG_INFO,
 		        "%s: its output was changed or removed; running it again", g->name);
-	if ((st = begin(s, g, inputs, reads, beside)) != INVAR_OK)
-		return st;
+	INV_TRY(record_begin(s, g, now, beside));
 	if (g->says)
 		inv_log(s->ctx, INVAR_LOG_INFO, "%s", g->says);
 	g->ran = true;
 	inv_test_stop("stage:%s", g->name);
-	INV_TRY(call_ranks(s, g->kind->alone ? NULL : where(g, beside)));
-	if ((st = g->kind->run(g->own, where(g, beside))) == INVAR_OK)
-		st = inv_stamp_new(s->ctx, where(g, beside), g->kind->list, g->own, &outputs);
-	return st == INVAR_OK
-	           ? finish(s, g, inputs, reads, outputs, inv_wall_seconds() - began, beside)
-	           : st;
+	INV_TRY(call_ranks(s, g->kind->alone ? NULL : at));
+	INV_TRY(g->kind->run(&g->work, at));
+	INV_TRY(inv_stamp_new(s->ctx, at, g->kind->list, &outputs));
+
+	if (!beside)
+		return write_entry(s, g,
+		                   make_entry(g, "done", now, outputs, inv_wall_seconds() - began));
+	INV_TRY(
+		write_next(s, g, make_entry(g, NULL, now, outputs, inv_wall_seconds() - began)));
+	INV_TRY(exchange(g));
+	return adopt_next(s, g);
 }
 
 /* Nothing is left of work that was begun with other options, and the record is complete. */
-static invar_status keep_done(inv_stages *s, const stage *g, json_t *reads, json_t *fresh)
+static invar_status keep_done(inv_stages *s, const stage *g, state *now)
 {
-	json_t *entry = entry_of(s, g), *outputs = json_object_get(entry, "outputs");
-	invar_status st = INVAR_OK;
+	json_t *entry = entry_of(s, g);
 
 	inv_log(s->ctx, INVAR_LOG_INFO, "%s: done before", g->name);
-	if (g->place && json_object_get(entry, "next") && (st = remove_part(s, g)) != INVAR_OK)
-		return st;
-	if (has_sizes(outputs))
-		st = inv_stamp_new(s->ctx, where(g, false), g->kind->list, g->own, &fresh);
-	if (st != INVAR_OK || (!fresh && !json_object_get(entry_of(s, g), "next")))
-		return st;
-	entry = json_copy(entry_of(s, g));
+	if (g->place && json_object_get(entry, "next"))
+		INV_TRY(remove_stage_part(s, g));
+	entry = entry_of(s, g);
+	if (has_sizes(json_object_get(entry, "outputs")))
+		INV_TRY(inv_stamp_new(s->ctx, place_of_output(g), g->kind->list, &now->fresh));
+	if (!now->fresh && !json_object_get(entry, "next"))
+		return INVAR_OK;
+	entry = json_copy(entry);
 	json_object_del(entry, "next");
-	if (json_object_set(entry, "reads", reads) != 0 ||
-	    (fresh && json_object_set(entry, "outputs", fresh) != 0)) {
+	if (json_object_set(entry, "reads", now->reads) != 0 ||
+	    (now->fresh && json_object_set(entry, "outputs", now->fresh) != 0)) {
 		json_decref(entry);
 		entry = NULL;
 	}
-	if (has_sizes(outputs))
-		json_decref(fresh);
 	return write_entry(s, g, entry);
 }
 
 static invar_status take_turn(inv_stages *s, stage *g)
 {
-	json_t *inputs, *reads = NULL, *fresh = NULL;
-	finding found = UNKNOWN;
-	invar_status st = describe_stage(s, g, &inputs);
+	state now = {0};
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = describe_reads(s, g, &reads);
-	if (st == INVAR_OK)
-		st = settle(s, g, reads);
-	if (st == INVAR_OK)
-		st = look_at(s, g, reads, &found, &fresh);
-	if (st == INVAR_OK)
-		st = found == DONE ? keep_done(s, g, reads, fresh)
-		                   : run_stage(s, g, inputs, reads, found);
-	json_decref(fresh);
-	json_decref(reads);
-	json_decref(inputs);
+	INV_TRY_OR(done, describe_stage(s, g, &now.inputs));
+	INV_TRY_OR(done, describe_reads(s, g, &now.reads));
+	INV_TRY_OR(done, settle_part(s, g, now.reads));
+	INV_TRY_OR(done, find_state(s, g, &now));
+	st = now.found == DONE ? keep_done(s, g, &now) : run_stage(s, g, &now);
+done:
+	json_decref(now.fresh);
+	json_decref(now.reads);
+	json_decref(now.inputs);
 	return st;
 }
 
@@ -727,7 +665,7 @@ static invar_status take_turn_together(inv_stages *s, stage *g)
 		INV_TRY(inv_await_rank_0(s->ctx));
 		INV_TRY(inv_broadcast_text(s->ctx, &at));
 		g->ran = at != NULL;
-		st = at ? g->kind->run(g->own, at) : INVAR_OK;
+		st = at ? g->kind->run(&g->work, at) : INVAR_OK;
 		inv_free(at);
 	}
 	if (st != INVAR_OK && !is_of_data(st))
@@ -747,16 +685,12 @@ static invar_status take_turn_together(inv_stages *s, stage *g)
 invar_status inv_stages_run(inv_stages *s)
 {
 	bool alone = inv_process_count(s->ctx) == 1;
-	invar_status st = INVAR_OK;
 
-	while (st == INVAR_OK && s->next < s->count) {
-		st = inv_progress(s->ctx, "stages", s->next, s->count);
-		if (st == INVAR_OK)
-			st = (alone ? take_turn : take_turn_together)(s, s->list[s->next]);
-		if (st == INVAR_OK)
-			s->next++;
+	for (; s->next < s->count; s->next++) {
+		INV_TRY(inv_progress(s->ctx, "stages", s->next, s->count));
+		INV_TRY((alone ? take_turn : take_turn_together)(s, s->list[s->next]));
 	}
-	return st == INVAR_OK && s->unsaved ? save_record(s) : st;
+	return s->unsaved ? save_record(s) : INVAR_OK;
 }
 
 void inv_stages_give_up(inv_stages *s)
@@ -768,8 +702,7 @@ void inv_stages_give_up(inv_stages *s)
 invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending)
 {
 	stage *g = find_stage(s, name);
-	json_t *inputs, *reads = NULL, *fresh = NULL;
-	finding found = UNKNOWN;
+	state now = {.found = UNKNOWN};
 	invar_status st;
 
 	*pending = true;
@@ -777,21 +710,15 @@ invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending)
 		return inv_fail(INVAR_E_USE, "there is no stage '%s'", name);
 	if (!entry_of(s, g)) /* its inputs need not be read */
 		return INVAR_OK;
-	st = describe_stage(s, g, &inputs);
-	if (st == INVAR_OK)
-		st = describe_reads(s, g, &reads);
-	if (st == INVAR_OK)
-		st = look_at(s, g, reads, &found, &fresh);
-	json_decref(inputs);
-	json_decref(reads);
-	json_decref(fresh);
-	*pending = st != INVAR_OK || found != DONE;
+	INV_TRY_OR(done, describe_stage(s, g, &now.inputs));
+	INV_TRY_OR(done, describe_reads(s, g, &now.reads));
+	INV_TRY_OR(done, find_state(s, g, &now));
+	*pending = now.found != DONE;
+done:
+	json_decref(now.inputs);
+	json_decref(now.reads);
+	json_decref(now.fresh);
 	return st;
-}
-
-invar_context *inv_stages_context(const inv_stages *s)
-{
-	return s->ctx;
 }
 
 double inv_stages_seconds(const inv_stages *s, const char *name)

@@ -52,66 +52,59 @@
 #define INV_STAGES_JSON "stages.json"
 
 /*
- * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
- * result: contents of its inputs, options, version. `folder`, which must exist to run, gets
- * stages.json, the record of what was run with which fingerprint and what it made; a stage
- * that is done with the same fingerprint, and whose files have the recorded contents, is
- * skipped. What a stage made before is replaced when the new result is finished: a bank or
- * run is made as FOLDER.part, which takes the name of the old one. An input that is the
- * output of an earlier stage counts by that stage's fingerprint and by its contents.
- *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
- * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is logged. The folder is locked until inv_stages_close: in a second
- * process, inv_stages_open fails. Without the folder it can be asked what is pending.
+ * interrupted resumes. More may be added after a run. The folder of the job, which must
+ * exist to run, is locked until inv_stages_close: in a second process, inv_stages_open
+ * fails. Without the folder it can be asked what is pending.
  */
 typedef struct inv_stages inv_stages;
 
-/* A stage of the caller that writes one file; its texts are copied. */
-typedef struct inv_own_stage {
+/* What a stage works on; each kind uses some of it. */
+typedef struct inv_stage_work {
+	invar_context *ctx;                    /* set by inv_stages_add */
+	const char *bank, *run, *title, *file; /* texts are copied */
+	const char *text;                      /* any text that determines the result */
+	invar_options *options;                /* taken */
+	invar_encoder *encoder;                /* borrowed, as are the others */
+	const invar_dataset *dataset;
+	invar_status (*call)(void *user);
 	void *user;
-	const char *name, *says;
-	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
-	const char *options;       /* any text that also determines the result; or NULL */
-	const char *output;
-	invar_status (*run)(void *user);
-} inv_own_stage;
+} inv_stage_work;
 
-/* What a stage does; `own` is created by the function that adds it. */
+/* What a stage does. */
 typedef struct inv_stage_kind {
 	/* Adds to `inputs` what determines the result besides the paths; NULL: nothing. */
-	invar_status (*describe)(void *own, json_t *inputs);
-	/* Makes the output, a file, or the folder `at`; a folder that was begun with the same
+	invar_status (*describe)(const inv_stage_work *w, json_t *inputs);
+	/*
+	 * Makes the output, a file, or the folder `at`; a folder that was begun with the same
 	 * inputs is resumed. All ranks call it (base/processes.h), unless rank 0 works alone.
 	 */
-	invar_status (*run)(void *own, const char *at);
+	invar_status (*run)(const inv_stage_work *w, const char *at);
 	bool alone;
-	/* What people know of it besides the output, such as results kept with a run, exists;
-	 * NULL: nothing. */
-	bool (*is_whole)(void *own);
-	void (*free)(void *own);
+	/* Whether what people know of it besides the output, such as results kept with a run,
+	 * exists; NULL: nothing. */
+	bool (*is_whole)(const inv_stage_work *w);
 
 	/* Only if the output is a folder: */
 	inv_stage_list *list; /* its files */
 	/* Fails if the folder contains anything else than the stage and its readers write. */
-	invar_status (*refuse_foreign)(void *own, const char *folder);
+	invar_status (*refuse_foreign)(const char *folder);
 	/* Removes the folder, which need not be complete. Anything else in it moves to the same
 	 * place below `to`; with NULL it stays, with the folder. */
-	invar_status (*remove)(void *own, const char *folder, const char *to);
+	invar_status (*remove)(const char *folder, const char *to);
 } inv_stage_kind;
 
+invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out);
+void inv_stages_close(inv_stages *s); /* accepts NULL */
+
 /*
- * Adds a stage; takes own, also if it fails. `says` is logged when it begins, or NULL.
- * inputs are paths, ended by NULL (or NULL): the output of an earlier stage of this list, a
- * bank, a run, or a file. output is a file or folder that the stage writes.
+ * Adds a stage; takes work->options, also if it fails. `says` is logged when it begins, or
+ * NULL. inputs are paths, ended by NULL (or NULL): the output of an earlier stage of this
+ * list, a bank, a run, or a file. output is a file or folder that the stage writes.
  */
 invar_status inv_stages_add(inv_stages *s, const char *name, const char *says,
                             const char *const *inputs, const char *output,
-                            const inv_stage_kind *kind, void *own);
-
-invar_context *inv_stages_context(const inv_stages *s);
-
-invar_status inv_stages_open(invar_context *ctx, const char *folder, inv_stages **out);
+                            const inv_stage_kind *kind, const inv_stage_work *work);
 /* invar_encode of a data set; it and the encoder must stay open until the stage has run. */
 invar_status inv_stages_add_encode(inv_stages *s, const char *name, const char *says,
                                    invar_encoder *e, const invar_dataset *d,
@@ -129,7 +122,19 @@ invar_status inv_stages_add_diagnose(inv_stages *s, const char *name, const char
 invar_status inv_stages_add_eval(inv_stages *s, const char *name, const char *says,
                                  const char *bank, const char *run, const char *title,
                                  const invar_options *o, const char *results);
-invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *stage);
+
+/* A stage of the caller that writes one file; its texts are copied. */
+typedef struct inv_own_stage {
+	void *user;
+	const char *name, *says;
+	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
+	const char *options;       /* any text that also determines the result; or NULL */
+	const char *output;
+	invar_status (*run)(void *user);
+} inv_own_stage;
+
+invar_status inv_stages_add_own(inv_stages *s, const inv_own_stage *o);
+
 invar_status inv_stages_run(inv_stages *s);
 /*
  * Gives up the stage that failed, so that the next call continues after it. The caller adds
@@ -145,6 +150,5 @@ invar_status inv_stages_pending(inv_stages *s, const char *name, bool *pending);
 double inv_stages_seconds(const inv_stages *s, const char *name);
 /* Did this stage run, rather than being skipped? */
 bool inv_stages_ran(const inv_stages *s, const char *name);
-void inv_stages_close(inv_stages *s); /* accepts NULL */
 
 #endif

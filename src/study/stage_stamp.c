@@ -2,20 +2,19 @@
 /* stage_stamp.c - stamps of files; see stage_stamp.h. */
 #include "study/stage_stamp.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "bank/bank.h"
 #include "base/file.h"
-#include "base/memory.h"
-#include "base/sha256.h"
-
-/* ---- Lists of files -------------------------------------------------------- */
+#include "base/pool.h"
 
 typedef struct file_list {
+	inv_pool pool;
 	const char *root;
 	char **path;
-	size_t count, allocated;
+	size_t count;
 	json_t *about; /* [[name, bytes, times, inode], …] */
 	uint64_t bytes;
 	int64_t newest;
@@ -34,26 +33,6 @@ static json_t *name_below(const file_list *l, const char *path)
 	return inv_json_path(rest + strspn(rest, "/"));
 }
 
-static bool append_path(file_list *l, const char *path)
-{
-	if (l->count == l->allocated) {
-		size_t wanted = 2 * l->allocated + 16;
-		char **grown = inv_calloc(wanted, sizeof *grown);
-
-		if (!grown)
-			return false;
-		if (l->count)
-			memcpy(grown, l->path, l->count * sizeof *grown);
-		inv_free(l->path);
-		l->path = grown;
-		l->allocated = wanted;
-	}
-	if (!(l->path[l->count] = inv_strdup(path)))
-		return false;
-	l->count++;
-	return true;
-}
-
 static invar_status add_file(void *user, const char *path)
 {
 	file_list *l = user;
@@ -66,53 +45,46 @@ static invar_status add_file(void *user, const char *path)
 	l->bytes += (uint64_t)info.st_size;
 	if (nanoseconds(info.st_ctim) > l->newest)
 		l->newest = nanoseconds(info.st_ctim);
-	if (!append_path(l, path) ||
-	    json_array_append_new(l->about, json_pack("[o, I, I, I, I]", name_below(l, path),
-	                                              (json_int_t)info.st_size,
-	                                              (json_int_t)nanoseconds(info.st_mtim),
-	                                              (json_int_t)nanoseconds(info.st_ctim),
-	                                              (json_int_t)info.st_ino)) != 0)
-		return inv_no_memory();
-	return INVAR_OK;
+	INV_TRY(inv_pool_more(&l->pool, &l->path, l->count));
+	INV_TRY(inv_pool_print(&l->pool, &l->path[l->count++], "%s", path));
+	return json_array_append_new(l->about, json_pack("[o, I, I, I, I]", name_below(l, path),
+	                                                 (json_int_t)info.st_size,
+	                                                 (json_int_t)nanoseconds(info.st_mtim),
+	                                                 (json_int_t)nanoseconds(info.st_ctim),
+	                                                 (json_int_t)info.st_ino)) == 0
+	           ? INVAR_OK
+	           : inv_no_memory();
 }
 
 static void free_list(file_list *l)
 {
-	for (size_t i = 0; i < l->count; i++)
-		inv_free(l->path[i]);
-	inv_free(l->path);
+	inv_pool_free(&l->pool);
 	json_decref(l->about);
 }
 
 /* The files, and the hash of what the system says about them. */
-static invar_status list_files(const char *path, inv_stage_list *list, void *own,
+static invar_status list_files(invar_context *ctx, const char *path, inv_stage_list *list,
                                file_list *l, char about[INV_SHA256_HEX])
 {
 	*l = (file_list){.root = path, .about = json_array()};
-	INV_TRY(list ? list(own, path, add_file, l) : add_file(l, path));
+	INV_TRY(list ? list(ctx, path, add_file, l) : add_file(l, path));
 	return inv_json_sha256(l->about, about);
 }
-
-/* ---- Contents -------------------------------------------------------------- */
 
 static invar_status hash_files(const invar_context *ctx, const file_list *l,
                                char hex[INV_SHA256_HEX])
 {
 	json_t *all = json_array();
 	char of_file[INV_SHA256_HEX];
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	for (size_t i = 0; i < l->count && st == INVAR_OK; i++) {
-		st = inv_progress(ctx, "check files", i, l->count);
-		if (st == INVAR_OK)
-			st = inv_sha256_file(l->path[i], of_file);
-		if (st == INVAR_OK &&
-		    json_array_append_new(
-				all, json_pack("[o, s]", name_below(l, l->path[i]), of_file)) != 0)
-			st = inv_no_memory();
+	for (size_t i = 0; i < l->count; i++) {
+		INV_TRY_OR(done, inv_progress(ctx, "check files", i, l->count));
+		INV_TRY_OR(done, inv_sha256_file(l->path[i], of_file));
+		json_array_append_new(all, json_pack("[o, s]", name_below(l, l->path[i]), of_file));
 	}
-	if (st == INVAR_OK)
-		st = inv_json_sha256(all, hex);
+	st = json_array_size(all) == l->count ? inv_json_sha256(all, hex) : inv_no_memory();
+done:
 	json_decref(all);
 	return st;
 }
@@ -125,18 +97,18 @@ static invar_status make_stamp(const file_list *l, const char *hex, const char *
 	return *out ? INVAR_OK : inv_no_memory();
 }
 
-invar_status inv_stamp_new(const invar_context *ctx, const char *path, inv_stage_list *list,
-                           void *own, json_t **out)
+invar_status inv_stamp_new(invar_context *ctx, const char *path, inv_stage_list *list,
+                           json_t **out)
 {
 	char hex[INV_SHA256_HEX], about[INV_SHA256_HEX];
 	file_list l;
-	invar_status st = list_files(path, list, own, &l, about);
+	invar_status st;
 
 	*out = NULL;
-	if (st == INVAR_OK)
-		st = hash_files(ctx, &l, hex);
-	if (st == INVAR_OK)
-		st = make_stamp(&l, hex, about, out);
+	INV_TRY_OR(done, list_files(ctx, path, list, &l, about));
+	INV_TRY_OR(done, hash_files(ctx, &l, hex));
+	st = make_stamp(&l, hex, about, out);
+done:
 	free_list(&l);
 	return st;
 }
@@ -146,36 +118,32 @@ const char *inv_stamp_sha256(const json_t *stamp)
 	return json_string_value(json_object_get(stamp, "sha256"));
 }
 
-static bool has_text(const json_t *stamp, const char *key, const char *text)
-{
-	const char *found = json_string_value(json_object_get(stamp, key));
-
-	return found && strcmp(found, text) == 0;
-}
-
 /*
  * A file that changed in the tick of the clock in which the record was saved may change
  * once more in it, and look the same.
  */
-invar_status inv_stamp_check(const invar_context *ctx, const char *path,
-                             inv_stage_list *list, void *own, const json_t *stamp,
-                             int64_t recorded, bool *same, json_t **fresh)
+invar_status inv_stamp_check(invar_context *ctx, const char *path, inv_stage_list *list,
+                             const json_t *stamp, int64_t recorded, bool *same,
+                             json_t **fresh)
 {
 	char hex[INV_SHA256_HEX], about[INV_SHA256_HEX];
+	bool looks_same;
 	file_list l;
-	invar_status st = list_files(path, list, own, &l, about);
+	invar_status st;
 
 	*same = false;
-	if (fresh)
-		*fresh = NULL;
-	if (st == INVAR_OK && has_text(stamp, "stat", about) && l.newest < recorded)
+	*fresh = NULL;
+	INV_TRY_OR(done, list_files(ctx, path, list, &l, about));
+	looks_same = inv_json_is(stamp, "stat", about);
+	if (looks_same && l.newest < recorded) {
 		*same = true;
-	else if (st == INVAR_OK &&
-	         (json_int_t)l.bytes == json_integer_value(json_object_get(stamp, "bytes")) &&
-	         (st = hash_files(ctx, &l, hex)) == INVAR_OK &&
-	         (*same = has_text(stamp, "sha256", hex)) && !has_text(stamp, "stat", about) &&
-	         fresh)
-		st = make_stamp(&l, hex, about, fresh);
+	} else if ((json_int_t)l.bytes == json_integer_value(json_object_get(stamp, "bytes"))) {
+		INV_TRY_OR(done, hash_files(ctx, &l, hex));
+		*same = inv_json_is(stamp, "sha256", hex);
+		if (*same && !looks_same)
+			st = make_stamp(&l, hex, about, fresh);
+	}
+done:
 	free_list(&l);
 	return st == INVAR_E_NOMEM || st == INVAR_E_CANCELLED ? st : INVAR_OK;
 }
@@ -183,68 +151,58 @@ invar_status inv_stamp_check(const invar_context *ctx, const char *path,
 /* ---- Banks ----------------------------------------------------------------- */
 
 /* A file that a bank may do without. */
-static invar_status list_if_there(const char *folder, const char *name,
-                                  inv_stage_file *each, void *user)
+static invar_status list_if_there(const char *path, inv_stage_file *each, void *user)
 {
-	char *path = inv_join(folder, name);
-	invar_status st = path ? INVAR_OK : inv_no_memory();
-
-	if (path && inv_exists(path))
-		st = each(user, path);
-	inv_free(path);
-	return st;
-}
-
-/* "aug/003.params.npy" beside "aug/003.npy". */
-static invar_status list_params(const inv_npy *copy, inv_stage_file *each, void *user)
-{
-	static const char end[] = ".params.npy";
-	size_t length = strlen(copy->path) - strlen(".npy");
-	char *path = inv_alloc(length + sizeof end);
-	invar_status st = path ? INVAR_OK : inv_no_memory();
-
-	if (path) {
-		memcpy(path, copy->path, length);
-		memcpy(path + length, end, sizeof end);
-		if (inv_exists(path))
-			st = each(user, path);
-	}
-	inv_free(path);
-	return st;
+	return inv_exists(path) ? each(user, path) : INVAR_OK;
 }
 
 static invar_status list_split(const char *bank, const inv_split *s, inv_stage_file *each,
                                void *user)
 {
-	char *folder = inv_join(bank, s->name);
-	invar_status st = folder ? each(user, s->clean->path) : inv_no_memory();
+	inv_pool pool = {0};
+	char *path;
+	invar_status st;
 
-	if (st == INVAR_OK && s->labels)
-		st = each(user, s->labels->path);
-	if (st == INVAR_OK)
-		st = list_if_there(folder, "names.txt", each, user);
-	if (st == INVAR_OK)
-		st = list_if_there(folder, "fingerprints.npy", each, user);
-	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
-		if ((st = each(user, s->aug[i]->path)) == INVAR_OK)
-			st = list_params(s->aug[i], each, user);
-	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies && st == INVAR_OK; i++)
+	INV_TRY_OR(done, each(user, s->clean->path));
+	if (s->labels)
+		INV_TRY_OR(done, each(user, s->labels->path));
+	INV_TRY_OR(done, inv_pool_print(&pool, &path, "%s/%s/names.txt", bank, s->name));
+	INV_TRY_OR(done, list_if_there(path, each, user));
+	INV_TRY_OR(done, inv_pool_print(&pool, &path, "%s/%s/fingerprints.npy", bank, s->name));
+	INV_TRY_OR(done, list_if_there(path, each, user));
+	for (size_t i = 0; i < s->aug_files; i++) {
+		const char *copy =
+			s->aug[i]->path; /* "aug/003.params.npy" is beside "aug/003.npy" */
+
+		INV_TRY_OR(done, each(user, copy));
+		INV_TRY_OR(done, inv_pool_print(&pool, &path, "%.*s.params.npy",
+		                                (int)(strlen(copy) - strlen(".npy")), copy));
+		INV_TRY_OR(done, list_if_there(path, each, user));
+	}
+	for (int32_t i = INVAR_CLEAN; i < (int32_t)s->copies; i++)
 		if (inv_split_views(s, i))
-			st = each(user, inv_split_views(s, i)->path);
-	inv_free(folder);
+			INV_TRY_OR(done, each(user, inv_split_views(s, i)->path));
+done:
+	inv_pool_free(&pool);
 	return st;
 }
 
-invar_status inv_stamp_list_bank(void *own, const char *path, inv_stage_file *each,
+invar_status inv_stamp_list_bank(invar_context *ctx, const char *path, inv_stage_file *each,
                                  void *user)
 {
-	invar_bank *bank;
-	invar_status st = inv_bank_open(own, path, &bank);
+	char *about = inv_join(path, "bank.json");
+	invar_bank *bank = NULL;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = list_if_there(path, "bank.json", each, user);
-	for (size_t i = 0; st == INVAR_OK && i < invar_bank_splits(bank); i++)
-		st = list_split(path, inv_bank_split(bank, invar_bank_split(bank, i)), each, user);
+	if (!about)
+		return inv_no_memory();
+	INV_TRY_OR(done, inv_bank_open(ctx, path, &bank));
+	INV_TRY_OR(done, list_if_there(about, each, user));
+	for (size_t i = 0; i < invar_bank_splits(bank); i++)
+		INV_TRY_OR(done, list_split(path, inv_bank_split(bank, invar_bank_split(bank, i)),
+		                            each, user));
+done:
+	inv_free(about);
 	invar_bank_close(bank);
 	return st;
 }

@@ -18,25 +18,24 @@ typedef invar_status inv_stage_file(void *user, const char *path);
 
 /* Calls `each` with the files of a folder, in an order that depends on their names alone.
  */
-typedef invar_status inv_stage_list(void *own, const char *folder, inv_stage_file *each,
-                                    void *user);
+typedef invar_status inv_stage_list(invar_context *ctx, const char *folder,
+                                    inv_stage_file *each, void *user);
 
-/* All files that a bank consists of, without those that eval caches; an inv_stage_list
- * whose own is the context. */
+/* All files that a bank consists of, without those that eval caches. */
 inv_stage_list inv_stamp_list_bank;
 
 /* The stamp of a folder, or with list NULL of a file; a missing file is an error. Gives. */
-invar_status inv_stamp_new(const invar_context *ctx, const char *path, inv_stage_list *list,
-                           void *own, json_t **out);
+invar_status inv_stamp_new(invar_context *ctx, const char *path, inv_stage_list *list,
+                           json_t **out);
 
 /*
- * Are the contents those of the stamp? *fresh (NULL: unwanted) becomes a stamp with the
- * present stat if this had to be found out by reading, else NULL. `recorded` is the time
- * (ns) at which the stamp was saved. Fails only if memory is short or the caller cancels.
+ * Are the contents those of the stamp? *fresh becomes a stamp with the present stat if this
+ * had to be found out by reading, else NULL. `recorded` is the time (ns) at which the stamp
+ * was saved. Fails only if memory is short or the caller cancels.
  */
-invar_status inv_stamp_check(const invar_context *ctx, const char *path,
-                             inv_stage_list *list, void *own, const json_t *stamp,
-                             int64_t recorded, bool *same, json_t **fresh);
+invar_status inv_stamp_check(invar_context *ctx, const char *path, inv_stage_list *list,
+                             const json_t *stamp, int64_t recorded, bool *same,
+                             json_t **fresh);
 
 /* The hash of the contents; NULL if it is not a stamp. Views. */
 const char *inv_stamp_sha256(const json_t *stamp);

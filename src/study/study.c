@@ -2,14 +2,14 @@
 /* study.c - from the tree of a recipe to a study: the top keys, their defaults, the rest.
  */
 #include "study/study.h"
-#include "base/memory.h"
-#include "base/words.h"
-#include "study/option_sets.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/words.h"
+#include "study/option_sets.h"
 
 #define ELSEWHERE "augment|weights|encoder"
 
@@ -87,47 +87,6 @@ const char *inv_recipe_short_for(const char *section, const char *text)
 	return k ? k->shorthand : NULL;
 }
 
-/* ---- Freeing ------------------------------------------------------------------------- */
-
-static void free_bank(inv_study_bank *b)
-{
-	free(b->title);
-	free(b->augment);
-	free(b->folder);
-	free(b->path);
-	free(b->dataset);
-	inv_settings_clear(&b->encode);
-}
-
-static void free_adapter(inv_study_adapter *a)
-{
-	free(a->title);
-	free(a->folder);
-	inv_settings_clear(&a->train);
-	for (size_t i = 0; i < a->relatives; i++)
-		free(a->relative[i].name);
-	free(a->relative);
-}
-
-void inv_study_free(inv_study *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; s->bank && i < s->banks; i++)
-		free_bank(&s->bank[i]);
-	for (size_t i = 0; s->adapter && i < s->adapters; i++)
-		free_adapter(&s->adapter[i]);
-	inv_settings_clear(&s->diagnose);
-	inv_settings_clear(&s->eval);
-	free(s->bank);
-	free(s->adapter);
-	free(s->seed);
-	free(s->name);
-	free(s->folder);
-	inv_node_free(s->tree);
-	free(s);
-}
-
 /* ---- Keys ---------------------------------------------------------------------------- */
 
 static invar_status check_keys(const inv_node *tree)
@@ -177,21 +136,7 @@ static invar_status set_defaults(inv_node *tree)
 	return INVAR_OK;
 }
 
-/* ---- Simple values ------------------------------------------------------------------- */
-
-/* A text of a top key; NULL if it is not given. */
-static invar_status read_text(const inv_node *tree, const char *key, const char **out)
-{
-	const inv_node *n = inv_node_find(tree, key);
-
-	*out = NULL;
-	if (inv_node_is_null(n))
-		return INVAR_OK;
-	if (n->kind != INV_NODE_TEXT)
-		return inv_node_fail(n, "%s takes a single value", key);
-	*out = n->text;
-	return INVAR_OK;
-}
+/* ---- Values -------------------------------------------------------------------------- */
 
 static bool is_bool(const inv_node *n, bool *out)
 {
@@ -201,18 +146,6 @@ static bool is_bool(const inv_node *n, bool *out)
 	return *out || strcmp(n->text, "false") == 0;
 }
 
-static invar_status read_seed(const inv_node *n, uint64_t *out)
-{
-	char *end = NULL;
-
-	errno = 0;
-	if (n->kind == INV_NODE_TEXT && *n->text >= '0' && *n->text <= '9')
-		*out = strtoull(n->text, &end, 10);
-	if (!end || *end || errno || *out > (1ull << 53))
-		return inv_node_fail(n, "a seed is a whole number from 0 to 2^53");
-	return INVAR_OK;
-}
-
 static invar_status read_seeds(inv_study *s)
 {
 	const inv_node *n = inv_node_find(s->tree, "seeds");
@@ -220,107 +153,99 @@ static invar_status read_seeds(inv_study *s)
 
 	if (!count)
 		return inv_node_fail(n, "the list seeds is empty");
-	if (!(s->seed = calloc(count, sizeof *s->seed)))
-		return inv_no_memory();
+	INV_TRY(inv_pool_zeros(&s->pool, &s->seed, count));
 	for (; s->seeds < count; s->seeds++) {
 		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[s->seeds] : n;
+		uint64_t *seed = &s->seed[s->seeds];
+		char *end = NULL;
 
-		INV_TRY(read_seed(one, &s->seed[s->seeds]));
+		errno = 0;
+		if (one->kind == INV_NODE_TEXT && *one->text >= '0' && *one->text <= '9')
+			*seed = strtoull(one->text, &end, 10);
+		if (!end || *end || errno || *seed > (1ull << 53))
+			return inv_node_fail(one, "a seed is a whole number from 0 to 2^53");
 		for (size_t k = 0; k < s->seeds; k++)
-			if (s->seed[k] == s->seed[s->seeds])
+			if (s->seed[k] == *seed)
 				return inv_node_fail(one, "the seed %s appears twice", one->text);
 	}
 	return INVAR_OK;
 }
 
-/* ---- Options of diagnose and eval ---------------------------------------------------- */
-
-static invar_status read_command(const inv_study *s, const char *key, const char *beside,
-                                 inv_settings *out)
+/* Options of diagnose and eval. */
+static invar_status read_command(inv_study *s, const char *key, inv_settings *out)
 {
-	const inv_section section = {key, NULL, NULL, beside};
 	const inv_node *map = inv_node_find(s->tree, key);
 	invar_options *o;
 	invar_status st;
 
-	INV_TRY(inv_section_read(&section, map, false, out));
+	INV_TRY(inv_settings_read(s, inv_recipe_key_find(key), map, false, out));
 	INV_TRY(inv_settings_options(out, key, &o));
 	st = inv_node_context(map, inv_options_check(o));
 	invar_options_free(o);
 	return st;
 }
 
-static invar_status read_diagnose(inv_study *s, const char *beside)
+static invar_status read_study(inv_study *s, const char *path, const char *output)
 {
-	const inv_node *n = inv_node_find(s->tree, "diagnose");
+	const char *name, *folder, *slash = strrchr(path, '/');
+	const inv_node *diagnose, *report;
+	char *title, *beside;
 
-	if (is_bool(n, &s->diagnoses))
-		return INVAR_OK;
-	if (n->kind != INV_NODE_MAP)
-		return inv_node_fail(n, "diagnose is true, false, or options of 'invar "
-		                        "diagnose'");
-	s->diagnoses = true;
-	return read_command(s, "diagnose", beside, &s->diagnose);
-}
-
-/* ---- The whole ----------------------------------------------------------------------- */
-
-/* "" for a file of the current folder. Gives. */
-static char *folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");
-}
-
-static invar_status name_study(inv_study *s, const char *path, const char *output)
-{
-	const char *name, *folder;
-
-	INV_TRY(read_text(s->tree, "name", &name));
-	INV_TRY(read_text(s->tree, "output", &folder));
-	if (output)
-		folder = output;
-	s->name = name ? strdup(name) : inv_file_title(path);
-	s->folder = folder ? strdup(folder) : inv_file_title(path);
-	return s->name && s->folder ? INVAR_OK : inv_no_memory();
-}
-
-static invar_status read_study(inv_study *s, const char *path, const char *output,
-                               const char *beside)
-{
+	INV_TRY(inv_pool_print(&s->pool, &beside, "%.*s",
+	                       slash ? (int)(slash == path ? 1 : slash - path) : 0, path));
+	s->beside = beside; /* "" for a file of the current folder */
 	INV_TRY(check_keys(s->tree));
 	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
 	INV_TRY(set_defaults(s->tree));
-	INV_TRY(name_study(s, path, output));
-	INV_TRY(inv_study_read_banks(s, beside));
+
+	INV_TRY(inv_node_text(inv_node_find(s->tree, "name"), "name", &name));
+	INV_TRY(inv_node_text(inv_node_find(s->tree, "output"), "output", &folder));
+	INV_TRY(inv_file_title(s, path, &title));
+	s->name = name ? name : title;
+	INV_TRY(inv_pool_print(&s->pool, &s->folder, "%s",
+	                       output   ? output
+	                       : folder ? folder
+	                                : title));
+	INV_TRY(inv_study_read_banks(s));
 	INV_TRY(inv_study_read_adapters(s));
 	INV_TRY(read_seeds(s));
-	INV_TRY(read_diagnose(s, beside));
-	INV_TRY(read_command(s, "eval", beside, &s->eval));
-	if (!is_bool(inv_node_find(s->tree, "report"), &s->reports))
-		return inv_node_fail(inv_node_find(s->tree, "report"), "report is true or false");
-	return INVAR_OK;
+
+	diagnose = inv_node_find(s->tree, "diagnose");
+	if (!is_bool(diagnose, &s->diagnoses)) {
+		if (diagnose->kind != INV_NODE_MAP)
+			return inv_node_fail(diagnose,
+			                     "diagnose is true, false, or options of 'invar diagnose'");
+		s->diagnoses = true;
+		INV_TRY(read_command(s, "diagnose", &s->diagnose));
+	}
+	INV_TRY(read_command(s, "eval", &s->eval));
+	report = inv_node_find(s->tree, "report");
+	return is_bool(report, &s->reports) ? INVAR_OK
+	                                    : inv_node_fail(report, "report is true or false");
+}
+
+void inv_study_free(inv_study *s)
+{
+	if (!s)
+		return;
+	inv_node_free(s->tree);
+	inv_pool_free(&s->pool);
+	inv_free(s);
 }
 
 invar_status inv_study_new(inv_node *tree, const char *path, const char *output,
                            inv_study **out)
 {
-	inv_study *s = calloc(1, sizeof *s);
-	char *beside = folder_of(path);
-	invar_status st;
+	inv_study *s;
+	invar_status st = inv_new(&s);
 
 	*out = NULL;
-	if (!s || !beside) {
-		free(s);
-		free(beside);
+	if (st != INVAR_OK) {
 		inv_node_free(tree);
-		return inv_no_memory();
+		return st;
 	}
 	s->tree = tree;
-	st = read_study(s, path, output, beside);
-	free(beside);
-	if (st == INVAR_OK)
+	if ((st = read_study(s, path, output)) == INVAR_OK)
 		*out = s;
 	else
 		inv_study_free(s);

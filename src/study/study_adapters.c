@@ -9,20 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/options.h"
 #include "study/option_sets.h"
-#include "study/study_items.h"
+#include "study/study.h"
 
 enum { MAX_ADAPTERS = 1000 };
-
-typedef struct making {
-	inv_study *study;
-	invar_options *options; /* of train, for their rows */
-	inv_item_name *names;   /* [study->adapters] */
-} making;
-
-/* ---- Counts in d --------------------------------------------------------------------- */
 
 /* "d", "2d", "d/4", "3d/2" */
 static bool parse_relative(const char *text, unsigned long *times, unsigned long *over)
@@ -44,48 +35,19 @@ static bool parse_relative(const char *text, unsigned long *times, unsigned long
 	return !*end && *times <= 1000000 && *over <= 1000000;
 }
 
-static invar_status add_relative(inv_study_adapter *a, const char *name,
-                                 unsigned long times, unsigned long over,
-                                 const inv_node *node)
+static invar_status set_value(inv_study *s, const invar_options *train,
+                              inv_study_adapter *a, const char *name, const inv_node *value)
 {
-	inv_relative_count made = {strdup(name), times, over, node};
-	inv_relative_count *grown =
-		made.name ? realloc(a->relative, (a->relatives + 1) * sizeof *grown) : NULL;
-
-	if (!grown) {
-		free(made.name);
-		return inv_no_memory();
-	}
-	a->relative = grown;
-	a->relative[a->relatives++] = made;
-	return INVAR_OK;
-}
-
-static invar_status set_value(const making *m, inv_study_adapter *a, const char *name,
-                              const inv_node *value)
-{
-	const invar_option *row = inv_options_find(m->options, name);
+	const invar_option *row = inv_options_find(train, name);
 	unsigned long times, over;
 
 	if (value->kind != INV_NODE_TEXT)
 		return inv_node_fail(value, "%s takes single values", name);
-	return row->type == INVAR_OPTION_COUNT && parse_relative(value->text, &times, &over)
-	           ? add_relative(a, name, times, over, value)
-	           : inv_settings_add(&a->train, name, value->text, value);
-}
-
-/* ---- Names --------------------------------------------------------------------------- */
-
-/* A word of a choice speaks for itself; a number needs its option: "epochs 20". */
-static void append_value(const making *m, FILE *f, const char *name, const char *text,
-                         const char *gap)
-{
-	const invar_option *row = inv_options_find(m->options, name);
-
-	if (row->choices || row->choice)
-		fprintf(f, "%s%s", gap, text);
-	else
-		fprintf(f, "%s%s %s", gap, name, text);
+	if (row->type != INVAR_OPTION_COUNT || !parse_relative(value->text, &times, &over))
+		return inv_settings_add(s, &a->train, name, value->text, value);
+	INV_TRY(inv_pool_more(&s->pool, &a->relative, a->relatives));
+	a->relative[a->relatives++] = (inv_relative_count){name, times, over, value};
+	return INVAR_OK;
 }
 
 static const char *plain_text(const inv_node *item, const char *key)
@@ -96,113 +58,82 @@ static const char *plain_text(const inv_node *item, const char *key)
 	                                                                         : NULL;
 }
 
-/* The name, or preset and loss; then the values that were picked from lists. Gives. */
-static char *make_title(const making *m, const inv_node *item, const size_t *pick)
+/*
+ * The name, or preset and loss; then the values that were picked from lists. A word of a
+ * choice speaks for itself; a number needs its option: "epochs 20".
+ */
+static invar_status make_title(inv_study *s, const invar_options *train,
+                               const inv_node *item, const size_t *pick, char **out)
 {
 	const char *name = plain_text(item, "name");
 	const char *preset = plain_text(item, "preset"), *loss = plain_text(item, "loss");
-	char *text = NULL;
-	size_t bytes, used = 0;
-	FILE *f = open_memstream(&text, &bytes);
 
-	if (!f)
-		return NULL;
-	if (name)
-		used += (size_t)fprintf(f, "%s", name);
-	else if (preset || loss)
-		used += (size_t)fprintf(f, "%s%s%s", preset ? preset : "",
-		                        preset && loss ? " " : "", loss ? loss : "");
-	for (size_t i = 0, list = 0; i < item->count; i++)
-		if (item->child[i]->kind == INV_NODE_LIST) {
-			append_value(m, f, item->child[i]->key,
-			             item->child[i]->child[pick[list++]]->text, used ? " " : "");
-			used++;
-		}
-	if (!used)
-		fputs("keep", f);
-	fclose(f);
-	return text;
-}
-
-/* ---- One adapter --------------------------------------------------------------------- */
-
-static invar_status check_adapter(const inv_study_adapter *a)
-{
-	invar_options *o;
-	invar_status st;
-
-	/* A width that every count in d can be taken of. */
-	INV_TRY(inv_study_train_options(a, 0, 0, &o));
-	st = inv_node_context(a->node, inv_options_check(o));
-	invar_options_free(o);
-	return st;
-}
-
-static invar_status grow(making *m)
-{
-	inv_study *s = m->study;
-	inv_study_adapter *more = realloc(s->adapter, (s->adapters + 1) * sizeof *more);
-	inv_item_name *names;
-
-	if (!more)
-		return inv_no_memory();
-	s->adapter = more;
-	if (!(names = realloc(m->names, (s->adapters + 1) * sizeof *names)))
-		return inv_no_memory();
-	m->names = names;
-	s->adapter[s->adapters] = (inv_study_adapter){0};
-	m->names[s->adapters] = (inv_item_name){0};
-	s->adapters++;
-	return INVAR_OK;
-}
-
-static invar_status fill_values(const making *m, const inv_node *item, const size_t *pick,
-                                inv_study_adapter *a)
-{
+	INV_TRY(inv_pool_print(&s->pool, out, "%s%s%s",
+	                       name     ? name
+	                       : preset ? preset
+	                                : "",
+	                       !name && preset && loss ? " " : "", !name && loss ? loss : ""));
 	for (size_t i = 0, list = 0; i < item->count; i++) {
 		const inv_node *entry = item->child[i];
+		const invar_option *row;
 
-		if (strcmp(entry->key, "name") == 0 || inv_node_is_null(entry))
+		if (entry->kind != INV_NODE_LIST)
 			continue;
-		INV_TRY(
-			set_value(m, a, entry->key,
-		              entry->kind == INV_NODE_LIST ? entry->child[pick[list++]] : entry));
+		row = inv_options_find(train, entry->key);
+		INV_TRY(inv_pool_print(&s->pool, out, "%s%s%s%s%s", *out, **out ? " " : "",
+		                       row->choices || row->choice ? "" : entry->key,
+		                       row->choices || row->choice ? "" : " ",
+		                       entry->child[pick[list++]]->text));
 	}
-	return INVAR_OK;
+	return **out ? INVAR_OK : inv_pool_print(&s->pool, out, "keep");
 }
 
-static invar_status make_adapter(making *m, const inv_node *item, const size_t *pick)
+static invar_status make_study_adapter(inv_study *s, const invar_options *train,
+                                       inv_item_name **names, const inv_node *item,
+                                       const size_t *pick)
 {
-	bool plain = item->kind == INV_NODE_TEXT;
-	size_t i = m->study->adapters;
+	size_t at = s->adapters, list = 0;
 	inv_study_adapter *a;
+	invar_options *o;
+	char *title = item->text;
+	invar_status st;
 
-	INV_TRY(grow(m));
-	a = &m->study->adapter[i];
+	INV_TRY(inv_pool_more(&s->pool, &s->adapter, at));
+	INV_TRY(inv_pool_more(&s->pool, names, at));
+	s->adapters++;
+	a = &s->adapter[at];
 	a->node = item;
-	INV_TRY(plain ? set_value(m, a, "preset", item) : fill_values(m, item, pick, a));
-	if (!(a->title = plain ? strdup(item->text) : make_title(m, item, pick)))
-		return inv_no_memory();
-	INV_TRY(inv_item_name_set(item, a->title, m->names, i));
-	if (!(a->folder = strdup(m->names[i].folder)))
-		return inv_no_memory();
-	return check_adapter(a);
+	if (item->kind == INV_NODE_TEXT)
+		INV_TRY(set_value(s, train, a, "preset", item));
+	for (size_t i = 0; i < item->count; i++) {
+		const inv_node *entry = item->child[i];
+
+		if (strcmp(entry->key, "name") != 0 && !inv_node_is_null(entry))
+			INV_TRY(set_value(s, train, a, entry->key,
+			                  entry->kind == INV_NODE_LIST ? entry->child[pick[list++]]
+			                                               : entry));
+	}
+	if (item->kind == INV_NODE_MAP)
+		INV_TRY(make_title(s, train, item, pick, &title));
+	INV_TRY(inv_item_name_set(s, item, title, *names, at));
+	a->title = title;
+	a->folder = (*names)[at].folder;
+
+	INV_TRY(inv_study_train_options(a, 0, 0, &o)); /* every count in d is 1 */
+	st = inv_node_context(item, inv_options_check(o));
+	invar_options_free(o);
+	return st;
 }
 
 /* ---- Items --------------------------------------------------------------------------- */
 
 /* Are the keys right, and every list one of texts? */
-static invar_status check_item(const inv_node *item)
+static invar_status check_item(inv_study *s, const inv_node *item)
 {
-	const inv_recipe_key *k = inv_recipe_key_find("adapters");
-	const inv_section section = {k->command, k->items, k->without, ""};
 	const inv_node *named = inv_node_find(item, "name");
 	inv_settings unused = {0};
-	invar_status st = inv_section_read(&section, item, true, &unused);
 
-	inv_settings_clear(&unused);
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(inv_settings_read(s, inv_recipe_key_find("adapters"), item, true, &unused));
 	if (named && named->kind != INV_NODE_TEXT)
 		return inv_node_fail(named, "name takes a single value");
 	for (size_t i = 0; i < item->count; i++) {
@@ -232,71 +163,58 @@ static bool advance(const inv_node *item, size_t *pick, size_t lists)
 	return false;
 }
 
-static invar_status expand_item(making *m, const inv_node *item)
-{
-	size_t lists = 0, *pick;
-	invar_status st = check_item(item);
-
-	if (st != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < item->count; i++)
-		lists += item->child[i]->kind == INV_NODE_LIST;
-	if (!(pick = calloc(lists + 1, sizeof *pick)))
-		return inv_no_memory();
-	do {
-		st = make_adapter(m, item, pick);
-		if (st == INVAR_OK && m->study->adapters > MAX_ADAPTERS)
-			st = inv_node_fail(item, "these are more than %d adapters", MAX_ADAPTERS);
-	} while (st == INVAR_OK && advance(item, pick, lists));
-	free(pick);
-	return st;
-}
-
 invar_status inv_study_read_adapters(inv_study *s)
 {
-	making m = {.study = s};
+	inv_item_name *names = NULL; /* [s->adapters] */
+	invar_options *train;        /* for their rows */
 	inv_items items;
-	invar_status st = inv_items_open(s->tree, "adapters", &items);
+	invar_status st = INVAR_OK;
 
-	if (st == INVAR_OK)
-		st = invar_options_new("train", &m.options);
-	for (size_t i = 0; i < items.count && st == INVAR_OK; i++) {
+	INV_TRY(inv_items_open(s->tree, "adapters", &items));
+	INV_TRY(invar_options_new("train", &train));
+	for (size_t i = 0; i < items.count; i++) {
 		const inv_node *item = inv_items_at(&items, i);
+		size_t lists = 0, *pick;
 
-		st = item->kind == INV_NODE_TEXT ? make_adapter(&m, item, NULL)
-		                                 : expand_item(&m, item);
+		if (item->kind == INV_NODE_MAP)
+			INV_TRY_OR(done, check_item(s, item));
+		for (size_t k = 0; k < item->count; k++)
+			lists += item->child[k]->kind == INV_NODE_LIST;
+		INV_TRY_OR(done, inv_pool_zeros(&s->pool, &pick, lists + 1));
+		do {
+			INV_TRY_OR(done, make_study_adapter(s, train, &names, item, pick));
+			if (s->adapters > MAX_ADAPTERS)
+				INV_TRY_OR(done, inv_node_fail(item, "these are more than %d adapters",
+				                               MAX_ADAPTERS));
+		} while (advance(item, pick, lists));
 	}
-	invar_options_free(m.options);
-	inv_item_names_free(m.names, s->adapters);
+done:
+	invar_options_free(train);
 	return st;
-}
-
-/* ---- Options of a training ----------------------------------------------------------- */
-
-static invar_status set_relative(const inv_relative_count *r, uint32_t d, invar_options *o)
-{
-	unsigned long value = (unsigned long)d * r->times / r->over;
-	char text[32];
-
-	if (d && !value)
-		return inv_node_fail(r->node, "%s is 0, as the features have %u numbers", r->name,
-		                     (unsigned)d);
-	snprintf(text, sizeof text, "%lu", d ? value : 1);
-	return inv_node_context(r->node, invar_options_set(o, r->name, text));
 }
 
 invar_status inv_study_train_options(const inv_study_adapter *a, uint32_t d, uint64_t seed,
                                      invar_options **out)
 {
-	invar_status st = inv_settings_options(&a->train, "train", out);
+	char text[32];
+	invar_status st;
 
-	for (size_t i = 0; i < a->relatives && st == INVAR_OK; i++)
-		st = set_relative(&a->relative[i], d, *out);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(*out, "seed", (double)seed);
-	if (st != INVAR_OK) {
-		invar_options_free(*out);
-		*out = NULL;
+	INV_TRY(inv_settings_options(&a->train, "train", out));
+	for (size_t i = 0; i < a->relatives; i++) {
+		const inv_relative_count *r = &a->relative[i];
+		unsigned long value = (unsigned long)d * r->times / r->over;
+
+		if (d && !value)
+			INV_TRY_OR(fail,
+			           inv_node_fail(r->node, "%s is 0, as the features have %u numbers",
+			                         r->name, (unsigned)d));
+		snprintf(text, sizeof text, "%lu", d ? value : 1);
+		INV_TRY_OR(fail, inv_node_context(r->node, invar_options_set(*out, r->name, text)));
 	}
+	INV_TRY_OR(fail, invar_options_set_number(*out, "seed", (double)seed));
+	return INVAR_OK;
+fail:
+	invar_options_free(*out);
+	*out = NULL;
 	return st;
 }

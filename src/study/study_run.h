@@ -35,6 +35,7 @@ typedef struct inv_study_job {
 	void (*say)(void *user, const char *text); /* what people should know; or NULL */
 	void *user;
 
+	inv_pool pool;
 	inv_stages *stages;
 	size_t number, total; /* of stages: begun so far, and all */
 	size_t ran;           /* rather than skipped */

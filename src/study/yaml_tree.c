@@ -7,6 +7,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/memory.h"
+
 typedef struct reader {
 	yaml_parser_t parser;
 	const char *where;
@@ -27,11 +29,6 @@ static invar_status complain(const reader *r, yaml_mark_t at, const char *senten
 	return r->places ? inv_fail(INVAR_E_FORMAT, "%.400s:%zu:%zu: %.400s", r->where,
 	                            at.line + 1, at.column + 1, sentence)
 	                 : inv_fail(INVAR_E_FORMAT, "%.400s: %.400s", r->where, sentence);
-}
-
-static invar_status no_memory(const reader *r)
-{
-	return inv_fail(INVAR_E_NOMEM, "%.400s: not enough memory", r->where);
 }
 
 /* ---- Nodes --------------------------------------------------------------------------- */
@@ -65,7 +62,7 @@ static invar_status place_node(reader *r, inv_node *n)
 	inv_node *parent = innermost(r);
 
 	if (!n)
-		return no_memory(r);
+		return inv_no_memory();
 	if (!parent) {
 		r->top = n;
 		return INVAR_OK;
@@ -78,97 +75,74 @@ static invar_status place_node(reader *r, inv_node *n)
 		inv_node_free(r->key);
 		r->key = NULL;
 	}
-	return inv_node_append(parent, n) ? INVAR_OK : no_memory(r);
-}
-
-static invar_status take_key(reader *r, inv_node *n, yaml_mark_t at)
-{
-	char sentence[200];
-
-	if (inv_node_find(innermost(r), n->text)) {
-		snprintf(sentence, sizeof sentence, "the key '%.100s' appears twice", n->text);
-		inv_node_free(n);
-		return complain(r, at, sentence);
-	}
-	r->key = n;
-	return INVAR_OK;
+	return inv_node_append(parent, n) ? INVAR_OK : inv_no_memory();
 }
 
 /* ---- Events -------------------------------------------------------------------------- */
 
-static invar_status check_common(const reader *r, const yaml_event_t *e,
-                                 const yaml_char_t *anchor, const yaml_char_t *tag)
+/* A text, or a list or mapping that begins. */
+static invar_status take_node(reader *r, const yaml_event_t *e, inv_node_kind kind,
+                              const yaml_char_t *anchor, const yaml_char_t *tag)
 {
+	const char *text = (const char *)e->data.scalar.value;
+	char sentence[200];
+	inv_node *n;
+
 	if (anchor)
 		return complain(r, e->start_mark,
 		                "anchors (&) are not supported; write the value again");
 	if (tag)
 		return complain(r, e->start_mark, "tags (!) are not supported; remove it");
-	if (r->nodes >= INV_NODE_MAX)
+	if (r->nodes++ >= INV_NODE_MAX)
 		return complain(r, e->start_mark, "the file has too many values");
-	return INVAR_OK;
-}
-
-static invar_status take_text(reader *r, const yaml_event_t *e)
-{
-	const char *text = (const char *)e->data.scalar.value;
-	size_t length = e->data.scalar.length;
-	inv_node *n;
-
-	if (strlen(text) != length)
-		return complain(r, e->start_mark, "a text must not contain a zero byte");
-	if (!(n = make_node(r, INV_NODE_TEXT, e->start_mark)))
-		return no_memory(r);
-	n->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-	if (!(n->text = strdup(text))) {
-		inv_node_free(n);
-		return no_memory(r);
-	}
-	return expects_key(r) ? take_key(r, n, e->start_mark) : place_node(r, n);
-}
-
-static invar_status take_start(reader *r, const yaml_event_t *e, inv_node_kind kind)
-{
-	inv_node *n;
-	invar_status st;
-
-	if (expects_key(r))
-		return complain(r, e->start_mark, "a key must be a text");
-	if (r->depth == INV_NODE_DEPTH)
-		return complain(r, e->start_mark, "nested deeper than 16 levels");
-	n = make_node(r, kind, e->start_mark);
-	if ((st = place_node(r, n)) == INVAR_OK)
+	if (kind != INV_NODE_TEXT) {
+		if (expects_key(r))
+			return complain(r, e->start_mark, "a key must be a text");
+		if (r->depth == INV_NODE_DEPTH)
+			return complain(r, e->start_mark, "nested deeper than 16 levels");
+		n = make_node(r, kind, e->start_mark);
+		INV_TRY(place_node(r, n));
 		r->open[r->depth++] = n;
-	return st;
+		return INVAR_OK;
+	}
+	if (strlen(text) != e->data.scalar.length)
+		return complain(r, e->start_mark, "a text must not contain a zero byte");
+	if (!(n = make_node(r, INV_NODE_TEXT, e->start_mark)) || !(n->text = strdup(text))) {
+		inv_node_free(n);
+		return inv_no_memory();
+	}
+	n->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+	if (!expects_key(r))
+		return place_node(r, n);
+	if (inv_node_find(innermost(r), text)) {
+		snprintf(sentence, sizeof sentence, "the key '%.100s' appears twice", text);
+		inv_node_free(n);
+		return complain(r, e->start_mark, sentence);
+	}
+	r->key = n;
+	return INVAR_OK;
 }
 
 /* INVAR_OK; *ended at the end of the stream. */
 static invar_status take_event(reader *r, const yaml_event_t *e, bool *ended)
 {
-	invar_status st = INVAR_OK;
-
 	switch (e->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		return r->top ? complain(r, e->start_mark,
-		                         "only one document is allowed; remove "
-		                         "what follows")
+		                         "only one document is allowed; remove what follows")
 		              : INVAR_OK;
 	case YAML_ALIAS_EVENT:
 		return complain(r, e->start_mark,
 		                "aliases (*) are not supported; put a value that begins with * "
 		                "in quotes");
 	case YAML_SCALAR_EVENT:
-		st = check_common(r, e, e->data.scalar.anchor, e->data.scalar.tag);
-		r->nodes++;
-		return st == INVAR_OK ? take_text(r, e) : st;
+		return take_node(r, e, INV_NODE_TEXT, e->data.scalar.anchor, e->data.scalar.tag);
 	case YAML_SEQUENCE_START_EVENT:
-		st = check_common(r, e, e->data.sequence_start.anchor, e->data.sequence_start.tag);
-		r->nodes++;
-		return st == INVAR_OK ? take_start(r, e, INV_NODE_LIST) : st;
+		return take_node(r, e, INV_NODE_LIST, e->data.sequence_start.anchor,
+		                 e->data.sequence_start.tag);
 	case YAML_MAPPING_START_EVENT:
-		st = check_common(r, e, e->data.mapping_start.anchor, e->data.mapping_start.tag);
-		r->nodes++;
-		return st == INVAR_OK ? take_start(r, e, INV_NODE_MAP) : st;
+		return take_node(r, e, INV_NODE_MAP, e->data.mapping_start.anchor,
+		                 e->data.mapping_start.tag);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
 		r->depth--;
@@ -186,7 +160,7 @@ static invar_status parser_fault(const reader *r)
 	char sentence[300];
 
 	if (p->error == YAML_MEMORY_ERROR)
-		return no_memory(r);
+		return inv_no_memory();
 	if (p->error == YAML_READER_ERROR) {
 		snprintf(sentence, sizeof sentence, "is not UTF-8 text: %s at byte %zu",
 		         p->problem ? p->problem : "unreadable", p->problem_offset);
@@ -202,21 +176,21 @@ static invar_status parser_fault(const reader *r)
 
 static invar_status read_events(reader *r)
 {
-	invar_status st = INVAR_OK;
+	yaml_event_t event;
 	bool ended = false;
 
-	while (st == INVAR_OK && !ended) {
-		yaml_event_t event;
+	while (!ended) {
+		invar_status st;
 
 		if (!yaml_parser_parse(&r->parser, &event))
 			return parser_fault(r);
 		st = take_event(r, &event, &ended);
 		yaml_event_delete(&event);
+		INV_TRY(st);
 	}
-	if (st == INVAR_OK && !r->top)
-		st =
-			(r->top = inv_node_new(INV_NODE_MAP, NULL, r->where)) ? INVAR_OK : no_memory(r);
-	return st;
+	if (!r->top)
+		r->top = inv_node_new(INV_NODE_MAP, NULL, r->where);
+	return r->top ? INVAR_OK : inv_no_memory();
 }
 
 invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bool places,
@@ -235,7 +209,7 @@ invar_status inv_yaml_read(const char *text, size_t bytes, const char *where, bo
 		return inv_fail(INVAR_E_FORMAT,
 		                "%.400s: is larger than 1 MB, too large for a recipe", where);
 	if (!yaml_parser_initialize(&r.parser))
-		return no_memory(&r);
+		return inv_no_memory();
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, bytes);
 	st = read_events(&r);

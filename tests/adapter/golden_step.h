@@ -15,7 +15,7 @@ static inline inv_loss_value golden_step(const invar_context *ctx, golden *g,
                                          const char *tag)
 {
 	static const char *const files[] = {"0_weight", "0_bias", "2_weight", "2_bias"};
-	size_t layer[GOLDEN_RANK];
+	size_t layer[GOLDEN_NDIM];
 	inv_loss_value value;
 	char name[64];
 	inv_step *p;

@@ -41,7 +41,7 @@ static void golden_codes(void **state)
 	(void)state;
 	for (const char *const *root = golden_roots(); *root; root++) {
 		golden *g = golden_open(*root, "mawa");
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		const float *clean = golden_f32(g, "clean", shape);
 		float *codes = inv_calloc(shape[0] * shape[1], sizeof *codes);
 		invar_adapter *e;
@@ -73,17 +73,17 @@ static void files_of_both_ranks_equal_arrays(void **state)
 	assert_string_equal(invar_adapter_metadata(e, "invar.loss"), "mawa");
 	assert_null(invar_adapter_metadata(e, "invar.seed"));
 	assert_int_equal(invar_adapter_apply(e, x, ROWS, want), INVAR_OK);
-	for (int rank = 2; rank <= 3; rank++) {
+	for (int ndim = 2; ndim <= 3; ndim++) {
 		invar_array *a;
 
-		assert_int_equal(invar_array_write(test_ctx, test_path("in.npy"), x, (unsigned)rank,
-		                                   rank == 2 ? flat : deep, INVAR_FLOAT32),
+		assert_int_equal(invar_array_write(test_ctx, test_path("in.npy"), x, (unsigned)ndim,
+		                                   ndim == 2 ? flat : deep, INVAR_FLOAT32),
 		                 INVAR_OK);
 		assert_int_equal(inv_adapter_apply_file(e, test_path("in.npy"),
 		                                        test_path("out.npy"), INVAR_FLOAT32),
 		                 INVAR_OK);
 		assert_int_equal(invar_array_open(test_ctx, test_path("out.npy"), &a), INVAR_OK);
-		assert_int_equal(a->h.rank, rank);
+		assert_int_equal(a->h.ndim, ndim);
 		assert_int_equal(invar_array_read(a, 0, ROWS * D, got), INVAR_OK);
 		assert_memory_equal(got, want, ROWS * D * sizeof *got);
 		invar_array_close(a);

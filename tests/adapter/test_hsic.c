@@ -29,7 +29,7 @@ static invar_options *hsic_options(double sigma_x, double sigma_z)
 	return o;
 }
 
-static float *stack(golden *g, size_t shape[GOLDEN_RANK])
+static float *stack(golden *g, size_t shape[GOLDEN_NDIM])
 {
 	const float *clean = golden_f32(g, "clean", NULL), *aug = golden_f32(g, "aug", shape);
 	size_t N = shape[0], s = shape[1], d = shape[2];
@@ -47,7 +47,7 @@ static void golden_values_and_gradients(void **state)
 	(void)state;
 	for (const char *const *root = golden_roots(); *root; root++) {
 		golden *g = golden_open(*root, "hsic");
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		float *rows = stack(g, shape);
 		double sigma_x = golden_value(g, "sigma_x"), sigma_z = golden_value(g, "sigma_z");
 		invar_options *median = hsic_options(0, sigma_z);
@@ -74,7 +74,7 @@ static void golden_values_and_gradients(void **state)
 static void golden_medians(void **state)
 {
 	golden *g = golden_open(golden_roots()[0], "hsic_median");
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	invar_options *o = hsic_options(0, 0);
 	inv_loss_batch b = {.codes = golden_f32(g, "codes", shape),
 	                    .clean = golden_f32(g, "clean", NULL)};

@@ -104,15 +104,15 @@ static void assert_gradients(const invar_loss *l, const inv_loss_result *want)
 		const inv_named_array *g = &want->grads[i];
 		const uint64_t *shape;
 		const char *name;
-		unsigned rank;
-		const float *data = invar_loss_gradient(l, i, &name, &rank, &shape);
+		unsigned ndim;
+		const float *data = invar_loss_gradient(l, i, &name, &ndim, &shape);
 
 		assert_non_null(data);
 		assert_string_equal(name, g->name);
-		assert_int_equal(rank, g->rank);
-		assert_memory_equal(shape, g->shape, rank * sizeof *shape);
+		assert_int_equal(ndim, g->ndim);
+		assert_memory_equal(shape, g->shape, ndim * sizeof *shape);
 		assert_memory_equal(data, g->data,
-		                    shape[0] * (rank > 1 ? shape[1] : 1) * sizeof *data);
+		                    shape[0] * (ndim > 1 ? shape[1] : 1) * sizeof *data);
 	}
 	assert_null(invar_loss_gradient(l, i, NULL, NULL, NULL));
 }

@@ -22,13 +22,13 @@ static void check_gradients(golden *g, const invar_loss *l)
 	const uint64_t *shape;
 	const char *name;
 	const float *data;
-	unsigned rank;
+	unsigned ndim;
 	size_t i = 0;
 
-	for (; (data = invar_loss_gradient(l, i, &name, &rank, &shape)); i++)
+	for (; (data = invar_loss_gradient(l, i, &name, &ndim, &shape)); i++)
 		if (i)
 			golden_check(g, test_text("grad_%s", name), data,
-			             shape[0] * (rank > 1 ? shape[1] : 1));
+			             shape[0] * (ndim > 1 ? shape[1] : 1));
 	assert_int_equal(i, 5);
 }
 
@@ -36,7 +36,7 @@ static void check_gradients(golden *g, const invar_loss *l)
 static void check_case(const char *root, const char *name, int residual)
 {
 	golden *g = golden_open(root, name);
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *aug = golden_f32(g, "aug", shape);
 	invar_options *o = test_options("loss", "residual", residual ? "1" : "0", NULL);
 	invar_adapter *e;
@@ -187,7 +187,7 @@ static void the_table_and_the_names_agree(void **state)
 	const char *word;
 
 	(void)state;
-	for (size_t i = 0; (word = inv_loss_kind(i)); i++) {
+	for (size_t i = 0; (word = inv_loss_name_at(i)); i++) {
 		assert_non_null(inv_loss_find(word));
 		assert_string_equal(inv_loss_find(word)->name, word);
 		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? "|" : "",

@@ -52,13 +52,13 @@ static void read_tensor(inv_bytes rest, const inv_bytes *as)
 {
 	uint64_t dim[2] = {1, 1}, type = 0;
 	inv_bytes name = {0}, raw = {0};
-	unsigned rank = 0;
+	unsigned ndim = 0;
 	inv_field f;
 	tensor *t;
 
 	while (inv_field_next(&rest, &f) == INV_FIELD) {
 		if (f.number == ONNX_TENSOR_DIM)
-			dim[rank++] = f.value;
+			dim[ndim++] = f.value;
 		if (f.number == ONNX_TENSOR_TYPE)
 			type = f.value;
 		if (f.number == ONNX_TENSOR_NAME)
@@ -66,7 +66,7 @@ static void read_tensor(inv_bytes rest, const inv_bytes *as)
 		if (f.number == ONNX_TENSOR_RAW)
 			raw = f.part;
 	}
-	t = add_tensor(as ? *as : name, rank == 1 ? 1 : dim[0], rank == 1 ? dim[0] : dim[1]);
+	t = add_tensor(as ? *as : name, ndim == 1 ? 1 : dim[0], ndim == 1 ? dim[0] : dim[1]);
 	assert_int_equal(raw.size, dim[0] * dim[1] * (type == ONNX_FLOAT ? 4 : 2));
 	inv_widen(type == ONNX_FLOAT ? INV_F32 : INV_F16, false, raw.data, dim[0] * dim[1],
 	          t->data);

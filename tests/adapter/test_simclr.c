@@ -24,7 +24,7 @@ static invar_options *simclr_options(double temperature)
 static void check_case(const char *root, const char *tag, double temperature)
 {
 	golden *g = golden_open(root, "simclr");
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *views = golden_f32(g, "views", shape);
 	size_t N = shape[0] / 2, d = shape[1];
 	float *rows = inv_calloc(3 * N * d, sizeof *rows);

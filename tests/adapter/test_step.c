@@ -50,7 +50,7 @@ static void check_trace(const char *root)
 	static const char *const finals[] = {"final_0_weight", "final_0_bias", "final_2_weight",
 	                                     "final_2_bias"};
 	golden *g = golden_open(root, "train_mawa");
-	size_t shape[GOLDEN_RANK], layer[GOLDEN_RANK], steps = (size_t)golden_value(g, "steps");
+	size_t shape[GOLDEN_NDIM], layer[GOLDEN_NDIM], steps = (size_t)golden_value(g, "steps");
 	const float *clean = golden_f32(g, "clean", NULL), *aug = golden_f32(g, "aug", shape);
 	size_t N = shape[0], s = shape[1], d = shape[2];
 	inv_step_spec spec = {.loss = inv_loss_find("mawa"),

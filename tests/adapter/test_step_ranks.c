@@ -55,7 +55,7 @@ static inv_step *open_step(const invar_context *ctx, const invar_options *option
 
 	assert_int_equal(inv_step_new(ctx, &spec, &p), INVAR_OK);
 	inv_mlp_init(spec.shape, 3, false, p->params);
-	assert_true((p->dealt != NULL) == (inv_process_count(ctx) > 1));
+	assert_true(inv_mlp_steps_are_dealt(p->mlp) == (inv_process_count(ctx) > 1));
 	return p;
 }
 

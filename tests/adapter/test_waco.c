@@ -84,7 +84,7 @@ static void golden_rows(golden *g, size_t n, size_t s, size_t d, float *codes)
 static void check_codes_case(const char *root, const char *name)
 {
 	golden *g = golden_open(root, name);
-	size_t in[GOLDEN_RANK], out[GOLDEN_RANK], s;
+	size_t in[GOLDEN_NDIM], out[GOLDEN_NDIM], s;
 	const float *clean = golden_f32(g, "clean", in);
 	size_t rows = (golden_f64(g, "grad_codes", out), out[0]), w = out[1];
 	invar_options *o = waco_options((size_t)golden_value(g, "L"));

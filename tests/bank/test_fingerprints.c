@@ -10,7 +10,7 @@
 
 #include "bank/bank.h"
 #include "base/sha256.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "support.h"
 
 enum { N = 600, SIDE = 4, CELLS = SIDE * SIDE, FILES = 40, PRINT = 16 };

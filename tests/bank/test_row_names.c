@@ -9,7 +9,7 @@
 #include "bank/bank.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "images/dataset.h"
 #include "support.h"
 

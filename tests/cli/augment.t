@@ -58,10 +58,10 @@ $ invar augment rotation x.npy flat.npy -o b.npy
 ! invar augment: unexpected argument 'flat.npy': only one NumPy file can be given
 ? 2
 $ invar augment rotation flat.npy -o b.npy
-! invar: flat.npy has rank 2, but images are [n, c, h, w]
+! invar: flat.npy has 2 dimensions, but images are [n, c, h, w]
 ? 1
 $ invar augment rotation x.npy
-! invar augment: the output file is missing: -o OUT.npy
+! invar augment: the output is missing: -o FILE
 ? 2
 $ invar augment rotation nowhere.npy -o b.npy
 ! invar: nowhere.npy: cannot open: No such file or directory

@@ -39,6 +39,6 @@ $ invar check run bank --split nowhere
 ! invar check: bank: has no split nowhere; it has test, train
 ? 2
 $ invar check run bank -o run/adapter.safetensors
-! invar check: -o run/adapter.safetensors would replace the adapter that this command reads; choose another file
+! invar check: -o run/adapter.safetensors would replace a file that this command reads; choose another file
 ? 2
 $ chmod -w run/adapter.safetensors; [ $(id -u) = 0 ] || invar eval bank run --metrics structure --certify -q 2>&1 > /dev/null | grep -v write-protected

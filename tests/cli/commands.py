@@ -28,14 +28,14 @@ def ask(words):
 
 
 def options_of(command):
-    return set(re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]*)", ask(["help", command]).stdout, re.MULTILINE))
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]*)", ask(["help", command, "--all"]).stdout, re.MULTILINE))
 
 
-overview = ask(["help"]).stdout
+overview = ask(["help", "--all"]).stdout
 commands = {name: options_of(name) for name in re.findall(r"^  ([a-z]+) ", overview, re.MULTILINE)}
 helpers = {"help"} | set(re.findall(r"^  ([a-z]+) ", subprocess.run([source + "/dev", "help"], stdout=subprocess.PIPE, text=True).stdout,
                          re.MULTILINE))
-metrics = set(re.findall(r"[a-z][a-z-]*", ask(["help", "eval"]).stdout))
+metrics = set(re.findall(r"[a-z][a-z-]*", ask(["help", "eval", "--all"]).stdout))
 
 
 def commands_of(text, inline):
@@ -103,7 +103,7 @@ def fault(code):
     if code.startswith("./dev"):
         name = (code.split() + [""])[1]
         return None if not name or name in helpers or not name.islower() else f"./dev has no command {name}"
-    code = re.sub(r"\(([^()|]*)\|[^()]*\)", r"\1", code)  # (BANK | --images DATASET): the first
+    code = re.sub(r"\(([^()|]*)\|[^()]*\)", r"\1", code)  # (BANK | --data DATASET): the first
     try:
         words = [w for w in shlex.split(re.sub(r"[\[\]]", "", code)) if w != "|"]
     except ValueError:
@@ -138,7 +138,8 @@ def fault_of_options(words):
 
 
 def main():
-    pages = [source + "/README.md", *sorted(glob.glob(source + "/docs/*.md")), source + "/recipes/paper/README.md"]
+    pages = [source + "/README.md", *sorted(glob.glob(source + "/docs/*.md")),
+             *sorted(glob.glob(source + "/docs/reference/*.md")), source + "/recipes/paper/README.md"]
     checked, wrong = 0, 0
     for page in pages:
         with open(page, encoding="utf-8") as file:

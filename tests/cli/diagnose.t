@@ -21,10 +21,10 @@ $ cp -r bank other; rm -r other/test; invar diagnose other --hidden 16 -q --json
 A second file is replaced, a file of another kind and one in the bank are not.
 $ invar diagnose bank --hidden 16 -q -o kept.json > /dev/null; cmp json.txt kept.json
 $ invar diagnose bank -q -o told.txt
-! invar: told.txt: already exists and is not a JSON file of results; choose another file, or replace it with --force
+! invar: told.txt: already exists; choose another file, or replace it with --force
 ? 1
 $ invar diagnose bank -q -o bank/d.json
-! invar diagnose: -o bank/d.json is inside bank, among the features that this command reads; choose another place
+! invar diagnose: -o bank/d.json is inside bank, which this command reads; choose another place
 ? 2
 
 Without labels, what needs them is skipped by name; the verdict stands.

@@ -72,8 +72,8 @@ $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 3 
 $ invar encode npy:x.npy --encoder pixels -o other --augment rotation --copies 3 -q --threads 1; diff -r bank other
 $ invar encode npy:x.npy --encoder pixels -o split --holdout 0.25 --augment 'noise|id' --dtype float16 2>&1 | sed 's/[0-9.]* per second/N per second/; s/[0-9.]\+ \(s\|MB\)/N \1/g'
 > pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
-> train: 9 images, 10 copies; 99 encoded, N per second
-> test: 3 images, 5 copies; 18 encoded, N per second
+> train: 9 images, 4 copies; 45 encoded, N per second
+> test: 3 images, 4 copies; 15 encoded, N per second
 > split has features of 12 numbers; next: invar train split -o RUN
 > done in N s, N s of CPU time, peak memory N MB
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split test 2>&1 | grep holds
@@ -181,7 +181,7 @@ $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --limit 5 -
 ! invar: bank: its split train has 12 rows but 5 images were selected; select the same images, or make another bank
 ? 1
 $ invar encode npy:x.npy --encoder pixels
-! invar encode: the output folder is missing: -o BANK
+! invar encode: the output is missing: -o BANK
 ? 2
 $ invar encode npy:x.npy -o new --encoder pixles
 ! invar encode: there is no encoder 'pixles'; did you mean pixels? (see 'invar models list')
@@ -225,3 +225,8 @@ $ ls
 > split
 > viewed
 > x.npy
+
+An image that cannot be read: the option that skips it is spelled as it is given.
+$ make-input photos spoilt 4; echo no > spoilt/even/0000.png; invar encode spoilt --encoder pixels --size 4 -o spoilt-bank -q
+! invar: spoilt/even/0000.png: is not a JPEG, PNG, TIFF or WebP file; --skip-broken skips such images
+? 1

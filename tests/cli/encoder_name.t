@@ -25,6 +25,6 @@ $ invar train --trial=false bank -o other --preset instant --hidden 4 --encoder-
 ! invar: bank: its bank.json says that its features are of april, but --encoder-name is may
 ? 1
 $ invar train --trial=false bank -o other --preset instant --hidden 4 --encoder-name april -q
-$ make-input photos pets 4; invar train --images pets --encoder pixels --size 4 --augment rotation -o third --encoder-name may
-! invar train: --encoder-name is for features that others made; with --images the encoder is known, so leave it out
+$ make-input photos pets 4; invar train --data pets --encoder pixels --size 4 --augment rotation -o third --encoder-name may
+! invar train: --encoder-name is for features that others made; with --data the encoder is known, so leave it out
 ? 2

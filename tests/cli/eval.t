@@ -70,7 +70,7 @@ $ invar eval bank kept --metrics lc $(cat options) > /dev/null; grep -c '"measur
 $ cp kept/metrics.json before.json; invar eval one kept --metrics probe $(cat options) > /dev/null; cmp before.json kept/metrics.json
 ! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ rm one/test/labels.npy; invar eval one kept $(cat options) | tail -2; grep -c 'test has no labels.npy' kept/metrics.json
-> kept shrinks: its copies have 0.22 times the spread of clean features (m 0.19), which harms a search by L2 in an index of old features; train with the option spread, re-index, or search by cosine
+> kept shrinks: its copies have 0.22 times the spread of clean features (m 0.19), which harms a search by L2 in the old index; train with the option spread, make a new index, or search by cosine
 > LC, NC, EC, LC-kept, kNN and collision were not measured: test has no labels.npy
 > 6
 
@@ -117,8 +117,8 @@ $ invar eval bank a/run --metrics structure --format markdown -o t.tex -q > t.tx
 > | L1 \| L2 | 1
 $ invar eval bank a/run --metrics structure --format latex --json -o t.json -q > t.txt; cmp t.json t.txt; sed -n 2p t.json
 >   "format": "invar-results",
-$ invar eval bank a/run --metrics structure --format csv -o t.json -q
-! invar: t.json: already exists and is not a table of 'invar eval'; choose another file, or replace it with --force
+$ echo mine > notes; invar eval bank a/run --metrics structure --format csv -o notes -q
+! invar: notes: already exists; choose another file, or replace it with --force
 ? 1
 
 Rows that are all the same have no structure.
@@ -208,18 +208,18 @@ $ cp -r bank found; rm found/train/labels.npy; invar eval found run --metrics re
 > clean, same image @1 | @10, old index, L2
 > same image @1 | @10, old index, cosine
 > clean, same image @1 | @10, old index, cosine
-> same image @1 | @10, re-indexed, L2
-> clean, same image @1 | @10, re-indexed, L2
-> same image @1 | @10, re-indexed, cosine
-> clean, same image @1 | @10, re-indexed, cosine
+> same image @1 | @10, new index, L2
+> clean, same image @1 | @10, new index, L2
+> same image @1 | @10, new index, cosine
+> clean, same image @1 | @10, new index, cosine
 > same class @1 | mAP, old index, L2
 > clean, same class @1 | mAP, old index, L2
 > same class @1 | mAP, old index, cosine
 > clean, same class @1 | mAP, old index, cosine
-> same class @1 | mAP, re-indexed, L2
-> clean, same class @1 | mAP, re-indexed, L2
-> same class @1 | mAP, re-indexed, cosine
-> clean, same class @1 | mAP, re-indexed, cosine
+> same class @1 | mAP, new index, L2
+> clean, same class @1 | mAP, new index, L2
+> same class @1 | mAP, new index, cosine
+> clean, same class @1 | mAP, new index, cosine
 > same class: the image that a query was made from is left out
 $ rm found/test/labels.npy; invar eval found --metrics retrieval -q | tail -1; invar eval found --metrics same-class -q
 > retrieval by class was not measured: test has no labels.npy

@@ -2,7 +2,7 @@ Adapters as ONNX models and model cards. What the onnx package and ONNX Runtime 
 
 $ make-input bank bank 80 4; invar train --trial=false bank -o run --hidden 6 --epochs 1 -q
 $ invar export run -o adapter.onnx 2>&1 | head -1
-> adapter.onnx is written: onnx, 1422 bytes
+> adapter.onnx is written: onnx, 1288 bytes
 $ invar export run -o again.onnx -q; cmp adapter.onnx again.onnx && echo same
 > same
 $ invar export run -o half.onnx --dtype float16 --json -q | grep -E 'format|dim'
@@ -54,16 +54,16 @@ $ invar export run --onto-output features -o onto.onnx
 ! invar export: --onto-output names a tensor of a model: give that model with --onto
 ? 2
 $ cp models/plain own.onnx; invar export run --onto own.onnx -o own.onnx
-! invar export: -o own.onnx would replace the model that this command reads; choose another file
+! invar export: -o own.onnx would replace a file that this command reads; choose another file
 ? 2
 $ invar export run -o bank/test/clean.npy
-! invar: bank/test/clean.npy: already exists and is not an ONNX model; choose another file, or replace it with --force
+! invar: bank/test/clean.npy: already exists; choose another file, or replace it with --force
 ? 1
 $ invar export run -o run/adapter.safetensors
-! invar export: -o run/adapter.safetensors would replace the adapter that this command reads; choose another file
+! invar export: -o run/adapter.safetensors would replace a file that this command reads; choose another file
 ? 2
 $ invar export run
-! invar export: the output file is missing: -o FILE
+! invar export: the output is missing: -o FILE
 ? 2
 $ invar export bank -o a.onnx
 ! invar: bank: has no adapter.safetensors; is its training finished?
@@ -73,12 +73,14 @@ $ invar export run -o a.onnx --dtype float8
 ? 2
 
 A model card, with and without numbers.
-$ invar export run --card -o README.md -q; head -3 README.md; grep -c 'None are recorded' README.md
+$ invar export run --card -o README.md -q; head -3 README.md; grep -c 'None are recorded' README.md; grep -c '^| .*{' README.md
 > ---
 > library_name: invar
 > license: "other"
 > 1
-$ invar eval bank run --metrics structure,collision --certify -q > /dev/null; invar export run --format card --title 'Rotations | "of" <us>' --license mit -o README.md -q; head -4 README.md; grep -E '^# |R²,? \||Measured on' README.md; grep -A1 '"structure.R2"' README.md
+> 0
+? 1
+$ invar eval bank run --metrics structure,collision --certify -q > /dev/null; invar export run --format card --title 'Rotations | "of" <us>' --license mit -o README.md --force -q; head -4 README.md; grep -E '^# |R²,? \||Measured on' README.md; grep -A1 '"structure.R2"' README.md
 > ---
 > library_name: invar
 > license: "mit"
@@ -90,14 +92,14 @@ $ invar eval bank run --metrics structure,collision --certify -q > /dev/null; in
 > # ONNX Runtime, after: invar export adapter.safetensors -o adapter.onnx
 >         - type: "structure.R2"
 >           name: "R²"
-$ invar export run --card -o README.md --format onnx
+$ invar export run --card -o CARD.md --format onnx
 ! invar export: --card and --format onnx differ; use only one
 ? 2
-$ invar export run --card -o README.md --dtype float16
+$ invar export run --card -o CARD.md --dtype float16
 ! invar export: --dtype needs --format onnx, but --format is card
 ? 2
 $ echo my notes > NOTES.md; invar export run --card -o NOTES.md
-! invar: NOTES.md: already exists and is not a model card of 'invar export'; choose another file, or replace it with --force
+! invar: NOTES.md: already exists; choose another file, or replace it with --force
 ? 1
 
 With its encoder: what does not fit.

@@ -39,7 +39,7 @@ $ invar features x.npy -o f.npy
 ! invar features: the encoder is missing: give its --weights, or --encoder pixels to use the normalised pixels
 ? 2
 $ invar features x.npy --encoder pixels
-! invar features: the output file is missing: -o OUT.npy
+! invar features: the output is missing: -o OUT.npy
 ? 2
 $ invar features x.npy -o - --encoder pixels --json
 ! invar features: --json and '-o -' both write to standard output; use only one

@@ -156,7 +156,7 @@ $ invar loss mawa --adapter run --clean a.npy --aug a.npy -q
 ? 1
 $ invar loss mawa --adapter run --clean x.npy --aug a.npy --grad x.npy -q | wc -l
 > 0
-! invar: x.npy: is a file, expected a folder
+! invar: x.npy: cannot create the folder: File exists
 $ invar loss mawa --adapter run --clean nan.npy --aug a.npy -q
 ! invar: nan.npy: its element [3, 0] is NaN
 ? 1
@@ -168,7 +168,7 @@ $ invar demo --data mnist:bank -q
 ! invar: bank: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, compressed with gzip or not
 ? 1
 $ invar demo --data npy:a.npy -o x.npy -q
-! invar: x.npy: is a file, expected a folder
+! invar: x.npy: cannot create the folder: File exists
 ? 1
 
 $ ls -A

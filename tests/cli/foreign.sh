@@ -40,7 +40,7 @@ refuse()
 "$make" bank bank 64 8
 "$make" photos photos 40
 short=(--hidden 16 --epochs 2)
-images=(--images folder:photos --encoder pixels --size 4 --augment rotation "${short[@]}")
+images=(--data folder:photos --encoder pixels --size 4 --augment rotation "${short[@]}")
 
 # A new run needs its own folder.
 for thing in notes.txt movie.mkv.part report.html metrics.json log.jsonl adapter.safetensors.part .hidden; do
@@ -81,7 +81,7 @@ rm -rf failed/clean
 "$make" photos broken 40
 photo=$(find broken -type f | sort | tail -1)
 cp "$photo" photo && : >"$photo"
-other=(--images folder:broken "${images[@]:2}" --limit 0)
+other=(--data folder:broken "${images[@]:2}" --limit 0)
 "$invar" train --trial=false "${other[@]}" -o mended -q 2>error && fail "a broken image was read"
 [ -e mended/run.json ] && grep -q '"failed"' mended/run.json || fail "a failure is not noted"
 cp photo "$photo"

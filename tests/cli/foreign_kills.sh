@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# foreign_kills.sh INVAR MAKE - train, train --images, train --force, encode and eval are killed at
+# foreign_kills.sh INVAR MAKE - train, train --data, train --force, encode and eval are killed at
 # random points, beside foreign files in every folder they use: these keep their
 # bytes and modes, and the work ends in the same bytes as without kills. KILLS=60 for more.
 set -u
@@ -53,7 +53,7 @@ written=()
 "$make" bank bank 1000 32
 "$make" photos photos 300
 long=(--threads 1 --hidden 128 --epochs 30 --batch-size 64 --checkpoint-seconds 0 -q)
-images=(--images folder:photos --encoder pixels --size 8 --augment rotation)
+images=(--data folder:photos --encoder pixels --size 8 --augment rotation)
 images_long=(--threads 1 --hidden 64 --epochs 6 --batch-size 64 --checkpoint-seconds 0 -q)
 encode=(folder:photos --encoder pixels --size 8 --augment rotation+noise --copies 12 --holdout 0.3 --threads 1 -q)
 measure=(--threads 1 --metrics structure,knn,lc --probe-epochs 3 -q)

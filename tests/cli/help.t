@@ -5,32 +5,19 @@ $ invar
 >
 > Usage: invar COMMAND [arguments] [options]
 >
-> Commands:
->   demo        shows the whole method on real images
->   run         runs a whole study from a recipe
->   data        shows what is in a data set of images
->   augment     applies an augmentation to images or tensors
->   models      lists, inspects, verifies, converts and downloads encoders
->   encode      turns images and augmented copies of them into a bank of features
->   features    turns normalised images in a NumPy file into features
->   diagnose    tells on held-out images whether an adapter would help
->   train       trains an adapter on a bank of features
->   merge       averages adapters into one, or makes one weaker
->   apply       applies an adapter to features
->   export      writes an adapter as an ONNX model, or a model card for it
->   eval        measures what adapters do to a bank's features
->   check       tells whether new data looks like what an adapter was certified on
->   plot        draws results: accuracies, curves, distances, embeddings, training
->   neighbours  draws the images that a search finds, before and after an adapter
->   report      writes an HTML page about runs: results, figures, pictures
->   subset      chooses the classes of a bank that are farthest apart
->   dependence  measures the statistical dependence of paired samples
->   tsne        embeds features in the plane by t-SNE
->   loss        computes a loss and its gradients on given arrays
->   help        explains a command
->   docs        prints the reference, man pages or shell completions
+> Commands, in the order of use:
+>   demo      shows the whole method on real images
+>   encode    turns images and augmented copies of them into a bank of features
+>   diagnose  tells on held-out images whether an adapter would help
+>   train     trains an adapter on a bank of features
+>   eval      measures what adapters do to a bank's features
+>   report    writes an HTML page about runs: results, figures, pictures
+>   apply     applies an adapter to features
+>   export    writes an adapter as an ONNX model, or a model card for it
+>   check     tells whether new data looks like what an adapter was certified on
+>   run       runs a whole study from a recipe
 >
-> 'invar demo' shows the method; 'invar COMMAND --help' explains a command.
+> 'invar COMMAND --help' explains a command; 'invar help --all' lists more of them.
 $ invar --version
 > invar 0.1.0
 $ invar train --version
@@ -38,11 +25,13 @@ $ invar train --version
 $ invar help help
 > invar help: explains a command
 >
-> Usage: invar help [COMMAND [ACTION]]
+> Usage: invar help [COMMAND [ACTION]] [--all]
 >
 > Examples:
 >   invar help
->       lists the commands
+>       lists the commands that everybody needs
+>   invar help --all
+>       lists all commands
 >   invar help train
 >       the same as invar train --help
 >   invar help models pull
@@ -53,9 +42,10 @@ $ invar help help
 >   ACTION   one of its actions, for commands that have some; the page is the
 >            command's
 >
-> Common:
->   -h, --help  show this help
->   --version   show the version
+> Result:
+>   --all  list all commands, or all options of the command
+>
+> Common: -h, --help; --help-all; --version
 $ invar help models pull > page && invar models pull --help | cmp - page && head -1 page
 > invar models: lists, inspects, verifies, converts and downloads encoders
 $ invar help models pul
@@ -92,20 +82,12 @@ $ invar apply --help
 >                         default float32)
 >   --strength W          how far features are moved: z + W (E(z) - z); 0: not at
 >                         all (default 1)
->   --force               replace a file of another kind or a write-protected one;
->                         never an input file
+>   --force               replace any existing file; never one that is read
 >
-> Features:
->   --encoder-name NAME   what made the features; a warning if the adapter was
->                         trained on features of another name
+> Common: --threads N; --json; -q, --quiet; -v, --verbose; -h, --help; --help-all;
+> --version
 >
-> Common:
->   --threads N           number of threads; 0: all cores (default 0)
->   --json                print the result as one JSON document on standard output
->   -q, --quiet           print only warnings and errors
->   -v, --verbose         print more details
->   -h, --help            show this help
->   --version             show the version
+> 'invar apply --help-all' shows 1 more option.
 $ diff <(invar help train) <(invar train -h)
 $ diff <(invar) <(invar --help)
 $ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done

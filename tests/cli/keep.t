@@ -4,18 +4,12 @@ $ make-input bank bank; echo 'invar train --trial=false bank --hidden 16 --epoch
 $ . ./t -o default; . ./t -o keep --loss keep; . ./t -o paper --preset paper --loss keep; cmp default/adapter.safetensors keep/adapter.safetensors
 $ head -1 keep/log.jsonl | grep -o '"[a-z0-9_]*"' | paste -sd ' '
 > "epoch" "loss" "terms" "mawa" "vicinal" "old_l2" "old_cosine" "new_l2" "new_cosine" "lr" "seconds"
-$ grep -oE '"(preset|residual|scaled|contrast|vicinal-weight|old-l2-weight|old-cosine-weight|new-l2-weight|new-cosine-weight|tau-l2|tau-cosine)": [^,]*' keep/run.json
+$ grep -oE '"(preset|residual|scaled|contrast|vicinal-weight)": [^,]*' keep/run.json
 > "preset": "keep"
 > "residual": true
 > "scaled": true
 > "contrast": 1.0
 > "vicinal-weight": 4.0
-> "old-l2-weight": 0.25
-> "old-cosine-weight": 0.2
-> "new-l2-weight": 0.04
-> "new-cosine-weight": 0.04
-> "tau-l2": 0.1
-> "tau-cosine": 0.05
 $ grep -oE '"(preset|residual|scaled)": [^,]*' paper/run.json | paste -sd ' '
 > "preset": "paper" "residual": true "scaled": true
 
@@ -53,8 +47,8 @@ $ . ./t -o r --loss keep --width 4
 $ . ./t -o r --samples 0
 ! invar train: --loss keep needs 1 copy per image, but --samples is 0
 ? 2
-$ . ./t -o r --tau-l2 0
-! invar train: --tau-l2 must be above 0 and at most 1000000, not 0
+$ . ./t -o r --contrast -1
+! invar train: --contrast must be at least 0 and at most 1000000000, not -1
 ? 2
 $ . ./t -o r --loss mawa --contrast 2
 ! invar train: --contrast needs --loss keep, but --loss is mawa

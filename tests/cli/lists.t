@@ -214,8 +214,8 @@ $ invar encode tar:photos.tar -o bank-tar --encoder pixels --size 8 --augment ro
 An output does not replace a list or a tar file that is read.
 
 $ invar data csv:list.csv --sheet list.csv -q
-! invar data: --sheet list.csv would replace the images that this command reads; choose another file
+! invar data: --sheet list.csv would replace a file that this command reads; choose another file
 ? 2
 $ invar data tar:train-0.tar,train-1.tar --sheet train-0.tar -q
-! invar data: --sheet train-0.tar would replace the images that this command reads; choose another file
+! invar data: --sheet train-0.tar would replace a file that this command reads; choose another file
 ? 2

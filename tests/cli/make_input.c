@@ -21,7 +21,7 @@
 
 #include "base/file.h"
 #include "formats/npy.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "invar.h"
 
 static int fail(void)
@@ -96,12 +96,12 @@ static int make_photos(invar_context *ctx, char **argv)
 static int make_array(invar_context *ctx, int argc, char **argv)
 {
 	uint64_t shape[4], cells = 1;
-	unsigned rank = 0;
+	unsigned ndim = 0;
 	float *data;
 	invar_status st;
 
-	for (int i = 3; i < argc && rank < 4; i++)
-		cells *= shape[rank++] = strtoull(argv[i], NULL, 10);
+	for (int i = 3; i < argc && ndim < 4; i++)
+		cells *= shape[ndim++] = strtoull(argv[i], NULL, 10);
 	if (!(data = malloc((cells ? cells : 1) * sizeof *data)))
 		return EXIT_FAILURE;
 	for (uint64_t i = 0; i < cells; i++)
@@ -110,7 +110,7 @@ static int make_array(invar_context *ctx, int argc, char **argv)
 		                                          : (float)(i % 7) - 3;
 	if (strcmp(argv[1], "nan") == 0 && cells)
 		data[cells / 2] = NAN;
-	st = invar_array_write(ctx, argv[2], data, rank, shape, INVAR_FLOAT32);
+	st = invar_array_write(ctx, argv[2], data, ndim, shape, INVAR_FLOAT32);
 	free(data);
 	return st == INVAR_OK ? EXIT_SUCCESS : fail();
 }

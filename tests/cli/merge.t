@@ -29,7 +29,7 @@ $ invar apply b bank/test/clean.npy -o none.npy --strength 0 -q; cmp none.npy ba
 
 What cannot be merged.
 $ invar merge a b
-! invar merge: the file for the result is missing: -o OUT.safetensors
+! invar merge: the output is missing: -o OUT.safetensors
 ? 2
 $ invar merge a b -o mean.safetensors --weights 1
 ! invar merge: --weights 1 has too few weights: give a number above 0 for each of the 2 adapters, separated by commas
@@ -41,10 +41,10 @@ $ invar merge a b -o mean.safetensors --weights 1,-2
 ! invar merge: --weights 1,-2 cannot be read: give a number above 0 for each of the 2 adapters, separated by commas
 ? 2
 $ invar merge a b -o a/adapter.safetensors
-! invar merge: -o a/adapter.safetensors would replace an adapter that this command reads; choose another file
+! invar merge: -o a/adapter.safetensors would replace a file that this command reads; choose another file
 ? 2
 $ invar merge a -o bank/test/clean.npy
-! invar: bank/test/clean.npy: already exists and is not a safetensors file; choose another file, or replace it with --force
+! invar: bank/test/clean.npy: already exists; choose another file, or replace it with --force
 ? 1
 $ invar train bank -o w --hidden 16 --epochs 1 --loss waco --projections 10 --width 4 -q; invar merge a w -o mean.safetensors -q
 ! invar: w/adapter.safetensors: maps 8 features to 4 but a/adapter.safetensors maps 8 to 8, so they cannot be merged

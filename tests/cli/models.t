@@ -18,12 +18,12 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
 $ make-input bank bank; invar train --trial=false bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
-> format      safetensors, 1464 bytes
+> format      safetensors, 1320 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss keep
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
 $ invar models inspect run/adapter.safetensors --tensors
-> format      safetensors, 1464 bytes
+> format      safetensors, 1320 bytes
 > adapter     from 8 to 8 features, 4 hidden units, residual, loss keep
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
@@ -37,7 +37,7 @@ $ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d'
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1464,
+>   "file_bytes": 1320,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -49,7 +49,7 @@ $ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1464,
+>   "file_bytes": 1320,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -103,14 +103,14 @@ $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 > codes.npy
 ! warning: run-pixels/adapter.safetensors: was trained on images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy was made from images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
-> invar: run/adapter.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit or clip) (see 'invar models inspect FILE')
+> invar: run/adapter.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit, clip or siglip) (see 'invar models inspect FILE')
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
-! invar models: run/adapter.safetensors would replace the weights that this command reads; choose another file
+! invar models: run/adapter.safetensors would replace a file that this command reads; choose another file
 ? 2
 
 A run whose adapter is damaged is still a run, not a folder without weights.
 $ mkdir cut; head -c 100 run/adapter.safetensors > cut/adapter.safetensors; invar models inspect cut
-! invar: cut/adapter.safetensors: is not a safetensors file, or is truncated: its header should have 1152 bytes, but at most 92 are left
+! invar: cut/adapter.safetensors: is not a safetensors file, or is truncated: its header should have 1008 bytes, but at most 92 are left
 ? 1
 
 Wrong use: exit 2, and the right word.

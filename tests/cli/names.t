@@ -40,5 +40,5 @@ $ invar data $'gone\xe2\x80\xae\e[31m'
 ! invar data: 'gone\u202e?[31m' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:
 ? 2
 $ invar encode odd --encoder pixels --size 4 -o $'k\xe2\x81\xa6' --copies train=1 --augment rotation -q; invar train --trial=false $'k\xe2\x81\xa6' -o $'k\xe2\x81\xa6' -q
-! invar train: -o k\u2066 is inside k\u2066, among the features that this command reads; choose another place
+! invar train: -o k\u2066 is inside k\u2066, which this command reads; choose another place
 ? 2

@@ -79,7 +79,7 @@ typed=0
 for block in "$work"/block-*; do
 	case $block in
 	*.python)
-		grep -q 'import torch\|from torch\|import onnxruntime' "$block" && continue # ./dev parity runs these
+		grep -q 'import torch\|from torch\|import onnxruntime\|import faiss' "$block" && continue # ./dev parity runs these
 		if python3 -c 'import numpy' 2>/dev/null; then
 			python3 "$block"
 		else

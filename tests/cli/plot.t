@@ -61,8 +61,6 @@ $ invar plot run --figure accuracy -o results.json/x.svg
 ! invar: results.json/x.svg: cannot write: results.json is not a folder
 ? 1
 $ echo text > other.png; invar plot run --figure accuracy -o other.png
-! invar: other.png: already exists and is not a PNG picture; choose another file, or replace it with --force
-? 1
 $ invar plot run -o other.png/folder
 ! invar: other.png/folder: cannot create the folder: Not a directory
 ? 1

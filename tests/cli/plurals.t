@@ -3,7 +3,7 @@ $ make-input npy x.npy 1 1 1 1; invar features x.npy -o f.npy --encoder pixels 2
 > 1 image of 1 x 1, features of 1 number: the normalised pixels themselves
 $ H='{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'; printf '%b%s%b' '\066\0\0\0\0\0\0\0' "$H" '\0\0\0\0' > one.safetensors; invar models convert one.safetensors new.safetensors; invar models inspect one.safetensors | grep tensors
 > format      safetensors, 66 bytes
-> encoder     none: one.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit or clip)
+> encoder     none: one.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit, clip or siglip)
 > tensors     1, 1 value, 4 bytes
 ! new.safetensors has 1 tensor from one.safetensors
 $ make-input npy a.npy 20 2; invar dependence a.npy a.npy --projections 1 --permutations 1 --seed 1 -q | grep "pairs\|pairing"

@@ -293,7 +293,7 @@ $ invar run
 ! invar run: the recipe is missing: invar run RECIPE.yaml; --print-defaults prints one to start from
 ? 2
 $ invar run wrong.yaml -o bank/study
-! invar run: -o bank/study is inside bank, among the features that this command reads; choose another place
+! invar run: -o bank/study is inside bank, which this command reads; choose another place
 ? 2
 $ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wrong.yaml --dry-run -q 2>&1 | head -2; ls -d wrong*
 > stage                  state  took  disk
@@ -360,8 +360,8 @@ $ invar run short.yaml -o made 2>&1 >/dev/null --set encode.size=10 | grep -c '^
 The recipe of defaults means the defaults.
 $ invar run --print-defaults > long.yaml; invar run long.yaml -o made --set data=folder:photos --set 'encode={holdout: 0.25, size: 10, copies: 1}' --set encoders=pixels --set 'augmentations=[rotation, noise]' --set adapters.0.epochs=1 --set adapters.0.hidden=16 --set eval.metrics=structure --set report=false --set name=short 2>&1 >/dev/null | grep '^\[\|nothing'
 > made: all 15 stages were done before; nothing to do
-$ for command in encode train eval diagnose; do invar $command --help | grep -o '^ *--[a-z0-9-]*\|^  -., --[a-z0-9-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z0-9-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
-> encode: augment dry-run encoder help json quiet threads verbose version weights
-> train: augment encoder force help json preset quiet resume threads verbose version weights
-> eval: certify force format help json plots quiet threads verbose version
-> diagnose: force help json quiet threads verbose version
+$ for command in encode train eval diagnose; do invar $command --help-all | grep -o '^ *--[a-z0-9-]*\|^  -., --[a-z0-9-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z0-9-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
+> encode: augment dry-run encoder help help-all json quiet threads verbose version weights
+> train: augment data encoder force help help-all json preset quiet resume threads verbose version weights
+> eval: certify force format help help-all json plots quiet threads verbose version
+> diagnose: force help help-all json quiet threads verbose version

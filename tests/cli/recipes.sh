@@ -39,5 +39,10 @@ for column in F keep instant MaWa WaCo; do
 	grep -q "| $column |" graphs/a/table.md || die "no column $column"
 done
 grep -q 'spectral distance' graphs/a/table.md || die "no graphs"
+"$invar" encode folder:data -o bank-p --encoder pixels --size 8 --augment rotation --copies train=2,test=1 -q
+"$invar" train --trial=false bank-p -o run-p --preset instant --hidden 512 -q
+"$source/recipes/readme_picture" bank-p run-p folder:data picture.svg picture.txt || die "readme_picture failed"
+grep -qx 'queries 2' picture.txt || die "not one query per class"
+[ "$(grep -c '<image' picture.svg)" = "$((8 * $(sed -n 's/^shown //p' picture.txt)))" ] || die "other rows are shown than counted"
 ! "$source/recipes/mnist_figure.sh" 2>/dev/null || die "no arguments, no error"
 ! "$source/recipes/graphs.sh" only 2>/dev/null || die "no bank, no error"

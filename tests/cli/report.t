@@ -16,14 +16,14 @@ $ invar report run -q; grep -o '<section id="[a-z-]*"' run/report.html
 $ grep -o '<th scope="row">residual</th><td>[a-z]*' run/report.html
 > <th scope="row">residual</th><td>yes
 $ sed -n '/id="left-out"/,$p' run/report.html | grep '^<li>'
-> <li>Pictures (the augmentation, what a search finds, the worst images): no images were given; --images DATASET shows them.</li>
+> <li>Pictures (the augmentation, what a search finds, the worst images): no images were given; --data DATASET shows them.</li>
 
 What is measured is kept, so the second time nothing is.
-$ invar report run --images photos --holdout 0.5 2>&1 | grep measuring
+$ invar report run --data photos --holdout 0.5 2>&1 | grep measuring
 ? 1
 $ grep -o '<section id="[a-z-]*"' run/report.html | head -2
-> <section id="augmentation"
 > <section id="search"
+> <section id="augmentation"
 $ grep 'id="left-out"' run/report.html
 ? 1
 $ grep -o 'torch.nn.Linear([0-9, ]*)' run/report.html
@@ -81,12 +81,23 @@ $ invar report bank
 $ invar report run/adapter.safetensors
 ! invar report: run/adapter.safetensors is not a run; give a folder that 'invar train' has filled
 ? 2
-$ invar report run --from tset
-! invar report: bank has no split tset; choose one with --from
+$ invar report run --split tset
+! invar report: bank has no split tset; choose one with --split
 ? 2
-$ echo text > mine.html; invar report run --as-is -o mine.html
-! invar: mine.html: already exists and is not a page of 'invar report'; choose another file, or replace it with --force
-? 1
+$ echo text > mine.html; invar report run --as-is -q -o mine.html
 $ invar report run -o run/metrics.json
-! invar report: -o run/metrics.json would replace the run that this command reads; choose another file
+! invar report: -o run/metrics.json would replace a file that this command reads; choose another file
 ? 2
+
+Copies with empty corners: training and the page say what inside=1 is. The page of a unit adapter begins with search, by cosine.
+$ make-input photos aerial 24; invar encode aerial --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o turned -q; invar train turned -o e --loss none --init ridge --unit 2>&1 | grep -c 'rotation:inside=1'; invar train --data aerial --holdout 0.5 --encoder pixels --size 8 --augment rotation -o g --epochs 1 --hidden 8 2>&1 | grep -c 'rotation:inside=1'
+> 1
+> 1
+$ invar report e -q; grep -c 'Note: the rotated copies have empty corners, and E learns to repair these.*rotation:inside=1' e/report.html; grep -o '<p class="headline">.*' e/report.html | grep -o 'a search in an index'; grep -o 'same image @1, old index, [A-Za-z0-9]*, over' e/report.html | sort -u
+> 1
+> a search in an index
+> same image @1, old index, cosine, over
+$ invar encode aerial --encoder pixels --size 8 --augment rotation:inside=1 --copies 2 --holdout 0.5 -o cut -q; invar train cut -o f --loss none --init ridge 2>&1 | grep -c 'inside=1'; invar report f -q; grep -c 'Note: the rotated' f/report.html
+> 0
+> 0
+? 1

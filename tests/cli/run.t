@@ -215,13 +215,13 @@ $ invar train few -o short --preset instant --hidden 16 2>/dev/null
 $ invar train large told -o r --loss waco --trial -q
 ! invar train: --trial is measured on the copies of one bank, not of 2
 ? 2
-$ make-input photos seen 8; invar train --images seen --encoder pixels --size 4 --augment rotation -o live --hidden 4 --epochs 1 2>&1 | grep trial
-> no trial was made: it needs a bank with copies, not --images
-$ invar train --images seen --encoder pixels --size 4 --augment rotation -o live2 --trial -q
-! invar train: --trial needs a bank with copies, not --images
+$ make-input photos seen 8; invar train --data seen --encoder pixels --size 4 --augment rotation -o live --hidden 4 --epochs 1 2>&1 | grep trial
+> no trial was made: it needs a bank with copies, not --data
+$ invar train --data seen --encoder pixels --size 4 --augment rotation -o live2 --trial -q
+! invar train: --trial needs a bank with copies, not --data
 ? 2
-$ invar train --images seen --encoder pixels --size 4 --augment rotation -o live2 --keep-structure 0.9 -q
-! invar train: --keep-structure needs a bank with copies, not --images
+$ invar train --data seen --encoder pixels --size 4 --augment rotation -o live2 --keep-structure 0.9 -q
+! invar train: --keep-structure needs a bank with copies, not --data
 ? 2
 
 A loss that makes a space of its own is measured in the new index alone, if asked.

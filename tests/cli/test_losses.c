@@ -101,14 +101,14 @@ static bool ends_with(const char *text, const char *end)
 
 static void check_array(invar_context *ctx, golden *g, const char *name, const char *stem)
 {
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	invar_array *a;
 	float *data;
 
 	golden_f64(g, name, shape);
 	if (invar_array_open(ctx, test_path("grads/%s.npy", stem), &a) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	for (unsigned i = 0; i < a->h.rank; i++)
+	for (unsigned i = 0; i < a->h.ndim; i++)
 		assert_int_equal(a->h.shape[i], shape[i]);
 	data = malloc(a->h.cells * sizeof *data);
 	assert_int_equal(invar_array_read(a, 0, a->h.cells, data), INVAR_OK);

@@ -17,7 +17,7 @@ fail()
 }
 
 "$make" photos photos 600
-images=(--images folder:photos --encoder pixels --size 8 --augment rotation+noise:std=0.1)
+images=(--data folder:photos --encoder pixels --size 8 --augment rotation+noise:std=0.1)
 short=(--hidden 64 --batch-size 64 -q)
 
 # One epoch on the only copy of a bank, and on images: the same adapter.
@@ -74,7 +74,7 @@ for moment in 1 2 3 4 5 6; do
 	if [ $((moment % 2)) = 0 ]; then action=int expected=130; else action=kill expected=137; fi
 	stop_at "$((count * moment / 40))=$action" "$invar" train "${words[@]}" -o run 2>message
 	[ $code = $expected ] || { cat message; fail "exit $code instead of $expected"; }
-	[ $action = kill ] || grep -q "^invar: interrupted; 'invar train --images folder:photos -o run --resume" message ||
+	[ $action = kill ] || grep -q "^invar: interrupted; 'invar train --data folder:photos -o run --resume" message ||
 		{ cat message; fail "no word about --resume"; }
 done
 if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "${long[@]}"); fi
@@ -94,7 +94,7 @@ cmp few/adapter.safetensors again/adapter.safetensors
 
 # The encoder's weights and options too, from wherever the weights are now.
 cp "$weights" w.safetensors
-network=(--images folder:photos --weights w.safetensors --size 16 --augment rotation --bn-eps 1e-4 --stride 1x1 --limit 70)
+network=(--data folder:photos --weights w.safetensors --size 16 --augment rotation --bn-eps 1e-4 --stride 1x1 --limit 70)
 "$invar" train "${network[@]}" -o net "${short[@]}" --epochs 2 --samples 1
 cp -r net net2
 rm net2/adapter.safetensors net2/checkpoint.safetensors
@@ -119,7 +119,7 @@ refuse()
 }
 refuse 2 'not both' bank-pixel "${images[@]}" -o new
 refuse 2 'BANK is missing' -o new
-refuse 2 '--augment needs --images, which is not set' bank-pixel --augment rotation -o new
+refuse 2 '--augment needs --data, which is not set' bank-pixel --augment rotation -o new
 refuse 2 'set --augment SPEC' "${images[@]:0:6}" -o new
 refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
 refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new

@@ -40,13 +40,13 @@ $ invar tsne x.npy more.npy -o both.npy --perplexity 10 --iterations 60 --json -
 >   ]
 > }
 $ invar tsne x.npy
-! invar tsne: the file for the result is missing: -o OUT.npy
+! invar tsne: the output is missing: -o OUT
 ? 2
 $ invar tsne x.npy -o map.txt
 ! invar tsne: -o map.txt must end in .npy (points), .json (results), .png or .svg (a plot)
 ? 2
 $ invar tsne x.npy -o x.npy
-! invar tsne: -o x.npy would replace the features that this command reads; choose another file
+! invar tsne: -o x.npy would replace a file that this command reads; choose another file
 ? 2
 $ invar tsne x.npy -o map.npy --perplexity 59
 ! invar tsne: --perplexity 59 is too large for 60 rows; it must be below 59

@@ -19,10 +19,10 @@ $ invar docs markdown train
 ! invar docs: unexpected argument 'train': only man takes a COMMAND
 ? 2
 $ invar train
-! invar train: BANK is missing, or --images DATASET instead
+! invar train: the output is missing: -o RUN
 ? 2
 $ invar train bank
-! invar train: the output folder is missing: -o RUN
+! invar train: the output is missing: -o RUN
 ? 2
 $ invar encode folder:pets --encoder pixels extra -o bank
 ! invar encode: unexpected argument 'extra'; usage: invar encode DATASET -o BANK [options]
@@ -37,7 +37,7 @@ $ invar train bank -o run --epoch 3
 ! invar train: there is no option --epoch; did you mean --epochs?
 ? 2
 $ invar train bank -o run --xyzzy
-! invar train: there is no option --xyzzy; 'invar train --help' lists the options
+! invar train: there is no option --xyzzy; 'invar train --help-all' lists the options
 ? 2
 $ invar train bank -o run --check
 ! invar train: there is no option --check; did you mean --checkpoint-seconds?
@@ -115,7 +115,7 @@ $ invar apply adapter.safetensors
 ! invar apply: IN.npy is missing; usage: invar apply ADAPTER IN.npy -o OUT.npy [options]
 ? 2
 $ invar apply adapter.safetensors in.npy
-! invar apply: the output file is missing: -o OUT.npy
+! invar apply: the output is missing: -o OUT.npy
 ? 2
 $ invar apply adapter.safetensors in.npy -o out.npy --dtype float64
 ! invar apply: --dtype must be float32 or float16, not 'float64'; did you mean float32?
@@ -148,7 +148,7 @@ $ invar demo now
 ! invar demo: unexpected argument 'now'; usage: invar demo [options]
 ? 2
 $ invar train -- --help
-! invar train: the output folder is missing: -o RUN
+! invar train: the output is missing: -o RUN
 ? 2
 $ INVAR_CPU=sse9 invar train bank -o run
 ! invar train: INVAR_CPU is 'sse9' but must be ref, avx2 or avx512

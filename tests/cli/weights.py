@@ -92,6 +92,13 @@ def save_images(path, shape):
                                *(draw.gauss(0, 1) for _ in range(math.prod(shape)))))
 
 
+def save_pictures(path, shape):
+    head = ("{'descr': '|u1', 'fortran_order': False, 'shape': %s, }" % (shape,)).ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        file.write(random.Random(3).randbytes(math.prod(shape)))
+
+
 def run(*words, stdin=None):
     return subprocess.run([invar, *words], capture_output=True, stdin=stdin)
 
@@ -167,11 +174,11 @@ def check_nothing_is_replaced(name):
         os.symlink(to, link)
     before = os.stat(name), os.stat("x.npy")
     for out in ("x.npy", "./x.npy", "link"):
-        refused("would replace the images", "features", "x.npy", "-o", out, "--weights", name, code=2)
+        refused("would replace a file that this command reads", "features", "x.npy", "-o", out, "--weights", name, code=2)
     for out, weights in ((name, name), ("folder/model.safetensors", name), (name, "folder"),
                          ("folder/model.safetensors", "folder")):
-        refused("would replace the weights", "features", "x.npy", "-o", out, "--weights", weights, code=2)
-        refused("would replace the weights", "models", "convert", weights, out, code=2)
+        refused("would replace a file that this command reads", "features", "x.npy", "-o", out, "--weights", weights, code=2)
+        refused("would replace a file that this command reads", "models", "convert", weights, out, code=2)
     for out in ("-", ""):
         refused("is not a file name", "models", "convert", name, out, code=2)
     if before != (os.stat(name), os.stat("x.npy")):
@@ -193,6 +200,27 @@ def check_prefixes(name, tensors):
         save("wrapped.safetensors", {prefix + key: value for key, value in tensors.items()})
         if features("wrapped.safetensors", "b.npy") != first:
             complain(f"{name}: the prefix {prefix} changes the features")
+
+
+def check_precision(name):
+    """bfloat16 has the same bytes for any number of threads, is recorded, and is not mixed with float32."""
+    full, half = features(name, "a.npy"), features(name, "b.npy", "--precision", "bfloat16", "--threads", "1")
+    if half == full or features(name, "b.npy", "--precision", "bfloat16", "--threads", "3") != half:
+        complain(f"{name}: bfloat16 is float32, or depends on threads")
+    refused("'bf16'", "features", "x.npy", "-o", "y.npy", "--weights", name, "--precision", "bf16", code=2)
+    options = ("--weights", name, "--size", "native", "--normalize", "none", "--augment", "noise", "-q")
+    for mine, other in (("float32", "bfloat16"), ("bfloat16", "float32")):
+        bank = f"{name}-{mine}"
+        got = run("encode", "npy:pictures.npy", "-o", bank, *options, "--copies", "1", "--precision", mine)
+        if got.returncode != 0:
+            complain(f"{bank}: {got.stderr.decode()}")
+        refused(f"was made with precision {mine}, not {other}", "encode", "npy:pictures.npy", "-o", bank, *options,
+                "--copies", "2", "--precision", other)
+    run("train", f"{name}-bfloat16", "-o", f"{name}-run", "--loss", "none", "--init", "identity", "--hidden", "200", "-q")
+    for precision, differs in (("float32", True), ("bfloat16", False)):
+        got = run("apply", f"{name}-run", f"{name}-{precision}/train/clean.npy", "-o", "codes.npy", "--force")
+        if got.returncode != 0 or (b"was trained on features in bfloat16, and" in got.stderr) != differs:
+            complain(f"{name}: E of bfloat16 features on {precision}: {got.stderr.decode()}")
 
 
 def check_claims():
@@ -262,6 +290,7 @@ with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     save_images("x.npy", (37, 3, 12, 8))
     save_images("grey.npy", (2, 1, 12, 8))
+    save_pictures("pictures.npy", (12, 16, 16, 3))
     for name, family, tensors, one, other, mismatch in (
             ("vit.safetensors", "vit", make(vit()), "blocks.0.attn.qkv.weight", "dino_vits8",
              "its width is 64 but dino_vits8 has 384"),
@@ -274,6 +303,7 @@ with tempfile.TemporaryDirectory() as work:
         check_nothing_is_replaced(name)
         check_models(name, family)
         check_prefixes(name, tensors)
+        check_precision(name)
     check_claims()
     check_shared_storage()
     check_long_header()

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "encoders/encoder.h"
 #include "support.h"
 
 enum { N = 700, H = 6, W = 5, CELLS = H * W };
@@ -163,6 +164,65 @@ static void a_nan_is_an_error_that_names_the_row(void **state)
 	assert_non_null(strstr(invar_last_error(), "35, 7")); /* the fourth of batch two */
 }
 
+/* What nobody says about an ONNX model is asked for; src/encoders/onnx_runtime.c. */
+static void an_unknown_preparation_is_asked_for(void **state)
+{
+	static const struct {
+		bool size, normalisation;
+		const char *options[4], *message; /* NULL: it is known */
+	} cases[] = {
+		{true, false, {NULL}, "takes images of any size; say which one with size N"},
+		{true, false, {"size", "native"}, NULL},
+		{false, true, {NULL}, "does not say how images are normalised; use normalize"},
+		{false, true, {"mean", "0.5"}, "does not say how images are normalised"},
+		{false, true, {"mean", "0.5", "std", "0.5"}, NULL},
+		{false, true, {"normalize", "half"}, NULL},
+	};
+	invar_dataset *d;
+
+	(void)state;
+	assert_int_equal(invar_dataset_open(test_ctx, text, NULL, &d), INVAR_OK);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *const *o = cases[i].options;
+		function f = {0};
+		invar_encoder_callback c = describe(&f, NULL);
+		invar_encoder *e;
+
+		assert_int_equal(invar_encoder_from_callback(test_ctx, &c, &e), INVAR_OK);
+		e->input.asks_size = cases[i].size;
+		e->input.asks_normalisation = cases[i].normalisation;
+		assert_int_equal(invar_encode(e, d,
+		                              test_kept("encode", "dtype", "float32", o[0], o[1],
+		                                        o[2], o[3], NULL),
+		                              test_path("asked-%zu", i)),
+		                 cases[i].message ? INVAR_E_USE : INVAR_OK);
+		if (cases[i].message)
+			test_assert_error(cases[i].message);
+		invar_encoder_close(e);
+	}
+	invar_dataset_close(d);
+}
+
+static void the_file_of_a_function_is_recorded(void **state)
+{
+	function f = {0};
+	invar_encoder_callback c = describe(&f, "1");
+	char digits[INV_SHA256_HEX], file[2000];
+	json_t *about;
+
+	(void)state;
+	snprintf(file, sizeof file, "%s", test_path("x.npy")); /* any file */
+	c.weights = file;
+	assert_int_equal(encode_by(&c, "of-file", "rotation"), INVAR_OK);
+	assert_int_equal(inv_sha256_file(file, digits), INVAR_OK);
+	assert_int_equal(inv_json_load(test_path("of-file/bank.json"), &about), INVAR_OK);
+	assert_string_equal(json_string_value(json_object_get(about, "weights_sha256")),
+	                    digits);
+	json_decref(about);
+	c.weights = NULL;
+	assert_int_equal(encode_by(&c, "of-file", "rotation"), INVAR_E_MISMATCH);
+}
+
 static void a_forecast_calls_the_function_and_writes_nothing(void **state)
 {
 	function f = {0};
@@ -178,7 +238,7 @@ static void a_forecast_calls_the_function_and_writes_nothing(void **state)
 	                                       test_kept("encode", "augment", "rotation", NULL),
 	                                       test_path("none"), &figures),
 	                 INVAR_OK);
-	assert_int_equal((int)invar_figure(figures, "features"), 11 * N);
+	assert_int_equal((int)invar_figure(figures, "features"), 5 * N);
 	assert_true(invar_figure(figures, "rate") > 0);
 	assert_true(f.calls > 0);
 	assert_false(test_exists(test_path("none")));
@@ -198,6 +258,8 @@ int main(void)
 		cmocka_unit_test(an_interrupted_bank_resumes_to_the_same_bytes),
 		cmocka_unit_test(the_bank_says_what_the_caller_says),
 		cmocka_unit_test(a_nan_is_an_error_that_names_the_row),
+		cmocka_unit_test(an_unknown_preparation_is_asked_for),
+		cmocka_unit_test(the_file_of_a_function_is_recorded),
 		cmocka_unit_test(a_forecast_calls_the_function_and_writes_nothing),
 	};
 

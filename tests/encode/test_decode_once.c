@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "images/dataset.h"
 
 enum { N = 1030, SIDE = 4 };

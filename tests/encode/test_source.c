@@ -6,7 +6,7 @@
 
 #include "bank/bank.h"
 #include "encode/source.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "support.h"
 
 enum { N = 12, D = 48, COPIES = 3, B = 4, S = 2 };

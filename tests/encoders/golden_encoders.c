@@ -15,7 +15,7 @@
 enum { PATH = 2048 };
 
 static float *read_array(const char *folder, const char *file, uint64_t *shape,
-                         unsigned rank)
+                         unsigned ndim)
 {
 	char path[PATH];
 	uint64_t cells = 1;
@@ -25,9 +25,9 @@ static float *read_array(const char *folder, const char *file, uint64_t *shape,
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	if (inv_npy_open(path, &a) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	if (a->h.rank != rank)
-		fail_msg("%s: has rank %u, not %u", path, a->h.rank, rank);
-	for (unsigned i = 0; i < rank; i++)
+	if (a->h.ndim != ndim)
+		fail_msg("%s: has %u dimensions, not %u", path, a->h.ndim, ndim);
+	for (unsigned i = 0; i < ndim; i++)
 		cells *= shape[i] = a->h.shape[i];
 	out = malloc((size_t)cells * sizeof *out);
 	assert_non_null(out);
@@ -108,11 +108,15 @@ static unsigned run_folder(const char *folder, const char *const *families,
 
 unsigned golden_encoders(const char *const *families, golden_encoder_fn *fn, void *user)
 {
+	static const char *const own[] = {"vit", "transformers"};
 	char folder[PATH];
-	unsigned count;
+	unsigned count = 0;
 
-	snprintf(folder, sizeof folder, "%s/tests/golden/encoders/vit", golden_source());
-	count = run_folder(folder, families, fn, user);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(folder, sizeof folder, "%s/tests/golden/encoders/%s", golden_source(),
+		         own[i]);
+		count += run_folder(folder, families, fn, user);
+	}
 	snprintf(folder, sizeof folder, "%s/golden/encoders", golden_shared());
 	return count + run_folder(folder, families, fn, user);
 }

@@ -4,7 +4,7 @@
  *
  * A folder with a manifest.json: cases that name a weight file, an input, the expected
  * features and a tolerance; heads are listed with the architecture of the weight file.
- * Our own is tests/golden/encoders/vit, a larger one may be in
+ * Our own are tests/golden/encoders/vit and transformers, a larger one may be in
  * $INVAR_SHARED/golden/encoders.
  */
 #ifndef INV_GOLDEN_ENCODERS_H
@@ -27,7 +27,7 @@ typedef struct golden_encoder {
 } golden_encoder;
 
 /*
- * Calls fn for every case of both folders whose family begins with one of the words
+ * Calls fn for every case of these folders whose family begins with one of the words
  * (ended by NULL); returns how many there were. Unreadable files fail the test.
  */
 typedef void golden_encoder_fn(const golden_encoder *c, void *user);

@@ -13,9 +13,8 @@
 #include <time.h>
 
 #include "formats/idx.h"
-#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "support.h"

@@ -36,7 +36,7 @@ static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t capaci
 
 static void check(const inv_idx *x, const uint8_t *plain)
 {
-	assert_int_equal(x->rank, 3);
+	assert_int_equal(x->ndim, 3);
 	assert_int_equal(x->shape[0], N);
 	assert_int_equal(x->shape[1], ROWS);
 	assert_int_equal(x->shape[2], COLUMNS);

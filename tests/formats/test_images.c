@@ -10,12 +10,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "formats/exif.h"
-#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png_file.h"
-#include "formats/tiff_file.h"
-#include "formats/webp_file.h"
+#include "formats/pixels.h"
 #include "support.h"
 
 typedef struct format {

@@ -5,12 +5,9 @@
 
 #include "failing.h"
 #include "formats/idx.h"
-#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "formats/safetensors.h"
-#include "formats/tiff_file.h"
-#include "formats/webp_file.h"
 #include "formats/weights.h"
 #include "support.h"
 

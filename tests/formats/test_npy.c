@@ -66,7 +66,7 @@ static void every_type_order_and_endianness_reads_in_every_range(void **state)
 
 			snprintf(name, sizeof name, "%s_%s.npy", codes[i], variants[k]);
 			a = open_data(name);
-			assert_int_equal(a->h.rank, 3);
+			assert_int_equal(a->h.ndim, 3);
 			assert_int_equal(a->h.fortran, k % 2);
 			check_every_range(a);
 			if (inv_dtype_is_integer(a->h.dtype))
@@ -84,7 +84,7 @@ static void versions_1_2_and_3_and_older_writers_read_alike(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		inv_npy *a = open_data(names[i]);
 
-		assert_int_equal(a->h.rank, 2);
+		assert_int_equal(a->h.ndim, 2);
 		assert_int_equal(a->h.shape[0], 2);
 		assert_int_equal(a->h.shape[1], 3);
 		check_every_range(a);
@@ -97,7 +97,7 @@ static void fortran_order_reads_right_at_rank_8(void **state)
 	inv_npy *a = open_data("rank_8_f.npy");
 
 	(void)state;
-	assert_int_equal(a->h.rank, 8);
+	assert_int_equal(a->h.ndim, 8);
 	assert_true(a->h.fortran);
 	check_every_range(a);
 	inv_npy_close(a);
@@ -138,7 +138,7 @@ static void a_scalar_has_rank_0_and_one_element(void **state)
 	float x;
 
 	(void)state;
-	assert_int_equal(a->h.rank, 0);
+	assert_int_equal(a->h.ndim, 0);
 	assert_int_equal(a->h.cells, 1);
 	assert_int_equal(inv_npy_read(a, 0, 1, &x), INVAR_OK);
 	assert_true(x == 7.25f);
@@ -150,7 +150,7 @@ static void an_empty_array_is_fine(void **state)
 	inv_npy *a = open_data("empty.npy");
 
 	(void)state;
-	assert_int_equal(a->h.rank, 3);
+	assert_int_equal(a->h.ndim, 3);
 	assert_int_equal(a->h.cells, 0);
 	assert_int_equal(inv_npy_read(a, 0, 0, NULL), INVAR_OK);
 	inv_npy_close(a);
@@ -203,7 +203,7 @@ static void the_public_functions_are_the_same_reader(void **state)
 	(void)state;
 	assert_int_equal(
 		invar_array_open(NULL, test_source("tests/formats/data/vector.npy"), &a), INVAR_OK);
-	assert_int_equal(a->h.rank, 1);
+	assert_int_equal(a->h.ndim, 1);
 	assert_int_equal(a->h.shape[0], 5);
 	assert_int_equal(a->h.cells, 5);
 	assert_int_equal(invar_array_read(a, 0, 5, out), INVAR_OK);

@@ -18,7 +18,7 @@ static void outputs_and_tensors_inside_are_found(void **state)
 	static const struct {
 		const char *file, *wanted, *name;
 		uint64_t element, width;
-		unsigned rank;
+		unsigned ndim;
 	} want[] = {
 		{"plain", NULL, "features", ONNX_FLOAT, 4, 2},
 		{"plain", "hidden", "hidden", 0, 0, 0},
@@ -41,7 +41,7 @@ static void outputs_and_tensors_inside_are_found(void **state)
 		assert_int_equal(inv_onnx_find(&m, want[i].wanted, "model", &v), INVAR_OK);
 		assert_true(inv_bytes_are(v.name, want[i].name));
 		assert_int_equal(v.element, want[i].element);
-		assert_int_equal(v.rank, want[i].rank);
+		assert_int_equal(v.ndim, want[i].ndim);
 		assert_int_equal(v.width, want[i].width);
 		assert_int_equal(v.pixel_width, strcmp(want[i].file, "pixel") == 0 ? 4 : 0);
 		free(bytes);
@@ -65,6 +65,45 @@ static void versions_and_metadata_are_read(void **state)
 	assert_true(inv_onnx_has_key(&m, "invar.residual"));
 	assert_false(inv_onnx_has_key(&m, "invar.residua"));
 	free(bytes);
+}
+
+static void what_an_encoder_needs_is_found(void **state)
+{
+	static const struct {
+		const char *file, *inputs, *outputs, *external;
+		uint64_t axes[2];
+	} want[] = {
+		{"plain", "x", "features", NULL, {0, 3}},
+		{"old", "x", "features", NULL, {0, 3}}, /* its weights are inputs, too */
+		{"two-outputs", "x", "features, second", NULL, {0, 3}},
+		{"bad-external", "x", "features", "weights.bin", {0, 3}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+		char listed[INV_ONNX_LISTED];
+		size_t size, files = 0;
+		unsigned char *bytes = load(want[i].file, &size);
+		inv_bytes rest, file;
+		uint64_t axes[2];
+		inv_onnx_value v;
+		inv_onnx m;
+
+		assert_int_equal(inv_onnx_view_beside(bytes, size, "model", &m), INVAR_OK);
+		assert_int_equal(inv_onnx_inputs(&m, listed, &v), 1);
+		assert_string_equal(listed, want[i].inputs);
+		inv_onnx_axes(&v, axes, 2);
+		assert_int_equal(axes[0], want[i].axes[0]);
+		assert_int_equal(axes[1], want[i].axes[1]);
+		inv_onnx_outputs(&m, listed);
+		assert_string_equal(listed, want[i].outputs);
+		assert_true(inv_onnx_output(&m, "features", &v));
+		assert_false(inv_onnx_output(&m, "hidden", &v));
+		for (rest = m.graph; inv_onnx_next_external(&rest, &file); files++)
+			assert_true(inv_bytes_are(file, want[i].external));
+		assert_int_equal(files, want[i].external != NULL);
+		free(bytes);
+	}
 }
 
 static void hostile_models_are_refused_with_a_reason(void **state)
@@ -154,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outputs_and_tensors_inside_are_found),
 		cmocka_unit_test(versions_and_metadata_are_read),
+		cmocka_unit_test(what_an_encoder_needs_is_found),
 		cmocka_unit_test(hostile_models_are_refused_with_a_reason),
 		cmocka_unit_test(more_than_2_GB_are_refused_unread),
 		cmocka_unit_test(every_truncation_is_refused_or_a_model),

@@ -28,13 +28,13 @@ static void a_file_made_elsewhere_is_read(void **state)
 		const inv_tensor *t = inv_safetensors_find(f, names[k]);
 
 		assert_non_null(t);
-		assert_int_equal(t->rank, 2);
+		assert_int_equal(t->ndim, 2);
 		assert_int_equal(t->cells, 6);
 		assert_int_equal(inv_safetensors_read(f, t, out), INVAR_OK);
 		for (int i = 0; i < 6; i++)
 			assert_true(out[i] == (float)(i - 5) / 4);
 	}
-	assert_int_equal(inv_safetensors_find(f, "scalar")->rank, 0);
+	assert_int_equal(inv_safetensors_find(f, "scalar")->ndim, 0);
 	assert_int_equal(inv_safetensors_read(f, inv_safetensors_find(f, "scalar"), out),
 	                 INVAR_OK);
 	assert_true(out[0] == 7.25f);

@@ -88,7 +88,7 @@ static void every_type_and_layout_is_read(void **state)
 			assert_ramp(w, t);
 		}
 		assert_string_equal(inv_weights_find(w, "num_batches_tracked")->type, "I64");
-		assert_int_equal(inv_weights_find(w, "num_batches_tracked")->rank, 0);
+		assert_int_equal(inv_weights_find(w, "num_batches_tracked")->ndim, 0);
 		assert_int_equal(inv_weights_find(w, "last")->shape[3], 2);
 		assert_int_equal(inv_weights_find(w, "empty")->cells, 0);
 		assert_null(inv_weights_find(w, "not a tensor"));
@@ -389,8 +389,8 @@ static void assert_same(const inv_weights *a, const inv_weights *b)
 
 		assert_string_equal(s->name, t->name);
 		assert_string_equal(s->type, t->type);
-		assert_int_equal(s->rank, t->rank);
-		assert_memory_equal(s->shape, t->shape, s->rank * sizeof *s->shape);
+		assert_int_equal(s->ndim, t->ndim);
+		assert_memory_equal(s->shape, t->shape, s->ndim * sizeof *s->shape);
 		assert_ramp(b, t);
 	}
 }

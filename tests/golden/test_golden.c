@@ -27,8 +27,8 @@ static void check_file(const char *root, const json_t *listed)
 	if (!strstr(file, ".npy"))
 		return;
 	assert_int_equal(inv_npy_open(path, &a), INVAR_OK);
-	assert_int_equal(a->h.rank, json_array_size(shape));
-	for (unsigned i = 0; i < a->h.rank; i++)
+	assert_int_equal(a->h.ndim, json_array_size(shape));
+	for (unsigned i = 0; i < a->h.ndim; i++)
 		assert_int_equal(a->h.shape[i], json_integer_value(json_array_get(shape, i)));
 	assert_string_equal(inv_dtype_name(a->h.dtype),
 	                    json_string_value(json_object_get(listed, "dtype")));
@@ -66,7 +66,7 @@ static void inputs_of_another_case_are_found(void **state)
 {
 	golden *train = golden_open(golden_roots()[0], "train_mawa");
 	golden *mawa = golden_open(golden_roots()[0], "mawa");
-	size_t a[GOLDEN_RANK], b[GOLDEN_RANK];
+	size_t a[GOLDEN_NDIM], b[GOLDEN_NDIM];
 	const float *x = golden_f32(train, "clean", a), *y = golden_f32(mawa, "clean", b);
 
 	(void)state;
@@ -84,7 +84,7 @@ static void values_within_the_tolerance_pass(void **state)
 {
 	golden *g = golden_open(golden_roots()[0], "mawa");
 	double loss = golden_value(g, "loss");
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const double *want = golden_f64(g, "grad_0_bias", shape);
 	float *got = malloc(shape[0] * sizeof *got);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "support.h"
 
 const char *make_folder(const char *format, ...)
@@ -54,18 +54,18 @@ void make_png(const char *path, uint8_t r, uint8_t g, uint8_t b)
 	invar_free(bytes);
 }
 
-void make_idx(const char *path, unsigned rank, const uint32_t *shape, unsigned first,
+void make_idx(const char *path, unsigned ndim, const uint32_t *shape, unsigned first,
               unsigned step)
 {
 	size_t at = 4, cells = 1;
 	uint8_t *data;
 
-	for (unsigned k = 0; k < rank; k++)
+	for (unsigned k = 0; k < ndim; k++)
 		cells *= shape[k];
-	data = calloc(4 + 4 * rank + cells, 1);
+	data = calloc(4 + 4 * ndim + cells, 1);
 	data[2] = 8;
-	data[3] = (uint8_t)rank;
-	for (unsigned k = 0; k < rank; k++)
+	data[3] = (uint8_t)ndim;
+	for (unsigned k = 0; k < ndim; k++)
 		for (unsigned byte = 0; byte < 4; byte++)
 			data[at++] = (uint8_t)(shape[k] >> (24 - 8 * byte));
 	for (size_t i = 0; i < cells; i++)

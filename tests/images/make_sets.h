@@ -13,7 +13,7 @@ void make_bytes(const char *path, size_t bytes, unsigned first, unsigned step);
 /* A PNG of one colour, 5 x 4. */
 void make_png(const char *path, uint8_t r, uint8_t g, uint8_t b);
 /* An idx file of the given shape, its data as in make_bytes. */
-void make_idx(const char *path, unsigned rank, const uint32_t *shape, unsigned first,
+void make_idx(const char *path, unsigned ndim, const uint32_t *shape, unsigned first,
               unsigned step);
 /* A NumPy file of any type: descr as in NumPy ("|u1"), shape as text ("(2, 3)"). */
 void make_npy(const char *path, const char *descr, const char *shape, const void *data,

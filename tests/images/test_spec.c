@@ -135,6 +135,26 @@ static void each_fault_has_a_sentence(void **state)
 	}
 }
 
+static void only_rotations_with_empty_corners_have_a_note(void **state)
+{
+	static const char *const with[] = {"rotation", "rotation:degrees=90..90,fill=mean",
+	                                   "noise|rotation+crop"};
+	static const char *const without[] = {"rotation:inside=1",
+	                                      "rotation:circle=1",
+	                                      "rotation:fill=reflect",
+	                                      "noise",
+	                                      "affine",
+	                                      "coherent displacement",
+	                                      ""};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+		assert_non_null(strstr(inv_augment_corner_note(with[i]), "rotation:inside=1"));
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+		assert_null(inv_augment_corner_note(without[i]));
+	assert_null(inv_augment_corner_note(NULL));
+}
+
 static void size_is_bounded(void **state)
 {
 	char text[2 * INV_SPEC_TEXT] = "id";
@@ -168,6 +188,7 @@ int main(void)
 		cmocka_unit_test(one_form_for_one_meaning),
 		cmocka_unit_test(columns_have_the_names_of_the_design),
 		cmocka_unit_test(each_fault_has_a_sentence),
+		cmocka_unit_test(only_rotations_with_empty_corners_have_a_note),
 		cmocka_unit_test(size_is_bounded),
 		cmocka_unit_test(a_locale_changes_nothing),
 	};

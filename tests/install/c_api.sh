@@ -18,10 +18,10 @@ awk '/^```c$/ { code = 1; next } /^```$/ { code = 0; file = ""; next }
 	code && !file { if (!match($0, /^\/\* [a-z]+\.c - /)) { print "a block is no program: " $0; exit 1 }
 		split($0, word, " "); file = word[2] }
 	code { print > file }' "$doc"
-for program in study find fit; do
+for program in apply study find fit; do # apply is run by program.sh
 	cc -std=c11 -Wall -Wextra -Werror "$program.c" $(pkg-config --cflags --libs invar) -o "$program"
 done
-[ "$(ls ./*.c | wc -l)" = 3 ]
+[ "$(ls ./*.c | wc -l)" = 4 ]
 
 mkdir images
 "$make" photos images/train 60

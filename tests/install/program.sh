@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# program.sh BUILD INVAR README MAKE - installs to a folder, compiles the C program of the
-# README with pkg-config alone, and compares its answer with `invar apply`.
+# program.sh BUILD INVAR DOC MAKE - installs to a folder, compiles the first program of
+# docs/C-API.md with pkg-config alone, and compares its answer with `invar apply`.
 set -eu
-build=$(realpath "$1") invar=$(realpath "$2") readme=$(realpath "$3") make=$(realpath "$4")
+build=$(realpath "$1") invar=$(realpath "$2") doc=$(realpath "$3") make=$(realpath "$4")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 meson install -C "$build" --no-rebuild --quiet --destdir "$work/root" > /dev/null
 config=$(dirname "$(find "$work/root" -name invar.pc)")
 export PKG_CONFIG_SYSROOT_DIR=$work/root PKG_CONFIG_PATH=$config
-sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' > "$work/apply.c"
-[ "$(wc -l < "$work/apply.c")" -le 30 ]
+sed -n '/^\/\* apply\.c/,/^```$/p' "$doc" | sed '$d' > "$work/apply.c"
+[ "$(wc -l < "$work/apply.c")" -gt 10 ]
 cd "$work"
 cc -std=c11 -Wall -Werror apply.c $(pkg-config --cflags --libs invar) -o apply
 "$make" bank bank 64 64

@@ -48,10 +48,9 @@ static cloud make(const invar_context *ctx, const float *x, size_t n, size_t d, 
 	return c;
 }
 
-static void join(const invar_context *ctx, cloud *c)
+static void join(cloud *c)
 {
-	assert_int_equal(inv_affinity_join(ctx, c->n, c->k, c->index, c->p, &c->joint),
-	                 INVAR_OK);
+	assert_int_equal(inv_affinity_join(c->n, c->k, c->index, c->p, &c->joint), INVAR_OK);
 }
 
 static void clear(cloud *c)
@@ -92,7 +91,7 @@ static void golden_cases(void **state)
 	(void)state;
 	for (const char *const *root = golden_roots(); *root; root++) {
 		golden *g = golden_open(*root, "tsne");
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		const float *x = golden_f32(g, "x", shape);
 		size_t n = shape[0];
 		cloud c = make(ctx, x, n, shape[1], n - 1, golden_value(g, "perplexity"));
@@ -104,7 +103,7 @@ static void golden_cases(void **state)
 				full[i * n + c.index[i * c.k + j]] = c.p[i * c.k + j];
 		golden_check_f64(g, "conditional_first_rows", full, 20 * n);
 		memset(full, 0, n * n * sizeof *full);
-		join(ctx, &c);
+		join(&c);
 		for (size_t i = 0; i < n; i++)
 			for (size_t e = c.joint.row[i]; e < c.joint.row[i + 1]; e++)
 				full[i * n + c.joint.index[e]] += c.joint.weight[e];
@@ -159,7 +158,7 @@ static void p_is_the_mean_of_both_directions(void **state)
 		c = make(ctx, x, n, 5, k, 1.5);
 		memcpy(index, c.index, n * k * sizeof *index);
 		memcpy(p, c.p, n * k * sizeof *p);
-		join(ctx, &c);
+		join(&c);
 		check_joint(&c, index, p);
 		inv_free(index);
 		inv_free(p);

@@ -68,7 +68,6 @@ static void check_vectors(size_t n)
 	uint32_t *counts = zeros(5, sizeof *counts << 16);
 
 	assert_true(k.all_finite(x, n));
-	k.narrow_half(x, n, half);
 	k.widen_half(half, n, y);
 	k.add(x, n, y);
 	assert_true(isfinite(k.squared_error(x, y, n, 2, m)));
@@ -145,10 +144,8 @@ static void whole_numbers_and_their_tiles(void **state)
 static void check_draws(size_t n)
 {
 	const inv_stream s = inv_stream_of(3, "bounds", 0);
-	uint32_t *words = bytes_of(0, 4 * n * sizeof *words);
 	float *normal = bytes_of(1, n * sizeof *normal);
 
-	k.words(&s, 1, 2, n, words);
 	k.normal(&s, 1, normal, n);
 	assert_finite(normal, n);
 	if (k.add_normal) {
@@ -192,6 +189,10 @@ static void check_tokens(size_t n)
 	assert_finite(y, wide);
 	k.bias_gelu(norm.bias, ROWS, n, rows);
 	k.bias_quick_gelu(norm.bias, ROWS, n, rows);
+	k.bias_tanh_gelu(norm.bias, ROWS, n, rows);
+	k.bias_silu(norm.bias, ROWS, n, rows);
+	k.bias_multiply(norm.bias, rows, ROWS, n, rows);
+	k.rotate(norm.weight, norm.bias, ROWS, n / 2, rows);
 	k.column_sums(rows, ROWS, n, sums);
 	k.relu_backward(y, ROWS, n, n + GAP, x, sums);
 	assert_finite(rows, ROWS * n);

@@ -80,7 +80,7 @@ static void assert_orthogonal(const inv_map_affine *m)
 /* ---- Rigid ------------------------------------------------------------------------ */
 
 /* X(i,j) = sin(1+i+2j), A(i,j) = cos(2+3i+j), 6 x 3: singular values 0.712, 0.195, 0. */
-static void a_cloud_of_lower_rank_has_the_known_residual(void **state)
+static void a_flat_cloud_has_the_known_residual(void **state)
 {
 	float x[18], a[18];
 	inv_map_affine m, identity = {.d = 3,
@@ -234,7 +234,7 @@ static void golden_rigid(void **state)
 	(void)state;
 	for (int few = 0; few < 2; few++) {
 		golden *g = golden_open(golden_roots()[0], names[few]);
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		const float *a = golden_f32(g, "a", shape), *b = golden_f32(g, "b", NULL);
 		inv_pairs *p = pairs_of(ctx, a, b, shape[0], shape[1], false);
 		inv_map_affine m;
@@ -257,7 +257,7 @@ static void the_alignment_of_the_collision_case(void **state)
 {
 	char manifest[4096];
 	golden *g;
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *a, *b;
 	double Q[16 * 16];
 	inv_map_affine m;
@@ -291,7 +291,7 @@ static void golden_ridge(void **state)
 	(void)state;
 	for (int few = 0; few < 2; few++) {
 		golden *g = golden_open(golden_roots()[0], names[few]);
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		const float *a = golden_f32(g, "a", shape), *b = golden_f32(g, "b", NULL);
 		inv_pairs *p = pairs_of(ctx, a, b, shape[0], shape[1], true);
 
@@ -458,7 +458,7 @@ static void wrong_uses_have_a_sentence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cloud_of_lower_rank_has_the_known_residual),
+		cmocka_unit_test(a_flat_cloud_has_the_known_residual),
 		cmocka_unit_test(a_moved_cloud_is_moved_back_exactly),
 		cmocka_unit_test(fewer_rows_than_features_fit_exactly),
 		cmocka_unit_test(the_thin_side_moves_rows_as_the_whole_svd_does),

@@ -86,23 +86,6 @@ static void every_half_widens_alike(void **state)
 	free(b);
 }
 
-static void halves_round_alike(void **state)
-{
-	float x[MOST];
-	uint16_t a[MOST], b[MOST];
-	flavours f = both();
-
-	(void)state;
-	for (int power = -30; power < 20; power++) {
-		draw("round", x, MOST);
-		for (size_t i = 0; i < MOST; i++)
-			x[i] = ldexpf(x[i], power);
-		f.ref.narrow_half(x, MOST, a);
-		f.fast.narrow_half(x, MOST, b);
-		assert_memory_equal(a, b, sizeof a);
-	}
-}
-
 static void sums_and_masks_agree(void **state)
 {
 	enum { ROWS = 5 };
@@ -532,7 +515,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finite_is_seen_at_every_place),
 		cmocka_unit_test(every_half_widens_alike),
-		cmocka_unit_test(halves_round_alike),
 		cmocka_unit_test(sums_and_masks_agree),
 		cmocka_unit_test(squared_errors_agree),
 		cmocka_unit_test(adamw_agrees),

@@ -158,15 +158,15 @@ static int falling(const void *x, const void *y)
 	return (a < b) - (a > b);
 }
 
-static void check_svd(size_t m, size_t n, size_t rank)
+static void check_svd(size_t m, size_t n, size_t columns)
 {
 	invar_context *ctx;
 	size_t k = m < n ? m : n;
-	double *left = draw("left", m * rank), *right = draw("right", rank * n);
+	double *left = draw("left", m * columns), *right = draw("right", columns * n);
 	double *a = draw("x", m * n), *whole = draw("x", m * n), *again = draw("x", m * n);
 	double *u = draw("x", m * k), *vt = draw("x", k * n), *sigma = draw("x", k);
 	double *plain = draw("x", m + n);
-	inv_dgemm_spec make = {m, n, rank, .add = false}, back = {m, n, k, .add = false};
+	inv_dgemm_spec make = {m, n, columns, .add = false}, back = {m, n, k, .add = false};
 
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
 	assert_int_equal(inv_openblas_need_for(ctx), INVAR_OK);
@@ -186,7 +186,7 @@ static void check_svd(size_t m, size_t n, size_t rank)
 			u[i * k + j] *= sigma[j];
 	inv_dgemm(ctx, &back, u, vt, again);
 	assert_near(again, whole, m * n, 1e-13 * (1 + sigma[0]), "U S Vt");
-	for (size_t j = rank; j < k; j++)
+	for (size_t j = columns; j < k; j++)
 		assert_true(sigma[j] < 1e-13 * sigma[0]);
 	invar_context_free(ctx);
 	inv_free(left);
@@ -200,7 +200,7 @@ static void check_svd(size_t m, size_t n, size_t rank)
 	inv_free(plain);
 }
 
-static void svd_gives_back_the_matrix_whatever_its_rank(void **state)
+static void svd_gives_back_singular_matrices_too(void **state)
 {
 	const size_t cases[][3] = {{1, 1, 1},  {2, 2, 2},  {7, 7, 7},    {7, 7, 3},
 	                           {19, 5, 5}, {5, 19, 5}, {31, 31, 30}, {40, 13, 2},
@@ -347,7 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products_equal_the_loop),
 		cmocka_unit_test(tiles_give_the_same_bits_on_any_threads),
-		cmocka_unit_test(svd_gives_back_the_matrix_whatever_its_rank),
+		cmocka_unit_test(svd_gives_back_singular_matrices_too),
 		cmocka_unit_test(svd_of_zero_is_zero),
 		cmocka_unit_test(cholesky_solves_what_was_multiplied),
 		cmocka_unit_test(a_large_matrix_is_factored_in_blocks),

@@ -2,12 +2,14 @@
 /* test_panels.c - products with panels against the definition; cuts change no bit. */
 #include "support.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/rng.h"
+#include "math/bfloat16.h"
 #include "math/panels.h"
 
 enum { ROWS = 200, COLS = 70, SUM = 800, STRIDE = 90 };
@@ -209,6 +211,130 @@ static void cuts_change_no_bit(void **state)
 	}
 }
 
+/* ---- Pairs of bfloat16 ------------------------------------------------------------- */
+
+static void multiply_pairs(const struct inv_kernels *kernels, size_t rows, size_t n,
+                           size_t k, bool turned, bool add)
+{
+	static float x[SUM * STRIDE];
+	const inv_panels p = inv_pair_panels_of(k, n, panels);
+
+	assert_true(inv_pair_panels_floats(k, n) <= SUM * STRIDE);
+	memset(panels, 0xff, SUM * STRIDE * sizeof *panels);
+	for (size_t l = 0; turned && l < k; l++)
+		for (size_t j = 0; j < n; j++)
+			x[j * (k + 3) + l] = w[l * STRIDE + j];
+	if (turned)
+		inv_panels_fill_turned(kernels, &p, x, k + 3);
+	else
+		inv_panels_fill(kernels, &p, w, STRIDE);
+	memcpy(c, other, sizeof c);
+	inv_panels_multiply(kernels, &p, rows, a, SUM, add, c, STRIDE, room);
+}
+
+/* Of rounded numbers; sums of floats are off by a few ulps of their size. */
+static void check_pair_product(size_t rows, size_t n, size_t k, bool add)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < n; j++) {
+			double sum = add ? other[i * STRIDE + j] : 0, size = fabs(sum) + 1;
+
+			for (size_t l = 0; l < k; l++) {
+				double term = (double)inv_from_bfloat16(inv_to_bfloat16(a[i * SUM + l])) *
+				              inv_from_bfloat16(inv_to_bfloat16(w[l * STRIDE + j]));
+
+				sum += term;
+				size += fabs(term);
+			}
+			if (!(fabs(c[i * STRIDE + j] - sum) <= 1e-6 * size))
+				fail_msg("%zu x %zu x %zu: [%zu, %zu] is %g, not %g", rows, n, k, i, j,
+				         c[i * STRIDE + j], sum);
+		}
+}
+
+/* With every instruction set there is, and in plain C. */
+static void pairs_have_the_same_bits_everywhere(void **state)
+{
+	static const size_t rows[] = {1, 2, 5, 6, 7, 12, 13, 25};
+	static const size_t columns[] = {1, 8, 15, 16, 17, 48, 64, 70};
+	static const size_t sums[] = {1, 2, 7, 16, 33, 64, 767, 769, 800};
+	static float want[ROWS * STRIDE];
+	const unsigned sets[] = {cpu, cpu & ~(unsigned)INV_CPU_BFLOAT16,
+	                         cpu & ~(unsigned)(INV_CPU_BFLOAT16 | INV_CPU_AVX512)};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
+			for (size_t l = 0; l < sizeof sums / sizeof *sums; l++) {
+				bool turned = (i + j + l) % 2, add = (i + l) % 3 == 0;
+
+				multiply_pairs(&plain, rows[i], columns[j], sums[l], turned, add);
+				check_pair_product(rows[i], columns[j], sums[l], add);
+				memcpy(want, c, sizeof want);
+				for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+					struct inv_kernels kernels;
+
+					inv_kernels_init(&kernels, sets[set]);
+					multiply_pairs(&kernels, rows[i], columns[j], sums[l], turned, add);
+					assert_memory_equal(c, want, sizeof want);
+				}
+			}
+}
+
+/* Numbers around the smallest normal float, infinity and NaN round alike everywhere. */
+static void pairs_of_any_floats(void **state)
+{
+	static float x[1024], rounded[512], want[512];
+	const inv_stream s = inv_stream_of(9, "bits", 0);
+	uint32_t bits[1024];
+	const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, FLT_MIN, -FLT_MIN,
+	                         FLT_MIN / 2, 0x1.fffffep-127f, FLT_MAX, 0x1.010000p0f,
+	                         0x1.030000p0f, 0x1.010002p0f, 1e-45f};
+
+	(void)state;
+	for (uint32_t i = 0; i < 256; i++)
+		inv_words(&s, i, 0, bits + 4 * i);
+	memcpy(x, bits, sizeof x);
+	memcpy(x + 100, special, sizeof special);
+	for (size_t count = 1000; count <= 1024; count++) {
+		memset(rounded, 0, sizeof rounded);
+		memset(want, 0, sizeof want);
+		plain.to_pairs(x, count, want);
+		fast.to_pairs(x, count, rounded);
+		assert_memory_equal(rounded, want, sizeof want);
+	}
+}
+
+/* Sums that become smaller than the smallest normal float are 0 everywhere. */
+static void small_sums_are_flushed(void **state)
+{
+	static float want[ROWS * STRIDE];
+	float *saved = malloc(sizeof a + sizeof w);
+	const unsigned sets[] = {cpu, cpu & ~(unsigned)INV_CPU_BFLOAT16,
+	                         cpu & ~(unsigned)(INV_CPU_BFLOAT16 | INV_CPU_AVX512)};
+
+	(void)state;
+	assert_non_null(saved);
+	memcpy(saved, a, sizeof a);
+	memcpy(saved + ROWS * SUM, w, sizeof w);
+	for (size_t i = 0; i < ROWS * SUM; i++)
+		a[i] *= 1e-19f;
+	for (size_t i = 0; i < SUM * STRIDE; i++)
+		w[i] *= 1e-19f;
+	multiply_pairs(&plain, 13, 48, 12, false, false);
+	memcpy(want, c, sizeof want);
+	for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+		struct inv_kernels kernels;
+
+		inv_kernels_init(&kernels, sets[set]);
+		multiply_pairs(&kernels, 13, 48, 12, false, false);
+		assert_memory_equal(c, want, sizeof want);
+	}
+	memcpy(a, saved, sizeof a);
+	memcpy(w, saved + ROWS * SUM, sizeof w);
+	free(saved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +344,9 @@ int main(void)
 		cmocka_unit_test(cuts_change_no_bit),
 		cmocka_unit_test(turned_rows_bias_and_relu),
 		cmocka_unit_test(avx512_has_the_bits_of_avx2),
+		cmocka_unit_test(pairs_have_the_same_bits_everywhere),
+		cmocka_unit_test(pairs_of_any_floats),
+		cmocka_unit_test(small_sums_are_flushed),
 	};
 	invar_context *ctx;
 	int failed;

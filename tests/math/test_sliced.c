@@ -42,21 +42,6 @@ static int free_context(void **state)
 
 /* ---- Random numbers ---------------------------------------------------------------- */
 
-static void words_are_random123s(void **state)
-{
-	inv_stream s = inv_stream_of(0x123456789abcdefULL, "words", 4000000000u);
-	uint32_t got[4 * 40], want[4];
-
-	(void)state;
-	for (size_t slots = 0; slots <= 40; slots++) {
-		fast.words(&s, 0xfffffff0u, 0xfffffffau, slots, got);
-		for (size_t i = 0; i < slots; i++) {
-			inv_words(&s, 0xfffffff0u, 0xfffffffau + (uint32_t)i, want);
-			assert_memory_equal(got + 4 * i, want, sizeof want);
-		}
-	}
-}
-
 static void normals_agree_to_rounding(void **state)
 {
 	enum { MOST = 100003 };
@@ -437,7 +422,6 @@ static void what_is_no_number_is_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_are_random123s),
 		cmocka_unit_test(normals_agree_to_rounding),
 		cmocka_unit_test(normals_keep_their_bits),
 		cmocka_unit_test(a_field_is_added_as_if_it_had_been_stored),

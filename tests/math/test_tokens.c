@@ -91,6 +91,18 @@ static void assert_activation(const float *got, const float *want, const float *
 			fail_msg("of %.9g: %.9g, not %.9g", t[i], got[i], want[i]);
 }
 
+typedef void activation(const float *bias, size_t rows, size_t width, float *x);
+
+enum { ACTIVATIONS = 4 };
+
+static activation *activation_of(const struct inv_kernels *k, size_t i)
+{
+	activation *const all[ACTIVATIONS] = {k->bias_gelu, k->bias_quick_gelu,
+	                                      k->bias_tanh_gelu, k->bias_silu};
+
+	return all[i];
+}
+
 static void activations_are_right(void **state)
 {
 	enum { COUNT = 4001 };
@@ -98,34 +110,34 @@ static void activations_are_right(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT; i++)
-		a[i] = b[i] = t[i] = (float)((double)i - 2000) * 0.004f;
-	plain.bias_gelu(none, 1, COUNT, a);
-	fast.bias_gelu(none, 1, COUNT, b);
-	assert_activation(b, a, t, COUNT);
-	memcpy(a, t, sizeof t);
-	memcpy(b, t, sizeof t);
-	plain.bias_quick_gelu(none, 1, COUNT, a);
-	fast.bias_quick_gelu(none, 1, COUNT, b);
-	assert_activation(b, a, t, COUNT);
+		t[i] = (float)((double)i - 2000) * 0.004f;
+	for (size_t i = 0; i < ACTIVATIONS; i++) {
+		memcpy(a, t, sizeof t);
+		memcpy(b, t, sizeof t);
+		activation_of(&plain, i)(none, 1, COUNT, a);
+		activation_of(&fast, i)(none, 1, COUNT, b);
+		assert_activation(b, a, t, COUNT);
+	}
 }
 
+/* PyTorch's, in double. */
 static void activations_of_known_values(void **state)
 {
 	static const float zero[4];
-	const double gelu[4] = {0.841344746069, -0.154268769363, 1000, 0};
-	const double quick[4] = {0.845795765933, -0.149611563394, 1000, 0};
+	static const double want[ACTIVATIONS][4] = {{0.841344746069, -0.154268769363, 1000, 0},
+	                                            {0.845795765933, -0.149611563394, 1000, 0},
+	                                            {0.841191990608, -0.154285990175, 1000, 0},
+	                                            {0.731058578630, -0.188770334399, 1000, 0}};
 	struct inv_kernels *const flavours[] = {&plain, &fast};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		float a[4] = {1, -0.5f, 1000, -1000}, b[4] = {1, -0.5f, 1000, -1000};
+	for (size_t i = 0; i < 2 * ACTIVATIONS; i++) {
+		const double *is = want[i / 2];
+		float a[4] = {1, -0.5f, 1000, -1000};
 
-		flavours[i]->bias_gelu(zero, 1, 4, a);
-		flavours[i]->bias_quick_gelu(zero, 1, 4, b);
-		for (size_t j = 0; j < 4; j++) {
-			assert_true(fabs(a[j] - gelu[j]) <= 2e-7 * (1 + fabs(gelu[j])));
-			assert_true(fabs(b[j] - quick[j]) <= 2e-7 * (1 + fabs(quick[j])));
-		}
+		activation_of(flavours[i % 2], i / 2)(zero, 1, 4, a);
+		for (size_t j = 0; j < 4; j++)
+			assert_true(fabs(a[j] - is[j]) <= 2e-7 * (1 + fabs(is[j])));
 	}
 }
 
@@ -135,28 +147,64 @@ static void activations_take_biases_by_row(void **state)
 
 	(void)state;
 	fill(bias, WIDE, 5, 1);
-	for (size_t width = 1; width <= WIDE; width++) {
-		fill(a, ROWS * WIDE, (uint32_t)(200 + width), 3);
-		memcpy(b, a, sizeof a);
-		plain.bias_gelu(bias, ROWS, width, a);
-		fast.bias_gelu(bias, ROWS, width, b);
-		assert_near(b, a, ROWS * WIDE, 1e-6);
-		plain.bias_quick_gelu(bias, ROWS, width, a);
-		fast.bias_quick_gelu(bias, ROWS, width, b);
-		assert_near(b, a, ROWS * WIDE, 2e-6);
-	}
+	for (size_t width = 1; width <= WIDE; width++)
+		for (size_t i = 0; i < ACTIVATIONS; i++) {
+			fill(a, ROWS * WIDE, (uint32_t)(200 + width), 3);
+			memcpy(b, a, sizeof a);
+			activation_of(&plain, i)(bias, ROWS, width, a);
+			activation_of(&fast, i)(bias, ROWS, width, b);
+			assert_near(b, a, ROWS * WIDE, 2e-6);
+		}
 }
 
 static void a_nan_stays_one(void **state)
 {
-	float bias[9] = {0}, x[9] = {0};
+	(void)state;
+	for (size_t i = 0; i < ACTIVATIONS; i++) {
+		float bias[9] = {0}, x[9] = {0};
+
+		x[3] = x[8] = NAN;
+		activation_of(&fast, i)(bias, 1, 9, x);
+		assert_true(isnan(x[3]) && isnan(x[8]) && x[0] == 0);
+	}
+}
+
+static void gates_multiply(void **state)
+{
+	float bias[WIDE], by[ROWS * WIDE], a[ROWS * WIDE], b[ROWS * WIDE];
 
 	(void)state;
-	x[3] = x[8] = NAN;
-	fast.bias_gelu(bias, 1, 9, x);
-	assert_true(isnan(x[3]) && isnan(x[8]) && x[0] == 0);
-	fast.bias_quick_gelu(bias, 1, 9, x);
-	assert_true(isnan(x[3]) && isnan(x[8]) && x[0] == 0);
+	fill(bias, WIDE, 6, 1);
+	fill(by, ROWS * WIDE, 7, 1);
+	for (size_t width = 1; width <= WIDE; width++) {
+		fill(a, ROWS * WIDE, (uint32_t)(400 + width), 3);
+		memcpy(b, a, sizeof a);
+		plain.bias_multiply(bias, by, ROWS, width, a);
+		fast.bias_multiply(bias, by, ROWS, width, b);
+		assert_memory_equal(a, b, sizeof a);
+	}
+}
+
+static void rotations_are_right(void **state)
+{
+	enum { TURNED = 3 };
+	float cos_of[WIDE], sin_of[WIDE], a[2 * TURNED * WIDE], b[2 * TURNED * WIDE];
+	float quarter[2] = {3, 4}, zero = 0, one = 1;
+
+	(void)state;
+	fast.rotate(&zero, &one, 1, 1, quarter); /* by 90 degrees */
+	assert_true(quarter[0] == -4 && quarter[1] == 3);
+	for (size_t j = 0; j < WIDE; j++) {
+		cos_of[j] = (float)cos((double)j);
+		sin_of[j] = (float)sin((double)j);
+	}
+	for (size_t half = 1; half <= WIDE; half++) {
+		fill(a, 2 * TURNED * WIDE, (uint32_t)(500 + half), 3);
+		memcpy(b, a, sizeof a);
+		plain.rotate(cos_of, sin_of, TURNED, half, a);
+		fast.rotate(cos_of, sin_of, TURNED, half, b);
+		assert_near(b, a, 2 * TURNED * WIDE, 1e-6);
+	}
 }
 
 /* ---- Attention -------------------------------------------------------------------- */
@@ -217,6 +265,8 @@ int main(void)
 		cmocka_unit_test(activations_of_known_values),
 		cmocka_unit_test(activations_take_biases_by_row),
 		cmocka_unit_test(a_nan_stays_one),
+		cmocka_unit_test(gates_multiply),
+		cmocka_unit_test(rotations_are_right),
 		cmocka_unit_test(attention_is_right),
 	};
 	invar_context *ctx;

@@ -33,7 +33,7 @@ static int by_value(const void *a, const void *b)
 /* The same draws, averaged and sorted by plain loops. */
 static void a_tiny_case_equals_plain_loops(void **state)
 {
-	const double share[] = {0, 1, 0.25, 0.5, 1};
+	const double fraction[] = {0, 1, 0.25, 0.5, 1};
 	inv_stream s = inv_stream_of(3, "bootstrap", 0);
 	double mean[1000];
 	inv_interval got;
@@ -44,32 +44,32 @@ static void a_tiny_case_equals_plain_loops(void **state)
 		double sum = 0;
 
 		for (int i = 0; i < 5; i++)
-			sum += share[inv_next_below(&c, 5)];
+			sum += fraction[inv_next_below(&c, 5)];
 		mean[r] = sum / 5;
 	}
 	qsort(mean, 1000, sizeof *mean, by_value);
-	assert_int_equal(inv_bootstrap(ctx, share, 5, 3, &got), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, fraction, 5, 1, 3, &got), INVAR_OK);
 	assert_true(got.value == 2.75 / 5);
 	assert_true(got.low == mean[24] && got.high == mean[974]);
 }
 
-/* Draws once for all shares; a ratio of equal parts and wholes is certain. */
-static void shares_and_ratios_use_the_same_draws(void **state)
+/* Draws once for all fractions; a ratio of equal sums is certain. */
+static void fractions_and_ratios_use_the_same_draws(void **state)
 {
-	double pair[40][2], part[40], whole[40];
+	double pair[40][2], sum[40], count[40];
 	inv_interval one, two[2], ratio;
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
-		part[i] = pair[i][0] = i % 7;
-		whole[i] = pair[i][1] = 2.0 * (i % 7);
+		sum[i] = pair[i][0] = i % 7;
+		count[i] = pair[i][1] = 2.0 * (i % 7);
 	}
-	assert_int_equal(inv_bootstrap_shares(ctx, pair[0], 40, 2, 9, two), INVAR_OK);
-	assert_int_equal(inv_bootstrap(ctx, part, 40, 9, &one), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, pair[0], 40, 2, 9, two), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, sum, 40, 1, 9, &one), INVAR_OK);
 	assert_memory_equal(&one, &two[0], sizeof one);
-	assert_int_equal(inv_bootstrap(ctx, whole, 40, 9, &one), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, count, 40, 1, 9, &one), INVAR_OK);
 	assert_memory_equal(&one, &two[1], sizeof one);
-	assert_int_equal(inv_bootstrap_ratio(ctx, part, whole, 40, 9, &ratio), INVAR_OK);
+	assert_int_equal(inv_bootstrap_ratio(ctx, sum, count, 40, 9, &ratio), INVAR_OK);
 	assert_true(ratio.value == 0.5 && ratio.low == 0.5 && ratio.high == 0.5);
 }
 
@@ -109,24 +109,24 @@ static void quantiles_resample_images_with_all_copies(void **state)
 
 static void all_or_nothing_has_no_width(void **state)
 {
-	double share[40];
+	double fraction[40];
 	inv_interval got;
 
 	(void)state;
 	for (int value = 0; value <= 1; value++) {
 		for (int i = 0; i < 40; i++)
-			share[i] = value;
-		assert_int_equal(inv_bootstrap(ctx, share, 40, 0, &got), INVAR_OK);
+			fraction[i] = value;
+		assert_int_equal(inv_bootstrap(ctx, fraction, 40, 1, 0, &got), INVAR_OK);
 		assert_true(got.low == value && got.value == value && got.high == value);
 	}
-	assert_int_equal(inv_bootstrap(ctx, share, 1, 0, &got), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, fraction, 1, 1, 0, &got), INVAR_OK);
 	assert_true(got.low == 1 && got.high == 1);
-	assert_int_equal(inv_bootstrap(ctx, share, 0, 0, &got), INVAR_E_USE);
+	assert_int_equal(inv_bootstrap(ctx, fraction, 0, 1, 0, &got), INVAR_E_USE);
 }
 
 static void few_images_have_no_interval(void **state)
 {
-	const double share[INV_INTERVAL_IMAGES] = {0, 1, 0.5};
+	const double fraction[INV_INTERVAL_IMAGES] = {0, 1, 0.5};
 	inv_interval got;
 
 	(void)state;
@@ -134,7 +134,7 @@ static void few_images_have_no_interval(void **state)
 		char why[INV_INTERVAL_WHY];
 		invar_value value;
 
-		assert_int_equal(inv_bootstrap(ctx, share, n, 0, &got), INVAR_OK);
+		assert_int_equal(inv_bootstrap(ctx, fraction, n, 1, 0, &got), INVAR_OK);
 		value = inv_interval_value(&got, why);
 		assert_true(value.value == got.value && value.count == n);
 		assert_int_equal(!isnan(value.low), n == INV_INTERVAL_IMAGES);
@@ -155,12 +155,12 @@ static void intervals_cover_the_truth(void **state)
 	(void)state;
 	for (uint32_t r = 0; r < SAMPLES; r++) {
 		inv_cursor c = inv_cursor_of(&s, r);
-		double share[COINS];
+		double fraction[COINS];
 		inv_interval got;
 
 		for (int i = 0; i < COINS; i++)
-			share[i] = inv_next_uniform(&c) < 0.7f;
-		assert_int_equal(inv_bootstrap(ctx, share, COINS, r, &got), INVAR_OK);
+			fraction[i] = inv_next_uniform(&c) < 0.7f;
+		assert_int_equal(inv_bootstrap(ctx, fraction, COINS, 1, r, &got), INVAR_OK);
 		assert_true(got.low <= got.value && got.value <= got.high);
 		/* 1.96 sqrt(0.7 0.3 / 200) = 0.064 on either side */
 		assert_true(got.high - got.low > 0.09 && got.high - got.low < 0.16);
@@ -172,17 +172,17 @@ static void intervals_cover_the_truth(void **state)
 
 static void threads_do_not_matter(void **state)
 {
-	double share[97];
+	double fraction[97];
 	inv_interval first = {0}, got;
 
 	(void)state;
 	for (int i = 0; i < 97; i++)
-		share[i] = i % 7 / 7.0;
+		fraction[i] = i % 7 / 7.0;
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		invar_context *other;
 
 		assert_int_equal(invar_context_new(threads, NULL, &other), INVAR_OK);
-		assert_int_equal(inv_bootstrap(other, share, 97, 1, &got), INVAR_OK);
+		assert_int_equal(inv_bootstrap(other, fraction, 97, 1, 1, &got), INVAR_OK);
 		if (threads == 1)
 			first = got;
 		assert_memory_equal(&first, &got, sizeof got);
@@ -194,7 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tiny_case_equals_plain_loops),
-		cmocka_unit_test(shares_and_ratios_use_the_same_draws),
+		cmocka_unit_test(fractions_and_ratios_use_the_same_draws),
 		cmocka_unit_test(quantiles_resample_images_with_all_copies),
 		cmocka_unit_test(all_or_nothing_has_no_width),
 		cmocka_unit_test(few_images_have_no_interval),

@@ -86,7 +86,7 @@ static void check_case(const char *root, const char *name, bool aligned)
 	static int number_of_bank;
 	golden *g = golden_open(root, name);
 	invar_context *ctx = context(2);
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *clean = golden_f32(g, "clean", shape), *aug = golden_f32(g, "aug", NULL);
 	const int64_t *labels = golden_int(g, "labels", NULL);
 	float *moved = align(ctx, aug, clean, shape[0], shape[1]);

@@ -18,7 +18,7 @@
 
 static void check_power(golden *g, int p)
 {
-	size_t shape[GOLDEN_RANK], lines[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM], lines[GOLDEN_NDIM];
 	const float *a = golden_f32(g, "a", shape), *b = golden_f32(g, "b", NULL);
 	const float *directions = golden_f32(g, "directions", lines);
 	float *grad = malloc(shape[0] * shape[1] * sizeof *grad);

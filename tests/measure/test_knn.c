@@ -24,7 +24,7 @@ static void check_case(const char *root, int number_of_bank)
 {
 	static const char *const ks[] = {"1", "5", "20"};
 	golden *g = golden_open(root, "knn_retrieval");
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *gallery = golden_f32(g, "gallery", shape);
 	const float *queries = golden_f32(g, "queries", NULL);
 	const int64_t *labels = golden_int(g, "labels", NULL);
@@ -143,7 +143,7 @@ static double accuracy(const invar_bank *bank, const invar_adapter *e, const cha
 	if (invar_eval(bank, &e, &name, 1, o, &r) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	assert_string_equal(invar_results_metric(r, 0)->row,
-	                    strcmp(index, "clean") == 0 ? "1-NN, old index" : "1-NN");
+	                    strcmp(index, "old") == 0 ? "1-NN, old index" : "1-NN");
 	value = number_of(r, "knn.clean", "1");
 	invar_results_free(r);
 	invar_options_free(o);
@@ -151,7 +151,7 @@ static double accuracy(const invar_bank *bank, const invar_adapter *e, const cha
 }
 
 /* Mirrored queries find themselves among mirrored rows, not among the old ones. */
-static void the_clean_index_stays_as_it_was(void **state)
+static void the_old_index_stays_as_it_was(void **state)
 {
 	static float x[N * D];
 	int64_t labels[N];
@@ -159,7 +159,7 @@ static void the_clean_index_stays_as_it_was(void **state)
 	invar_adapter *e = mirror(D), *narrow = mirror(D - 1);
 	const invar_adapter *const narrow_only[] = {narrow};
 	const char *name = "narrow";
-	invar_options *o = test_set(options("1"), "index", "clean", NULL);
+	invar_options *o = test_set(options("1"), "index", "old", NULL);
 	invar_results *r;
 	invar_bank *bank;
 	char spelled[1024];
@@ -171,20 +171,68 @@ static void the_clean_index_stays_as_it_was(void **state)
 	write_split(test_ctx, test_path("index"), "train", x, NULL, 0, labels, N, D);
 	write_split(test_ctx, test_path("index"), "test", x, NULL, 0, labels, N, D);
 	assert_int_equal(inv_bank_open(test_ctx, test_path("index"), &bank), INVAR_OK);
-	assert_true(accuracy(bank, e, "adapted") == 1);
-	assert_true(accuracy(bank, e, "clean") < 0.1);
-	assert_true(accuracy(bank, narrow, "adapted") == 1);
+	assert_true(accuracy(bank, e, "new") == 1);
+	assert_true(accuracy(bank, e, "old") < 0.1);
+	assert_true(accuracy(bank, narrow, "new") == 1);
 	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, o, &r), INVAR_E_MISMATCH);
-	test_assert_error("index clean");
+	test_assert_error("index old");
 	assert_non_null(strstr(inv_last_error_spelled("--", spelled, sizeof spelled),
-	                       ": --index clean compares"));
+	                       ": --index old compares"));
 	invar_results_free(r); /* F was measured */
-	assert_int_equal(invar_options_set(o, "index", "old"), INVAR_E_USE);
-	test_assert_error("adapted");
+	assert_int_equal(invar_options_set(o, "index", "clean"), INVAR_E_USE);
+	test_assert_error("new");
 	invar_options_free(o);
 	invar_bank_close(bank);
 	invar_adapter_close(e);
 	invar_adapter_close(narrow);
+}
+
+/* The query points along row 1, but row 0 is nearer by L2. */
+static void cosine_compares_directions(void **state)
+{
+	const float train[] = {1, 1, 0, 9, -1, -1, 0, 0}, query[] = {0, 1, 0, 0};
+	const int64_t labels[] = {10, 11, 12, 13}, wanted[] = {11, 10};
+	const int64_t nearest[] = {10, 13};
+	invar_results *found;
+
+	(void)state;
+	write_split(test_ctx, test_path("rays"), "train", train, NULL, 0, labels, 4, 2);
+	write_split(test_ctx, test_path("rays"), "test", query, NULL, 0, wanted, 2, 2);
+	write_split(test_ctx, test_path("rays"), "near", query, NULL, 0, nearest, 2, 2);
+	found = measure_f(test_ctx, test_path("rays"),
+	                  test_set(options("1"), "metric", "cosine", NULL));
+	/* All rows are at right angles to a query of zeros: the first one votes. */
+	assert_true(number(found, "knn.clean") == 1);
+	assert_string_equal(invar_results_metric(found, 0)->row, "1-NN, cosine");
+	invar_results_free(found);
+	found = measure_f(test_ctx, test_path("rays"),
+	                  test_set(options("1"), "split", "near", NULL));
+	assert_true(number(found, "knn.clean") == 1);
+	invar_results_free(found);
+}
+
+/* Of rows at 120, 90 (zeros) and 60 degrees, the last one is the nearest by cosine. */
+static void zeros_are_at_right_angles(void **state)
+{
+	const float train[] = {-1, 1.7320508f, 0, 0, 0.5f, 0.8660254f};
+	const float query[] = {1, 0};
+	const int64_t labels[] = {0, 1, 2}, all[] = {2}, without[] = {1};
+	invar_results *found;
+
+	(void)state;
+	write_split(test_ctx, test_path("angles"), "train", train, NULL, 0, labels, 3, 2);
+	write_split(test_ctx, test_path("angles"), "some", train, NULL, 0, labels, 2, 2);
+	write_split(test_ctx, test_path("angles"), "test", query, NULL, 0, all, 1, 2);
+	write_split(test_ctx, test_path("angles"), "other", query, NULL, 0, without, 1, 2);
+	found = measure_f(test_ctx, test_path("angles"),
+	                  test_set(options("1"), "metric", "cosine", NULL));
+	assert_true(number(found, "knn.clean") == 1);
+	invar_results_free(found);
+	found = measure_f(test_ctx, test_path("angles"),
+	                  test_set(options("1"), "metric", "cosine", "train-split", "some",
+	                           "split", "other", NULL));
+	assert_true(number(found, "knn.clean") == 1);
+	invar_results_free(found);
 }
 
 int main(void)
@@ -192,7 +240,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_predictions),
 		cmocka_unit_test(equal_votes_go_to_the_smallest_label),
-		cmocka_unit_test(the_clean_index_stays_as_it_was),
+		cmocka_unit_test(the_old_index_stays_as_it_was),
+		cmocka_unit_test(cosine_compares_directions),
+		cmocka_unit_test(zeros_are_at_right_angles),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);

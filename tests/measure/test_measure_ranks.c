@@ -9,7 +9,7 @@
 #include "base/processes.h"
 #include "base/rng.h"
 #include "math/neighbours.h"
-#include "math/ranks.h"
+#include "math/places.h"
 #include "measure/structure.h"
 #include "ranks.h"
 #include "support.h"
@@ -23,7 +23,7 @@ typedef struct outcome {
 	uint32_t index[QUERIES * K], others[N * K];
 	double squared[QUERIES * K], others_squared[N * K];
 	double same[QUERIES], different[QUERIES];
-	inv_rank l2[QUERIES], cosine[QUERIES], views[QUERIES / VIEWS];
+	inv_place l2[QUERIES], cosine[QUERIES], views[QUERIES / VIEWS];
 	inv_structure structure;
 } outcome;
 
@@ -61,15 +61,15 @@ static void search_neighbours(const invar_context *ctx, outcome *out)
 }
 
 static void search_ranks(const invar_context *ctx, inv_distance distance, size_t views,
-                         inv_rank *out)
+                         inv_place *out)
 {
 	const inv_gallery g = {gallery, N, W, classes};
-	const inv_rank_queries q = {queries, QUERIES / views, own, asked, true};
-	inv_ranks *p;
+	const inv_place_queries q = {queries, QUERIES / views, own, asked, true};
+	inv_places *p;
 
-	assert_int_equal(inv_ranks_new_views(ctx, &g, distance, views, &p), INVAR_OK);
-	inv_ranks_find(p, &q, out);
-	inv_ranks_free(p);
+	assert_int_equal(inv_places_new(ctx, &g, distance, views, &p), INVAR_OK);
+	inv_places_find(p, &q, out);
+	inv_places_free(p);
 }
 
 static outcome *measure(inv_processes *p, unsigned threads)

@@ -304,7 +304,7 @@ static void narrower_codes_skip_the_kept_classifier(void **state)
 	test_set(o, "probe-epochs", "400", NULL);
 	r = evaluate("narrow", &e, o);
 	assert_string_equal(inv_results_skipped(r, "kept", "1"),
-	                    "codes are 6 wide, but features 10");
+	                    "LC-kept reads codes as features, but codes are 6 wide and features 10");
 	assert_null(inv_results_skipped(r, "kept", "F"));
 	assert_true(figure(r, "lc", "clean", "1")->value > 0.5);
 	invar_results_free(r);
@@ -326,7 +326,7 @@ static void a_probe_that_is_named_fails_alone(void **state)
 	make_bank("named", 4, 1);
 	bank = open_bank("named");
 	assert_int_equal(invar_eval(bank, &e, titles, 1, o, &r), INVAR_E_MISMATCH);
-	test_assert_error("kept of E cannot be measured: codes are 6 wide, but features 10");
+	test_assert_error("kept of E cannot be measured: LC-kept reads codes as features, but codes are 6 wide and features 10");
 	assert_non_null(r);
 	assert_non_null(figure(r, "lc", "clean", "1"));
 	assert_non_null(figure(r, "kept", "clean", "F"));

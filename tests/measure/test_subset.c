@@ -13,7 +13,7 @@ enum { MAX = 64 };
 static void check_case(const char *root, const char *name)
 {
 	golden *g = golden_open(root, name);
-	size_t shape[GOLDEN_RANK], chosen[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM], chosen[GOLDEN_NDIM];
 	const float *means = golden_f32(g, "means", shape);
 	const int64_t *expected = golden_int(g, "order", chosen);
 	double wide[MAX * MAX], nearest[MAX], distance[MAX];

@@ -236,14 +236,6 @@ static void figures_are_those_of_eval(void **state)
 	snprintf(run, sizeof run, "%s", test_path("run"));
 	assert_int_equal(inv_trial_begin(bank, o, &t), INVAR_OK);
 	inv_trial_column_clear(&t.f);
-	for (uint32_t k = 1; k < t.rows.folds; k++) {
-		inv_free(t.rows.fold[k].images);
-		inv_free(t.rows.fold[k].clean);
-		inv_free(t.rows.fold[k].query);
-		inv_free(t.rows.fold[k].own);
-		inv_free(t.rows.fold[k].class);
-		inv_free(t.rows.fold[k].query_class);
-	}
 	t.rows.folds = 1;
 	assert_int_equal(inv_trial_measure(&t.rows, NULL, NULL, &t.f), INVAR_OK);
 	assert_int_equal(inv_trial_try(&t, o, "E"), INVAR_OK);
@@ -276,7 +268,7 @@ static const double guess[INV_TRIAL_SOUGHT] = {0.001, 0.01, 0.1};
 /* Every figure is 0.5 with F, and E gains nothing. */
 static void equal_columns(inv_trial_column *f, inv_trial_column *e)
 {
-	*f = *e = (inv_trial_column){.share = NULL};
+	*f = *e = (inv_trial_column){.fraction = NULL};
 	for (int i = 0; i < INV_TRIAL_FIGURES; i++) {
 		f->value[i] = e->value[i] = (inv_interval){0.5, 0.45, 0.55, 400};
 		e->gain[i] = (inv_interval){0, -0.02, 0.02, 400};

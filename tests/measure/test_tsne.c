@@ -70,7 +70,7 @@ static void golden_cases(void **state)
 	(void)state;
 	for (const char *const *root = golden_roots(); *root; root++) {
 		golden *g = golden_open(*root, "tsne");
-		size_t shape[GOLDEN_RANK];
+		size_t shape[GOLDEN_NDIM];
 		const float *x = golden_f32(g, "x", shape);
 		float *y = malloc(shape[0] * 2 * sizeof *y);
 		invar_options *o = test_options("tsne", NULL);

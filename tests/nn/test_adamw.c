@@ -16,7 +16,7 @@ static void follow(const char *root, const char *name, unsigned cpu)
 	inv_adamw a = {golden_value(g, "beta1"), golden_value(g, "beta2"),
 	               golden_value(g, "eps"), golden_value(g, "weight_decay")};
 	double lr = golden_value(g, "lr");
-	size_t shape[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM];
 	const float *grads = golden_f32(g, "grads", shape);
 	size_t steps = shape[0], n = shape[1];
 	float *p = inv_calloc(n, sizeof *p), *m = inv_calloc(n, sizeof *m);

@@ -135,7 +135,7 @@ static void check_predictions(golden *g, const invar_context *ctx,
 static void check_case(const char *root, const char *name, size_t hidden_layers)
 {
 	golden *g = golden_open(root, name);
-	size_t shape[GOLDEN_RANK], wide[GOLDEN_RANK] = {0}, out[GOLDEN_RANK];
+	size_t shape[GOLDEN_NDIM], wide[GOLDEN_NDIM] = {0}, out[GOLDEN_NDIM];
 	const float *x = golden_f32(g, "x", shape);
 	const int64_t *classes = golden_int(g, "labels", NULL);
 	inv_classifier_spec spec = {.inputs = shape[1], .hidden_layers = hidden_layers};

@@ -27,6 +27,11 @@ for package in libturbojpeg0-dev libtiff-dev libyaml-dev; do
 done
 ! grep -q 'ERROR: .*\(librsvg2-dev\|libcmocka-dev\)' "$work/log" || fail "a package is named that is not needed"
 
+# Without a compiler, and so without a look at the libraries.
+! CC=/nowhere/cc configure || fail "configured without a compiler"
+grep -q 'ERROR: .*C compiler; on Debian: apt-get install gcc libc6-dev pkg-config libjansson-dev .*zlib1g-dev$' "$work/log" ||
+	fail "the packages of the compiler and the libraries are not named"
+
 # Everything but MPI, and an mpicc that says where its header would be.
 unset PKG_CONFIG_LIBDIR
 mkdir "$work/pc" "$work/bin"

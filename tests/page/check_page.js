@@ -11,6 +11,7 @@ const path = require('path');
 const [, , folder, ...pages] = process.argv;
 const {chromium} = require(path.resolve(folder, 'node_modules/playwright-core'));
 
+const maxPhone = 8000; /* pixels of a page on a phone, before anything is unfolded */
 let failures = 0;
 function expect(page, holds, sentence) {
 	if (holds)
@@ -26,10 +27,74 @@ function overflowing() {
 	const wide = document.documentElement.clientWidth + 1, found = [];
 	for (const e of document.body.querySelectorAll('*')) {
 		const box = e.getBoundingClientRect();
-		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, .thumb figcaption, [hidden]'))
+		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, nav, .found h4, .thumb figcaption, [hidden]'))
 			found.push(`${e.tagName}.${e.className} ${Math.round(box.right)}`);
 	}
 	return {page: document.documentElement.scrollWidth - document.documentElement.clientWidth, found: found.slice(0, 5)};
+}
+
+/* What is visible of every line of text: clipped by whatever around it scrolls or hides. */
+function linesOfText() {
+	const lines = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let node; (node = walker.nextNode());) {
+		if (!node.textContent.trim() || node.parentElement.closest('script, style, title') || !node.parentElement.checkVisibility())
+			continue;
+		const range = document.createRange();
+		range.selectNodeContents(node);
+		for (const r of range.getClientRects()) {
+			const box = {left: r.left, right: r.right, top: r.top, bottom: r.bottom, text: node.textContent.trim().slice(0, 30), node};
+			for (let e = node.parentElement; e && e !== document.body; e = e.parentElement)
+				if (getComputedStyle(e).overflowX !== 'visible') {
+					const clip = e.getBoundingClientRect();
+					box.left = Math.max(box.left, clip.left);
+					box.right = Math.min(box.right, clip.right);
+				}
+			if (box.right - box.left > 1)
+				lines.push(box);
+		}
+	}
+	return lines;
+}
+
+/* Texts over each other; line boxes may touch, as they are higher than letters. */
+function overlapping(linesOfText) {
+	const lines = linesOfText().sort((a, b) => a.top - b.top), found = [];
+	for (let i = 0; i < lines.length; i++)
+		for (let k = i + 1; k < lines.length && lines[k].top < lines[i].bottom; k++) {
+			const a = lines[i], b = lines[k], high = Math.min(a.bottom, b.bottom) - b.top, wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+			if (a.node !== b.node && wide > 2 && high > 0.45 * Math.min(a.bottom - a.top, b.bottom - b.top))
+				found.push(`'${a.text}' lies on '${b.text}'`);
+		}
+	return found.slice(0, 5);
+}
+
+/* Heads of tables that break inside a word, numbers of cards that wrap, cards that touch. */
+function broken() {
+	const found = [], range = document.createRange();
+	for (const th of document.querySelectorAll('thead th')) {
+		const walker = document.createTreeWalker(th, NodeFilter.SHOW_TEXT);
+		for (let node; (node = walker.nextNode());)
+			for (const word of node.textContent.matchAll(/[^\s-]+/g)) {
+				range.setStart(node, word.index);
+				range.setEnd(node, word.index + word[0].length);
+				if (new Set(Array.from(range.getClientRects(), (r) => Math.round(r.top))).size > 1)
+					found.push(`the head '${word[0].slice(0, 30)}' breaks`);
+			}
+	}
+	for (const big of document.querySelectorAll('.big')) {
+		range.selectNodeContents(big);
+		const boxes = Array.from(range.getClientRects()), card = big.closest('.card').getBoundingClientRect();
+		if (Math.max(...boxes.map((r) => r.top)) > Math.min(...boxes.map((r) => r.bottom)))
+			found.push(`'${big.textContent}' wraps`);
+		if (Math.max(...boxes.map((r) => r.right)) > card.right)
+			found.push(`'${big.textContent}' leaves its card`);
+		for (const other of document.querySelectorAll('.card')) {
+			const box = other.getBoundingClientRect();
+			if (other !== big.closest('.card') && box.left < card.right + 4 && box.right > card.left - 4 && box.top < card.bottom + 4 && box.bottom > card.top - 4)
+				found.push('two cards touch');
+		}
+	}
+	return found.slice(0, 5);
 }
 
 /* Figures without marks, pictures without pixels, ids that are used twice. */
@@ -100,15 +165,21 @@ async function open(browser, page, options) {
 
 async function checkLook(browser, page, scheme, width) {
 	const {context, tab, ms} = await open(browser, page, {colorScheme: scheme, viewport: {width, height: 900}});
-	const name = page.replace(/\.html$/, ''), over = await tab.evaluate(overflowing);
+	const name = page.replace(/\.html$/, ''), height = await tab.evaluate(() => document.documentElement.scrollHeight);
 
-	expect(page, over.page <= 0, `is ${over.page} pixels too wide at ${width}`);
-	expect(page, over.found.length === 0, `at ${width}: ${over.found.join('; ')}`);
+	expect(page, width > 400 || height < maxPhone, `is ${height} pixels high at ${width}`);
+	await tab.screenshot({path: path.join(folder, `${name}-${scheme}-${width}.png`), fullPage: true});
+	for (const unfolded of [false, true]) {
+		await tab.evaluate((open) => document.querySelectorAll('details').forEach((d) => { d.open = open; }), unfolded);
+		const over = await tab.evaluate(overflowing), at = `at ${width}${unfolded ? ', unfolded' : ''}`;
+		expect(page, over.page <= 0, `is ${over.page} pixels too wide ${at}`);
+		for (const d of [...over.found, ...await tab.evaluate(`(${overlapping})(${linesOfText})`), ...await tab.evaluate(broken)])
+			expect(page, false, `${at}: ${d}`);
+	}
 	for (const d of await tab.evaluate(defects))
 		expect(page, false, d);
 	for (const d of await tab.evaluate(injected))
 		expect(page, false, d);
-	await tab.screenshot({path: path.join(folder, `${name}-${scheme}-${width}.png`), fullPage: true});
 	const paper = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
 	await context.close();
 	return {paper, ms};
@@ -136,6 +207,7 @@ async function checkSections(browser, page) {
 
 async function checkHover(browser, page) {
 	const {context, tab} = await open(browser, page, {viewport: {width: 1400, height: 900}});
+	await tab.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
 	const panel = tab.locator('.panel[data-scatter]:has([data-frame])').last();
 	if (await panel.count()) {
 		await panel.scrollIntoViewIfNeeded();
@@ -159,6 +231,15 @@ async function checkHover(browser, page) {
 		for (const d of await tab.evaluate(injected))
 			expect(page, false, `under the mouse: ${d}`);
 	}
+	await context.close();
+}
+
+/* Every bar and every mark of a curve says its number. */
+async function checkTitles(browser, page) {
+	const {context, tab} = await open(browser, page, {});
+	const without = await tab.evaluate(() => Array.from(document.querySelectorAll('.panel svg rect[opacity], .panel svg path[stroke-linejoin]'))
+		.filter((e) => !/\S/.test(e.querySelector('title')?.textContent || '')).length);
+	expect(page, without === 0, `${without} bars or curves have no number for the mouse`);
 	await context.close();
 }
 
@@ -190,6 +271,7 @@ async function checkPage(browser, page) {
 	expect(page, papers.size === 2, 'light and dark look the same');
 	await checkSections(browser, page);
 	await checkHover(browser, page);
+	await checkTitles(browser, page);
 	const printed = await checkPrint(browser, page);
 	times.sort((a, b) => a - b);
 	console.log(`${page}: ${(size / 1e6).toFixed(2)} MB, opens in ${times[1]} ms, prints ${printed} pages`);

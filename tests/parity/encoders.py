@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """encoders.py - features by invar beside transformers and torchvision, at full size.
 
-    python3 encoders.py INVAR [FAMILY…]    INVAR is the program; dino, clip, dinov2, vit, resnet
+    python3 encoders.py INVAR [FAMILY…]    INVAR is the program; FAMILIES below lists them
 
 Weights are random but lively (attention that attends, batch norms with statistics of
-their own), written as their authors publish them: DINO's, DINOv2's, OpenAI's and
-torchvision's names, Hugging Face's folders, in safetensors, PyTorch's zip and older
+their own), written as their authors publish them: DINO's, DINOv2's, OpenAI's, OpenCLIP's
+and torchvision's names, Hugging Face's folders, in safetensors, PyTorch's zip and older
 files and TorchScript. Both sides see the same normalised tensors; what counts is the
 largest difference over the largest feature.
 
@@ -15,6 +15,7 @@ not installed, the ResNets are compared with the plain one of bench/peers. Exit 
 (skipped) where PyTorch or transformers are not installed.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ except ImportError as error:
     sys.exit(77)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOLERANCE, IMAGES = 1e-4, 3
+TOLERANCE, IMAGES = 1e-5, 3
 DEBIAN = "/usr/bin/python3"
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -289,6 +290,86 @@ def check_dinov2(c):
               "--encoder", "dinov2_vits14")
 
 
+def check_dinov3(c):
+    for size, sides in (("small", (224, 256)), ("small+", (224,)), ("base", (224,))):
+        width = {"base": 768}.get(size, 384)
+        gated = dict(use_gated_mlp=True, hidden_act="silu") if "+" in size else {}
+        model = enliven(transformers.DINOv3ViTModel(transformers.DINOv3ViTConfig(
+            hidden_size=width, num_attention_heads=width // 64, intermediate_size=4 * width, num_register_tokens=4,
+            **gated)), 6)
+        folder, _ = folder_of(c.place, model)
+        for side in sides:
+            x = c.images(side)
+            c.compare("DINOv3 ViT, %s, at %d, Hugging Face" % (size, side), folder, x, model(x).pooler_output)
+
+
+def check_dinov2_gated(c):
+    model = enliven(transformers.Dinov2Model(transformers.Dinov2Config(
+        hidden_size=384, num_hidden_layers=12, num_attention_heads=6, patch_size=14, image_size=224,
+        use_swiglu_ffn=True)), 7)
+    x = c.images(224)
+    c.compare("DINOv2 with gated MLPs at 224, Hugging Face", folder_of(c.place, model)[0], x, cls_row(model)(x))
+
+
+def check_siglip(c):
+    for patch, side, more in ((16, 224, {}), (14, 224, dict(hidden_size=1152, num_attention_heads=16,
+                                                           intermediate_size=4304, num_hidden_layers=4))):
+        config = transformers.SiglipVisionConfig(patch_size=patch, image_size=side, **more)
+        model, x = enliven(transformers.SiglipVisionModel(config), 8), c.images(side)
+        c.compare("SigLIP, patch %d at %d, Hugging Face" % (patch, side), folder_of(c.place, model)[0], x,
+                  model(x).pooler_output)
+    whole = transformers.SiglipModel(transformers.SiglipConfig(
+        vision_config=dict(num_hidden_layers=2), text_config=dict(num_hidden_layers=1, vocab_size=10)))
+    enliven(whole, 9)
+    x = c.images(224)
+    c.compare("SigLIP with its text tower, Hugging Face", folder_of(c.place, whole)[0], x,
+              whole.vision_model(x).pooler_output)
+
+
+def check_open_clip(c):
+    """OpenCLIP's names are OpenAI's; GELU and heads are in its config."""
+    model = transformers.CLIPVisionModelWithProjection(transformers.CLIPVisionConfig(
+        hidden_size=640, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2560, patch_size=16,
+        image_size=224, projection_dim=512, hidden_act="gelu"))
+    x = c.images(224)
+    enliven(model, 10)
+    folder = tempfile.mkdtemp(dir=c.place)
+    save_file(openai_names(folder_of(c.place, model)[1]), os.path.join(folder, "open_clip_model.safetensors"))
+    config = {"model_cfg": {"embed_dim": 512, "vision_cfg": {
+        "image_size": 224, "layers": 6, "width": 640, "head_width": 80, "patch_size": 16}},
+        "preprocess_cfg": {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "resize_mode": "squash"}}
+    with open(os.path.join(folder, "open_clip_config.json"), "w") as file:
+        json.dump(config, file)
+    c.compare("CLIP with OpenCLIP's names and config", os.path.join(folder, "open_clip_model.safetensors"), x,
+              model(x).image_embeds)
+
+
+LAST_NORM = {"basic": ".layer.1.normalization", "bottleneck": ".layer.2.normalization"}
+
+
+def lively_norms(model, x):
+    """Batch norms with the statistics of these images. The last one of a block is small, as in trained networks:
+    else rounding grows from block to block, and PyTorch itself is 2e-5 away from its own doubles."""
+    for name, m in model.named_modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.momentum = 1
+            last = name.endswith(LAST_NORM[model.config.layer_type])
+            torch.nn.init.uniform_(m.weight, *((0.1, 0.4) if last else (0.5, 1.2)))
+            torch.nn.init.normal_(m.bias, 0, 0.2)
+    model.train()(x)
+    return model.eval()
+
+
+def check_hf_resnets(c):
+    basic = dict(layer_type="basic", hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2])
+    for name, more in (("ResNet-50", {}), ("ResNet-50, stride in the 1x1", dict(downsample_in_bottleneck=True)),
+                       ("ResNet-18", basic)):
+        x = c.images(224)
+        torch.manual_seed(3)
+        model = lively_norms(transformers.ResNetModel(transformers.ResNetConfig(**more)), c.images(96))
+        c.compare(name + ", Hugging Face", folder_of(c.place, model)[0], x, model(x).pooler_output.flatten(1))
+
+
 def check_vit(c):
     model, x = enliven(vit(16, 768, 12, 224, 1e-12), 5), c.images(224)
     c.compare("ViT-B/16, Hugging Face", folder_of(c.place, model)[0], x, cls_row(model)(x))
@@ -309,8 +390,9 @@ def check_resnets(c):
                           np.load(c.at("want%d.npy" % side)))
 
 
-FAMILIES = {"dino": check_dino, "clip": check_clip, "dinov2": check_dinov2, "vit": check_vit,
-            "resnet": check_resnets}
+FAMILIES = {"dino": check_dino, "clip": check_clip, "dinov2": check_dinov2, "dinov2_gated": check_dinov2_gated,
+            "dinov3": check_dinov3, "siglip": check_siglip, "open_clip": check_open_clip, "vit": check_vit,
+            "resnet": check_resnets, "hf_resnet": check_hf_resnets}
 
 
 def main():

@@ -7,18 +7,24 @@
 Adapters of every form are exported alone, in float32 and float16, and onto models that
 PyTorch-like writers make: of several types, ranks and IR versions, with names of ours, with
 subgraphs. Encoders of our own are exported with an adapter: small ResNets and SqueezeNets on
-images of two sizes, and every vision transformer of tests/golden and of ../shared/golden. Every
+images of two sizes, and every vision transformer and Hugging Face's ResNets of tests/golden and of ../shared/golden. Every
 file passes onnx.checker with full_check; the outputs of ONNX Runtime agree with 'invar features'
 and 'invar apply' within 1e-5 relative to the largest, float16 within its own precision, and what
-the foreign model computed before stays bit for bit. Exit 77 (skipped) where onnx, onnxruntime or
+the foreign model computed before stays bit for bit.
+
+The other way round, models are encoders: those that were exported, and a vision transformer by torch.onnx with its weights in
+a file beside it, run by the package onnxruntime through invar.Encoder, within 1e-5 of 'invar features' and PyTorch; banks of
+it by invar.encode and, where the program has ONNX Runtime (Debian 13), by 'invar encode' within 1e-5. Exit 77 (skipped) where onnx, onnxruntime or
 NumPy are not installed.
 """
 
+import glob
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # This file is called like the package that it imports.
@@ -40,7 +46,8 @@ FORMS = {"plain": ["--preset", "paper"], "residual": ["--preset", "paper", "--re
 N, D, HIDDEN, COPIES = 300, 48, 96, 3
 ENCODERS = {"basic": 1, "bottleneck": 3, "wide": 3, "cifar": 3, "squeeze": 3}  # channels of their images
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
-VITS = [os.path.join(HERE, "../golden/encoders/vit"), os.path.join(HERE, "../../../shared/golden/encoders")]
+VITS = [os.path.join(HERE, "../golden/encoders/vit"), os.path.join(HERE, "../golden/encoders/transformers"),
+        os.path.join(HERE, "../../../shared/golden/encoders")]
 
 
 def write_bank(folder, width=D, size=None):
@@ -198,11 +205,65 @@ def check_pair(program, place, weights, images, options=(), dtype="float32", fix
     model = onnx.load(at("pair.onnx"))
     onnx.checker.check_model(model, full_check=True)
     assert [o.version for o in model.opset_import] == [17]
-    runtime, want, worst = session(at("pair.onnx")), codes_of(program, place, at("pair"), features), 0
+    runtime, want = session(at("pair.onnx")), codes_of(program, place, at("pair"), features)
+    worst = check_as_encoder(at("pair.onnx"), images, features, onnx_output="features") if images.shape[1] == 3 else 0
     for rows in (1, len(images)):
         codes, same = runtime.run(["codes", "features"], {"images": images[:rows]})
         worst = max(worst, gap(codes, want[:rows]), gap(same, features[:rows]))
     return worst
+
+
+def check_as_encoder(path, images, want, **options):
+    """A model as an encoder of the Python module, of 1 and more images, against features that are known."""
+    import invar
+
+    F = invar.Encoder(path, **options)
+    return max(gap(F(images[:rows]), want[:rows]) for rows in (1, len(images)))
+
+
+def export_vit(path):
+    """A random vision transformer by torch.onnx: images to tokens, its weights in a file beside the model."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    network = transformers.ViTModel(transformers.ViTConfig(
+        hidden_size=96, num_hidden_layers=3, num_attention_heads=3, intermediate_size=192, patch_size=8, image_size=64),
+        add_pooling_layer=False).eval()
+
+    class Tokens(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = network
+
+        def forward(self, images):
+            return self.network(images).last_hidden_state
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(Tokens(), (torch.randn(2, 3, 64, 64),), path, input_names=["images"], output_names=["tokens"],
+                          dynamic_shapes=({0: "batch"},), dynamo=True, external_data=True, verbose=False)
+    return lambda images: Tokens()(torch.from_numpy(images)).detach().numpy()
+
+
+def check_banks(program, place, model):
+    """A bank by Python and by the program; None where the program has no ONNX Runtime."""
+    import invar
+
+    at = lambda name: os.path.join(place, name)
+    np.save(at("pictures.npy"), np.random.default_rng(8).integers(0, 256, (40, 80, 72, 3)).astype("u1"))
+    data, told = "npy:" + at("pictures.npy"), dict(augment="rotation", copies=2, seed=3, normalize="half", onnx_tokens="mean")
+    invar.encode(data, at("by-python"), encoder=model, **told)
+    done = subprocess.run([program, "encode", data, "-o", at("by-program"), "--weights", model, "-q",
+                           *(word for key, value in told.items() for word in ("--" + key.replace("_", "-"), str(value)))],
+                          capture_output=True, text=True)
+    if done.returncode:
+        assert "ONNX Runtime" in done.stderr, done.stderr
+        print("skipped: %s" % done.stderr.strip())
+        return None
+    files = [path for path in glob.glob(at("by-python/train/**/*.npy"), recursive=True) if "fingerprints" not in path]
+    assert len(files) == 5, files  # clean rows, 2 copies, their parameters
+    return max(gap(np.load(path.replace("by-python", "by-program")), np.load(path)) for path in files)
 
 
 def vit_cases():
@@ -215,7 +276,7 @@ def vit_cases():
             told = json.load(file)
         for case in told["cases"]:
             about = told["architectures"][case["architecture"] if "architecture" in case else case["weights"]]
-            if not any(word in about["family"] for word in ("vit", "dinov2", "clip")):
+            if not any(word in about["family"] for word in ("vit", "dinov2", "dinov3", "clip", "siglip", "hf_resnet")):
                 continue
             options = ["--heads", str(about["heads"])] if "heads" in about else []
             options += ["--key", "student"] if case.get("key_prefix", "").startswith("student") else []
@@ -224,6 +285,8 @@ def vit_cases():
 
 def main():
     program, failed, passed = os.path.abspath(sys.argv[1]), 0, 0
+    os.environ.setdefault("INVAR_LIBRARY", os.path.join(os.path.dirname(os.path.dirname(program)), "libinvar.so.0"))
+    sys.path.insert(0, os.path.join(HERE, "../../python"))
     with tempfile.TemporaryDirectory() as place:
         def show(title, have, allowed):
             nonlocal failed, passed
@@ -257,6 +320,13 @@ def main():
         for name, weights, x, options in vit_cases():
             for dtype, allowed in TOLERANCE.items():
                 show("with %s, %s" % (name, dtype), check_pair(program, place, weights, x, options, dtype, True), allowed)
+        path, x = os.path.join(place, "vit.onnx"), np.random.default_rng(9).normal(size=(5, 3, 64, 64)).astype("f4")
+        tokens = export_vit(path)(x)
+        for word, want in (("first", tokens[:, 0]), ("mean", tokens.mean(1))):
+            show("torch.onnx, %s token" % word, check_as_encoder(path, x, want, onnx_tokens=word), 1e-5)
+        banks = check_banks(program, place, path)
+        if banks is not None:
+            show("banks by Python and the program", banks, 1e-5)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(bool(failed))
 

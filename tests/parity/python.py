@@ -301,7 +301,7 @@ def check_parameters():
 
 
 NAMES = ("backbone", "my_function", "torch_model", "model", "session", "clean", "copies", "labels", "features", "a", "b", "c",
-         "d", "z", "index", "q", "ids", "connection")  # that the reader has
+         "d", "z", "index", "q", "ids", "connection", "faiss")  # that the reader has
 
 
 def check_types():
@@ -313,7 +313,7 @@ def check_types():
     for manual in ("README.md", "docs/PYTHON.md"):
         with open(os.path.join(SOURCE, manual), encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-        text += "".join(block for block in blocks if re.search(r"\binvar\.\w+\(", block))
+        text += "".join(block.replace("import faiss\n", "") for block in blocks if re.search(r"\binvar\.\w+\(", block))
     text += 'number: float = run.eval(bank)["lc.augmented", "run"]\n'
     with open("manual.py", "w", encoding="utf-8") as file:
         file.write(text)

@@ -186,6 +186,12 @@ class Banks(InFolder):
             run.eval(other, metrics="structure")
         self.assertIn("was trained on features of encoder of May but other has features of encoder of June",
                       seen.output[0])
+        # Nobody has configured logging: warnings are shown, information is not; the logger can be turned off.
+        for line, shown in (("", True), ("import logging; logging.getLogger('invar').setLevel('ERROR')", False)):
+            script = f"{line}\nimport invar; invar.eval('other', 'run', metrics='structure')"
+            said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stderr
+            self.assertEqual("was trained on features of encoder of May" in said, shown, said)
+            self.assertEqual(len(said.splitlines()), shown, said)
 
     def test_folders_of_arrays_can_be_named_too(self):
         clean, copies, _ = features(60)

@@ -2,9 +2,13 @@
 """Options come from the tables: in the stub, in docstrings and signatures, and as keywords."""
 import inspect
 import os
+import pydoc
 import subprocess
 import sys
+import tempfile
 import unittest
+
+import numpy as np
 
 import invar
 from invar._options import Options
@@ -56,8 +60,32 @@ class Describe(unittest.TestCase):
         with self.assertRaises(invar.UseError):
             invar.options("no such command")
 
+    def test_help_of_the_module_is_short_and_names_everything(self):
+        text = pydoc.plain(pydoc.render_doc(invar))
+        self.assertLess(len(text.splitlines()), 120)
+        for name in invar._PUBLIC:
+            self.assertRegex(invar.__doc__, rf"\b{name}\b")
+        order = [text.index(name) for name in (" encode(images", " diagnose(bank", " train(bank", " eval(bank", " Adapter(path)")]
+        self.assertEqual(order, sorted(order))
+
+    def test_what_a_prompt_and_a_notebook_show(self):
+        clean = np.random.default_rng(0).normal(size=(60, 8)).astype("f4")
+        with tempfile.TemporaryDirectory() as folder:
+            bank = invar.bank(clean, clean[:, None] + 1, np.arange(60) % 2, name="<F>", augment="shift", path=f"{folder}/bank")
+            self.assertEqual(repr(bank), f"Bank('{folder}/bank': <F>, shift, width 8; train 60 × (1 + 1))")
+            run = invar.train(bank, f"{folder}/run", preset="instant", trial=False)
+            E = f"Adapter('{folder}/run/adapter.safetensors': 8 → 8, hidden {run.adapter.hidden}, residual; instant, <F>, shift)"
+            self.assertEqual(repr(run.adapter), E)
+            self.assertEqual(repr(run), f"Run('{folder}/run', finished: {E})")
+            for one, words in ((bank, ("60 images, 1 copy each, labels", "shift")), (run.adapter, ("instant", "8 → 8")),
+                               (run, ("finished", f"{folder}/bank", "instant"))):
+                self.assertNotIn("<F>", one._repr_html_())
+                for word in ("&lt;F&gt;", *words):
+                    self.assertIn(word, one._repr_html_())
+        self.assertRegex(repr(invar.fit(clean, clean[:, None] + 1, preset="instant", trial=False)), r"Adapter\(8 → 8, ")
+
     def test_names_of_the_module(self):
-        self.assertTrue(set(invar.__all__) <= set(dir(invar)))
+        self.assertTrue(set(invar._PUBLIC) <= set(dir(invar)))
         self.assertIn("train", invar.commands())
         with self.assertRaises(AttributeError):
             invar.nothing

@@ -241,7 +241,8 @@ class AnyFunction(InFolder):
         class Output(dict):
             pass
 
-        with self.assertRaisesRegex(invar.UseError, "InferenceSession of ONNX Runtime; give a function.*session.run"):
+        with self.assertRaisesRegex(invar.UseError, "InferenceSession of ONNX Runtime; give the model's file, "
+                                                    "or a function.*session.run"):
             self.encode(InferenceSession(), "a")
         with self.assertRaisesRegex(invar.UseError, "the encoder is a list; give a weight file"):
             self.encode([1], "a")

@@ -93,13 +93,13 @@ class Train(InFolder):
 
     def test_images_instead_of_a_bank(self):
         photo_folder()
-        run = invar.train(None, "run", images="photos", encoder="pixels", size=8, augment="rotation", epochs=1, hidden=16)
-        program("train", "--images", "photos", "-o", "theirs", "--encoder", "pixels", "--size", "8", "--augment",
+        run = invar.train(None, "run", data="photos", encoder="pixels", size=8, augment="rotation", epochs=1, hidden=16)
+        program("train", "--data", "photos", "-o", "theirs", "--encoder", "pixels", "--size", "8", "--augment",
                 "rotation", "--epochs", "1", "--hidden", "16")
         self.same_adapter(run.path, "theirs")
         for arguments in ((None, "x"), (self.bank, "x", "photos")):
             with self.assertRaises(invar.UseError):
-                invar.train(*arguments[:2], images=arguments[2] if len(arguments) > 2 else None)
+                invar.train(*arguments[:2], data=arguments[2] if len(arguments) > 2 else None)
 
     def test_ctrl_c_saves_and_stops(self):
         options = {"epochs": 40, "hidden": 256, "seed": 2, "trial": False}

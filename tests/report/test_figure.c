@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "report/axis.h"
-#include "report/draw_svg.h"
 #include "run/results.h"
 #include "support.h"
 

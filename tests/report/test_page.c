@@ -194,13 +194,14 @@ static size_t count(const char *text, const char *word)
 static void assert_only_own_tags(const char *text)
 {
 	static const char *const own[] = {
-		"!doctype", "!--",    "html", "head",   "meta",       "title",    "style",
-		"body",     "header", "h1",   "h2",     "h3",         "h4",       "p",
-		"b",        "bdi",    "br",   "small",  "div",        "dl",       "dt",
-		"dd",       "nav",    "a",    "main",   "section",    "table",    "thead",
-		"tbody",    "tr",     "th",   "td",     "ul",         "ol",       "li",
-		"i",        "figure", "img",  "script", "figcaption", "svg",      "g",
-		"path",     "rect",   "text", "code",   "pre",        "clipPath", "span",
+		"!doctype", "!--",     "html", "head",   "meta",       "title",    "style",
+		"body",     "header",  "h1",   "h2",     "h3",         "h4",       "p",
+		"b",        "bdi",     "br",   "small",  "div",        "dl",       "dt",
+		"dd",       "nav",     "a",    "main",   "section",    "table",    "thead",
+		"tbody",    "tr",      "th",   "td",     "ul",         "ol",       "li",
+		"i",        "figure",  "img",  "script", "figcaption", "svg",      "g",
+		"path",     "rect",    "text", "code",   "pre",        "clipPath", "span",
+		"details",  "summary",
 	};
 	const char *style = strstr(text, "<style>"), *script = strstr(text, "<script>\n");
 
@@ -324,16 +325,19 @@ static void a_loss_is_called_a_loss(void **state)
 	(void)state;
 	assert_headline(0.5, 0.7, 0.75,
 	                "recognises <b>70.0&nbsp;%</b> of augmented images instead of "
-	                "<b>50.0&nbsp;%</b>; this costs 5.0 points on clean images "
-	                "(<b>75.0&nbsp;%</b>, before <b>80.0&nbsp;%</b>)");
+	                "<b>50.0&nbsp;%</b> (better), and <b>75.0&nbsp;%</b> of clean images "
+	                "instead of <b>80.0&nbsp;%</b> (worse)");
 	assert_headline(0.5, 0.4, 0.85,
-	                "recognises fewer augmented images than without it, "
-	                "<b>40.0&nbsp;%</b>, down from <b>50.0&nbsp;%</b>; on clean images it "
-	                "gains 5.0 points");
+	                "<b>40.0&nbsp;%</b> of augmented images instead of <b>50.0&nbsp;%</b> "
+	                "(worse), and <b>85.0&nbsp;%</b> of clean images instead of "
+	                "<b>80.0&nbsp;%</b> (better)");
 	assert_headline(0.5, 0.505, 0.8,
-	                "no better and no worse than without it, <b>50.5&nbsp;%</b> and "
-	                "<b>50.0&nbsp;%</b>, a difference within the 95&nbsp;% intervals; on "
-	                "clean images nothing changes");
+	                "<b>50.5&nbsp;%</b> of augmented images instead of <b>50.0&nbsp;%</b> "
+	                "(same), and <b>80.0&nbsp;%</b> of clean images, as without it");
+	assert_headline(0.5, 0.7, 0.75, "<div class=\"good\">better <small");
+	assert_headline(0.5, 0.7, 0.75, ">69.0–71.0</small>");
+	assert_headline(0.5, 0.7, 0.75, "<div class=\"bad\">worse <small");
+	assert_headline(0.5, 0.505, 0.8, "<div class=\"same\">same <small");
 }
 
 static void the_best_is_marked(void **state)
@@ -346,6 +350,45 @@ static void the_best_is_marked(void **state)
 	assert_non_null(strstr(text, "<td class=\"best\" title=\"best\"><b>70.0</b>"));
 	assert_null(strstr(text, "<b>50.0</b>"));
 	assert_non_null(strstr(text, "<small>69.0–71.0</small>"));
+	free(text);
+	invar_results_free(r);
+}
+
+/* Of two adapters the best is shown alone, or the one that a trial named; far curves are
+ * left out, by name. */
+static void the_recommended_adapter_comes_first(void **state)
+{
+	static const double far[] = {1000, 1001, 1002};
+	const inv_curve curve = {3, numbers, far, NULL, NULL, NULL};
+	invar_results *r = make_results(0.5, 0.7, 0.75);
+	const inv_page_run runs[] = {{.path = "one", .title = "one", .d = 8},
+	                             {.path = "two", .title = "second", .d = 9}};
+	inv_page page = {.document = (const invar_results *const[]){r},
+	                 .document_count = 1,
+	                 .run = runs,
+	                 .run_count = 2};
+	size_t size;
+	char *text;
+
+	(void)state;
+	inv_results_add_column(r, "2", "second", "two");
+	inv_results_put(r, "kept.clean", "2",
+	                &(invar_value){.value = 0.6, .low = NAN, .high = NAN});
+	inv_results_put(r, "kept.augmented", "2",
+	                &(invar_value){.value = 0.6, .low = NAN, .high = NAN});
+	assert_int_equal(inv_results_put_curve(r, "zip.size", "2", &curve), INVAR_OK);
+	assert_non_null(text = inv_page_text(&page, &size));
+	assert_non_null(strstr(text, "(the best of 2 here)"));
+	assert_non_null(strstr(text, "off the chart: second"));
+	assert_non_null(strstr(text, "torch.nn.Linear(8,"));
+	assert_true(strstr(text, "torch.nn.Linear(8,") < strstr(text, "torch.nn.Linear(9,"));
+	assert_true(strstr(text, "<details>") < strstr(text, "off the chart: second"));
+	free(text);
+
+	page.recommended = "second";
+	assert_non_null(text = inv_page_text(&page, &size));
+	assert_non_null(strstr(text, "<bdi>second</bdi>, recommended by the trial,"));
+	assert_true(strstr(text, "torch.nn.Linear(9,") < strstr(text, "torch.nn.Linear(8,"));
 	free(text);
 	invar_results_free(r);
 }
@@ -429,6 +472,7 @@ int main(void)
 		cmocka_unit_test(json_has_the_names),
 		cmocka_unit_test(a_loss_is_called_a_loss),
 		cmocka_unit_test(the_best_is_marked),
+		cmocka_unit_test(the_recommended_adapter_comes_first),
 		cmocka_unit_test(every_measurement_is_explained),
 		cmocka_unit_test(nothing_measured_is_a_page),
 		cmocka_unit_test(pictures_stand_in_the_page),

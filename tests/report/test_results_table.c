@@ -66,7 +66,7 @@ static invar_results *make(void)
 /* Takes r. */
 static void assert_written(invar_results *r, const char *format, const char *want)
 {
-	inv_table *t = inv_results_table(r);
+	inv_table *t = inv_results_table(r, true);
 	char *text = NULL;
 	size_t bytes;
 	FILE *f = open_memstream(&text, &bytes);

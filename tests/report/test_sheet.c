@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "support.h"
 
 enum { SIDE = 8 };

@@ -261,9 +261,9 @@ static void a_hook_that_stops_ends_it_between_stages(void **state)
 /* ---- A folder is replaced as a whole ------------------------------------------------ */
 
 /* A stage that makes a folder of two files, "a" and, at the end, "b". */
-static invar_status run_folder(void *own, const char *at)
+static invar_status run_folder(const inv_stage_work *w, const char *at)
 {
-	copier *c = own;
+	copier *c = w->user;
 	char path[400];
 
 	c->runs++;
@@ -278,13 +278,13 @@ static invar_status run_folder(void *own, const char *at)
 	return INVAR_OK;
 }
 
-static invar_status list_folder(void *own, const char *folder, inv_stage_file *each,
-                                void *user)
+static invar_status list_folder(invar_context *ctx, const char *folder,
+                                inv_stage_file *each, void *user)
 {
 	static const char *const names[] = {"a", "b", "c"};
 	invar_status st = INVAR_OK;
 
-	(void)own;
+	(void)ctx;
 	for (size_t i = 0; i < 3 && st == INVAR_OK; i++) {
 		char path[400];
 
@@ -301,18 +301,16 @@ static inv_ownership claim_entry(const void *user, const char *entry)
 	return strlen(entry) == 1 ? INV_OWN_FILE : INV_FOREIGN;
 }
 
-static invar_status refuse_nothing(void *own, const char *folder)
+static invar_status refuse_nothing(const char *folder)
 {
-	(void)own;
 	(void)folder;
 	return INVAR_OK;
 }
 
-static invar_status remove_folder(void *own, const char *folder, const char *to)
+static invar_status remove_folder(const char *folder, const char *to)
 {
 	const inv_owner owner = {claim_entry, NULL};
 
-	(void)own;
 	if (!test_exists(folder))
 		return INVAR_OK;
 	assert_int_equal(inv_folder_move_foreign(folder, to, owner), INVAR_OK);
@@ -321,20 +319,14 @@ static invar_status remove_folder(void *own, const char *folder, const char *to)
 	return INVAR_OK;
 }
 
-static invar_status describe_copier(void *own, json_t *inputs)
+static invar_status describe_copier(const inv_stage_work *w, json_t *inputs)
 {
-	json_object_set_new(inputs, "option", json_string(((copier *)own)->option));
+	json_object_set_new(inputs, "option", json_string(((copier *)w->user)->option));
 	return INVAR_OK;
-}
-
-static void keep_copier(void *own)
-{
-	(void)own;
 }
 
 static const inv_stage_kind folder_kind = {.describe = describe_copier,
                                            .run = run_folder,
-                                           .free = keep_copier,
                                            .list = list_folder,
                                            .refuse_foreign = refuse_nothing,
                                            .remove = remove_folder};
@@ -352,7 +344,8 @@ static const char *make_folder(const job *j, copier *c, const char *option,
 	c->option = option;
 	c->fails = fails;
 	assert_int_equal(inv_stages_open(test_ctx, j->folder, &s), INVAR_OK);
-	assert_int_equal(inv_stages_add(s, "first", NULL, NULL, c->to, &folder_kind, c),
+	assert_int_equal(inv_stages_add(s, "first", NULL, NULL, c->to, &folder_kind,
+	                                &(inv_stage_work){.user = c}),
 	                 INVAR_OK);
 	st = inv_stages_run(s);
 	inv_stages_close(s);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/png_file.h"
+#include "formats/pixels.h"
 #include "run/run.h"
 #include "study/stage.h"
 #include "support.h"

@@ -14,6 +14,7 @@
  */
 #include "adapter/closed_forms/closed_form.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "adapter/closed_form_list.h"
@@ -36,14 +37,12 @@ const inv_closed_form_kind *inv_closed_form_find(const char *name)
 
 invar_status inv_closed_form_declare(invar_options *o, const char *selector)
 {
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < KINDS && st == INVAR_OK; i++)
-		st = inv_options_add_part(o, selector, parts[i]->name, parts[i]->options);
-	for (size_t i = 0; i < KINDS && st == INVAR_OK; i++)
+	for (size_t i = 0; i < KINDS; i++)
+		INV_TRY(inv_options_add_part(o, selector, parts[i]->name, parts[i]->options));
+	for (size_t i = 0; i < KINDS; i++)
 		if (parts[i]->shares)
-			st = inv_options_share(o, selector, parts[i]->name, parts[i]->shares);
-	return st;
+			INV_TRY(inv_options_share(o, selector, parts[i]->name, parts[i]->shares));
+	return INVAR_OK;
 }
 
 invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
@@ -53,10 +52,30 @@ invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
 
 	*out = (inv_closed_form){.about = json_pack("{s:s}", "kind", kind->name)};
 	if (!out->about)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a closed form");
+		return inv_no_memory();
 	if ((st = kind->fit(s, out)) != INVAR_OK)
 		inv_closed_form_clear(out);
 	return st;
+}
+
+invar_status inv_closed_form_note(inv_closed_form *c, const char *key, json_t *value)
+{
+	return json_object_set_new(c->about, key, value) == 0 ? INVAR_OK : inv_no_memory();
+}
+
+invar_status inv_closed_form_note_errors(inv_closed_form *c, const double *lambda,
+                                         const double *error, size_t count)
+{
+	json_t *errors = json_array();
+
+	INV_TRY(inv_closed_form_note(c, "held_out_error", errors));
+	for (size_t i = 0; i < count; i++)
+		if (!isnan(error[i]) &&
+		    json_array_append_new(errors,
+		                          json_pack("{s:f, s:o}", "lambda", lambda[i], "error",
+		                                    inv_json_number(error[i]))) != 0)
+			return inv_no_memory();
+	return INVAR_OK;
 }
 
 void inv_closed_form_clear(inv_closed_form *c)
@@ -76,43 +95,11 @@ size_t inv_closed_form_hidden(const inv_closed_form_kind *kind, size_t d, size_t
 	return kind && kind->has_units ? 2 * d + hidden : hidden;
 }
 
-/* W2 of an MLP is [d, h]: the column of a unit is its row of V. */
-static void export_units(const inv_hidden_units *u, inv_mlp_shape s, float *W0, float *b0,
-                         float *W2)
-{
-	size_t d = s.d, first = 2 * d;
-
-	if (!u->count)
-		return;
-	memcpy(W0 + first * d, u->W, u->count * d * sizeof *W0);
-	memcpy(b0 + first, u->b, u->count * sizeof *b0);
-	for (size_t j = 0; j < d; j++)
-		for (size_t i = 0; i < u->count; i++)
-			W2[j * s.h + first + i] = (float)u->V[i * d + j];
-}
-
-static void export_map(const inv_map_affine *m, inv_mlp_shape s, bool residual, float *W0,
-                       float *b0, float *W2)
-{
-	size_t d = s.d, h = s.h;
-
-	memset(W0, 0, 2 * d * d * sizeof *W0);
-	memset(b0, 0, 2 * d * sizeof *b0);
-	for (size_t i = 0; i < d; i++) {
-		W0[i * d + i] = 1;
-		W0[(d + i) * d + i] = -1;
-		for (size_t j = 0; j < d; j++) {
-			float value = (float)(m->M[i * d + j] - (residual && i == j));
-
-			W2[j * h + i] = value;
-			W2[j * h + d + i] = -value;
-		}
-	}
-}
-
 void inv_closed_form_export(const inv_closed_form *c, inv_mlp_shape s, bool residual,
                             float *params)
 {
+	const inv_hidden_units *u = &c->units;
+	size_t d = s.d, h = s.h, first = 2 * d;
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	float *W0, *b0, *W2, *b2;
 
@@ -121,8 +108,25 @@ void inv_closed_form_export(const inv_closed_form *c, inv_mlp_shape s, bool resi
 	b0 = params + blocks[1].offset;
 	W2 = params + blocks[2].offset;
 	b2 = params + blocks[3].offset;
-	export_map(&c->map, s, residual, W0, b0, W2);
-	export_units(&c->units, s, W0, b0, W2);
-	for (size_t j = 0; j < s.d; j++)
+	memset(W0, 0, first * d * sizeof *W0);
+	memset(b0, 0, first * sizeof *b0);
+	for (size_t i = 0; i < d; i++) {
+		W0[i * d + i] = 1;
+		W0[(d + i) * d + i] = -1;
+		for (size_t j = 0; j < d; j++) {
+			float value = (float)(c->map.M[i * d + j] - (residual && i == j));
+
+			W2[j * h + i] = value;
+			W2[j * h + d + i] = -value;
+		}
+	}
+	if (u->count) {
+		memcpy(W0 + first * d, u->W, u->count * d * sizeof *W0);
+		memcpy(b0 + first, u->b, u->count * sizeof *b0);
+	}
+	for (size_t j = 0; j < d; j++) {
+		for (size_t i = 0; i < u->count; i++)
+			W2[j * h + first + i] = (float)u->V[i * d + j];
 		b2[j] = (float)c->map.t[j];
+	}
 }

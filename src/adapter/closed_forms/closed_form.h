@@ -62,6 +62,11 @@ invar_status inv_closed_form_declare(invar_options *o, const char *selector);
 invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
                                  const inv_closed_form_spec *s, inv_closed_form *out);
 void inv_closed_form_clear(inv_closed_form *c);
+/* Adds to c->about; takes value, NULL: no memory. */
+invar_status inv_closed_form_note(inv_closed_form *c, const char *key, json_t *value);
+/* "held_out_error": those of the lambdas that were tried; NaN: not tried. */
+invar_status inv_closed_form_note_errors(inv_closed_form *c, const double *lambda,
+                                         const double *error, size_t count);
 
 /* The hidden units of the MLP for such a closed form, if the option hidden is `hidden`. */
 size_t inv_closed_form_hidden(const inv_closed_form_kind *kind, size_t d, size_t hidden);

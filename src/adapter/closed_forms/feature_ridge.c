@@ -41,7 +41,7 @@ enum { BLOCK = 512, CHUNK = 3584 }; /* rows of a product, of an addition */
 /* Of the clean rows or of the copies. */
 typedef struct sums {
 	uint64_t n;
-	inv_block_sums *totals; /* over chunks, which ranks share; the vector has the parts: */
+	inv_block_sums *totals; /* over chunks, dealt out to ranks; a vector consists of: */
 	double *gram;           /* [p, p], lower triangle; these are set by a solution */
 	double *sum;            /* [p] of x */
 	double *cross;          /* [p, d] of x y^T; of copies alone, as is the next */
@@ -83,26 +83,6 @@ static size_t room(size_t p)
 	return (max_few(p) / CHUNK + 1) * CHUNK;
 }
 
-static bool allocate_buffers(const inv_feature_ridge *f, bool targets, sums *s)
-{
-	size_t cells = room(f->p) * f->d;
-
-	s->u = inv_calloc(cells, sizeof *s->u);
-	s->y = targets ? inv_calloc(cells, sizeof *s->y) : NULL;
-	return s->u && (s->y || !targets);
-}
-
-static bool allocate_ridge(inv_feature_ridge *f)
-{
-	f->mu = inv_alloc(f->d * sizeof *f->mu);
-	f->W = inv_alloc(f->h * f->d * sizeof *f->W);
-	f->b = inv_alloc(f->h * sizeof *f->b);
-	f->H = inv_alloc(CHUNK * f->h * sizeof *f->H);
-	f->columns = inv_alloc(f->p * sizeof *f->columns);
-	return f->mu && f->W && f->b && f->H && f->columns &&
-	       allocate_buffers(f, false, &f->clean) && allocate_buffers(f, true, &f->copies);
-}
-
 static invar_status refuse_memory(const inv_feature_ridge *f)
 {
 	return inv_fail(INVAR_E_NOMEM,
@@ -111,63 +91,54 @@ static invar_status refuse_memory(const inv_feature_ridge *f)
 	                f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
 }
 
-static void draw_units(inv_feature_ridge *f, uint64_t seed)
+static invar_status allocate_ridge(inv_feature_ridge *f)
 {
-	inv_stream weights = inv_stream_of(seed, "features/weight", 0);
-	inv_stream biases = inv_stream_of(seed, "features/bias", 0);
-	float scale = (float)(1 / sqrt((double)f->d));
+	size_t cells = room(f->p) * f->d;
 
-	for (size_t i = 0; i < f->h; i++)
-		inv_fill_normal(&weights, (uint32_t)i, f->W + i * f->d, f->d);
-	for (size_t i = 0; i < f->h * f->d; i++)
-		f->W[i] *= scale;
-	inv_fill_uniform(&biases, 0, -1, 1, f->b, f->h);
-}
-
-static invar_status prepare(inv_feature_ridge *f, const inv_clean_statistics *scale,
-                            uint64_t seed)
-{
-	const inv_matmul_spec units = {BLOCK,        f->h,        f->d, .transpose_b = true,
-	                               .bias = true, .relu = true};
-	invar_status st;
-
-	if (!allocate_ridge(f))
-		return refuse_memory(f);
-	memcpy(f->mu, scale->mean, f->d * sizeof *f->mu);
-	f->sigma = scale->sigma;
-	draw_units(f, seed);
-	if ((st = inv_matmul_new(f->ctx, &units, &f->units)) != INVAR_OK)
-		return st;
-	return inv_gram_sum_new(f->ctx, &f->add);
+	INV_TRY(inv_new_array(&f->mu, f->d));
+	INV_TRY(inv_new_array(&f->W, f->h * f->d));
+	INV_TRY(inv_new_array(&f->b, f->h));
+	INV_TRY(inv_new_array(&f->H, CHUNK * f->h));
+	INV_TRY(inv_new_array(&f->columns, f->p));
+	INV_TRY(inv_new_zeros(&f->clean.u, cells));
+	INV_TRY(inv_new_zeros(&f->copies.u, cells));
+	return inv_new_zeros(&f->copies.y, cells);
 }
 
 invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
                                    const inv_clean_statistics *scale, uint64_t seed,
                                    inv_feature_ridge **out)
 {
-	inv_feature_ridge *f = inv_calloc(1, sizeof *f);
+	const inv_matmul_spec units = {BLOCK,        h,           d, .transpose_b = true,
+	                               .bias = true, .relu = true};
+	inv_stream weights = inv_stream_of(seed, "features/weight", 0);
+	inv_stream biases = inv_stream_of(seed, "features/bias", 0);
+	float by = (float)(1 / sqrt((double)d));
+	inv_feature_ridge *f;
 	invar_status st;
 
 	*out = NULL;
-	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for random features");
+	INV_TRY(inv_new(&f));
 	f->ctx = ctx;
 	f->d = d;
 	f->h = h;
 	f->p = d + h;
-	if ((st = prepare(f, scale, seed)) != INVAR_OK) {
-		inv_feature_ridge_free(f);
-		return st;
-	}
+	f->sigma = scale->sigma;
+	if (allocate_ridge(f) != INVAR_OK)
+		INV_TRY_OR(fail, refuse_memory(f));
+	memcpy(f->mu, scale->mean, d * sizeof *f->mu);
+	for (size_t i = 0; i < h; i++)
+		inv_fill_normal(&weights, (uint32_t)i, f->W + i * d, d);
+	for (size_t i = 0; i < h * d; i++)
+		f->W[i] *= by;
+	inv_fill_uniform(&biases, 0, -1, 1, f->b, h);
+	INV_TRY_OR(fail, inv_matmul_new(ctx, &units, &f->units));
+	INV_TRY_OR(fail, inv_gram_sum_new(ctx, &f->add));
 	*out = f;
 	return INVAR_OK;
-}
-
-static void free_sums(sums *s)
-{
-	inv_block_sums_free(s->totals);
-	inv_free(s->u);
-	inv_free(s->y);
+fail:
+	inv_feature_ridge_free(f);
+	return st;
 }
 
 static void free_few(few_rows *few)
@@ -184,8 +155,11 @@ void inv_feature_ridge_free(inv_feature_ridge *f)
 	if (!f)
 		return;
 	free_few(&f->few);
-	free_sums(&f->clean);
-	free_sums(&f->copies);
+	inv_block_sums_free(f->clean.totals);
+	inv_free(f->clean.u);
+	inv_block_sums_free(f->copies.totals);
+	inv_free(f->copies.u);
+	inv_free(f->copies.y);
 	inv_free(f->mu);
 	inv_free(f->W);
 	inv_free(f->b);
@@ -215,7 +189,7 @@ static void add_columns(const inv_feature_ridge *f, const float *x, size_t rows,
 		to[j] += f->columns[j];
 }
 
-/* Where the parts of a vector of sums are. */
+/* Where the sums are in their vector. */
 static void place_sums(const inv_feature_ridge *f, double *vector, sums *s)
 {
 	s->gram = vector;
@@ -224,36 +198,26 @@ static void place_sums(const inv_feature_ridge *f, double *vector, sums *s)
 	s->sum_y = s->y ? s->cross + f->p * f->d : NULL;
 }
 
-static invar_status sum_rows(inv_feature_ridge *f, const float *u, const float *y,
-                             size_t rows, const sums *to)
-{
-	const inv_gram_part x[] = {{u, f->d}, {f->H, f->h}};
-	invar_status st = INVAR_OK;
-
-	for (size_t at = 0; at < rows && st == INVAR_OK; at += BLOCK)
-		st = inv_matmul_run(f->units, u + at * f->d, f->W, f->b, f->H + at * f->h);
-	if (st != INVAR_OK)
-		return st;
-	inv_gram_sum_add(f->add, x, 2, rows, to->gram);
-	add_columns(f, u, rows, f->d, to->sum);
-	add_columns(f, f->H, rows, f->h, to->sum + f->d);
-	if (y) {
-		inv_gram_sum_add_cross(f->add, x, 2, rows, y, f->d, to->cross);
-		add_columns(f, y, rows, f->d, to->sum_y);
-	}
-	return INVAR_OK;
-}
-
-/* Buffered rows from number `at` on, at most CHUNK. */
+/* Adds buffered rows from number `at` on, at most CHUNK, if the block is this rank's. */
 static invar_status add_block(inv_feature_ridge *f, sums *s, size_t at, size_t rows)
 {
+	const float *u = s->u + at * f->d, *y = s->y ? s->y + at * f->d : NULL;
+	const inv_gram_part x[] = {{u, f->d}, {f->H, f->h}};
 	double *vector = inv_block_sums_next(s->totals);
 	sums to = *s;
 
 	s->n += rows;
-	if (vector) {
-		place_sums(f, vector, &to);
-		INV_TRY(sum_rows(f, s->u + at * f->d, s->y ? s->y + at * f->d : NULL, rows, &to));
+	if (!vector)
+		return inv_block_sums_end(s->totals);
+	place_sums(f, vector, &to);
+	for (size_t i = 0; i < rows; i += BLOCK)
+		INV_TRY(inv_matmul_run(f->units, u + i * f->d, f->W, f->b, f->H + i * f->h));
+	inv_gram_sum_add(f->add, x, 2, rows, to.gram);
+	add_columns(f, u, rows, f->d, to.sum);
+	add_columns(f, f->H, rows, f->h, to.sum + f->d);
+	if (y) {
+		inv_gram_sum_add_cross(f->add, x, 2, rows, y, f->d, to.cross);
+		add_columns(f, y, rows, f->d, to.sum_y);
 	}
 	return inv_block_sums_end(s->totals);
 }
@@ -262,113 +226,84 @@ static invar_status add_block(inv_feature_ridge *f, sums *s, size_t at, size_t r
 static invar_status add_waiting(inv_feature_ridge *f, sums *s, bool all)
 {
 	size_t at = 0, rest;
-	invar_status st = INVAR_OK;
 
-	for (; at + CHUNK <= s->waiting && st == INVAR_OK; at += CHUNK)
-		st = add_block(f, s, at, CHUNK);
+	for (; at + CHUNK <= s->waiting; at += CHUNK)
+		INV_TRY(add_block(f, s, at, CHUNK));
 	rest = s->waiting - at;
-	if (st == INVAR_OK && all && rest) {
-		st = add_block(f, s, at, rest);
+	if (all && rest) {
+		INV_TRY(add_block(f, s, at, rest));
 		rest = 0;
 	}
 	memmove(s->u, s->u + at * f->d, rest * f->d * sizeof *s->u);
 	if (s->y)
 		memmove(s->y, s->y + at * f->d, rest * f->d * sizeof *s->y);
 	s->waiting = rest;
-	return st;
-}
-
-static invar_status start_sums(inv_feature_ridge *f)
-{
-	free_few(&f->few);
-	if (inv_block_sums_new(f->ctx, f->p * f->p + f->p, &f->clean.totals) != INVAR_OK ||
-	    inv_block_sums_new(f->ctx, f->p * f->p + f->p + f->p * f->d + f->d,
-	                       &f->copies.totals) != INVAR_OK)
-		return refuse_memory(f);
-	f->summed = true;
 	return INVAR_OK;
 }
 
-static invar_status add_buffered(inv_feature_ridge *f)
+/* There are too many rows to keep them all. */
+static invar_status start_sums(inv_feature_ridge *f)
 {
-	invar_status st = start_sums(f);
+	size_t gram = f->p * f->p + f->p;
 
-	if (st == INVAR_OK)
-		st = add_waiting(f, &f->clean, false);
-	return st == INVAR_OK ? add_waiting(f, &f->copies, false) : st;
+	free_few(&f->few);
+	if (inv_block_sums_new(f->ctx, gram, &f->clean.totals) != INVAR_OK ||
+	    inv_block_sums_new(f->ctx, gram + f->p * f->d + f->d, &f->copies.totals) != INVAR_OK)
+		return refuse_memory(f);
+	f->summed = true;
+	INV_TRY(add_waiting(f, &f->clean, false));
+	return add_waiting(f, &f->copies, false);
 }
 
-static invar_status check_buffers(inv_feature_ridge *f, sums *s)
-{
-	if (f->summed)
-		return s->waiting == CHUNK ? add_waiting(f, s, false) : INVAR_OK;
-	return f->clean.waiting + f->copies.waiting > max_few(f->p) ? add_buffered(f)
-	                                                            : INVAR_OK;
-}
-
-static void scale_row(const inv_feature_ridge *f, const float *row, const float *clean,
-                      float *u, float *y)
-{
-	for (size_t j = 0; j < f->d; j++)
-		u[j] = (float)((row[j] - f->mu[j]) / f->sigma);
-	for (size_t j = 0; j < f->d && clean; j++)
-		y[j] = (float)(((double)clean[j] - row[j]) / f->sigma);
-}
-
-static invar_status add_rows(inv_feature_ridge *f, sums *s, const float *z,
-                             const float *clean, uint64_t rows)
+static invar_status buffer_rows(inv_feature_ridge *f, sums *s, const float *z,
+                                const float *clean, uint64_t rows)
 {
 	size_t d = f->d;
-	invar_status st = INVAR_OK;
 
-	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
+	for (uint64_t i = 0; i < rows; i++) {
 		size_t at = s->waiting++ * d;
+		const float *row = z + i * d;
 
-		if (!f->summed || inv_block_sums_own(s->totals))
-			scale_row(f, z + i * d, clean ? clean + i * d : NULL, s->u + at,
-			          s->y ? s->y + at : NULL);
-		st = check_buffers(f, s);
+		if (!f->summed || inv_block_sums_own(s->totals)) {
+			for (size_t j = 0; j < d; j++)
+				s->u[at + j] = (float)((row[j] - f->mu[j]) / f->sigma);
+			for (size_t j = 0; j < d && clean; j++)
+				s->y[at + j] = (float)(((double)clean[i * d + j] - row[j]) / f->sigma);
+		}
+		if (f->summed && s->waiting == CHUNK)
+			INV_TRY(add_waiting(f, s, false));
+		else if (!f->summed && f->clean.waiting + f->copies.waiting > max_few(f->p))
+			INV_TRY(start_sums(f));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 invar_status inv_feature_ridge_add_clean(inv_feature_ridge *f, const float *z,
                                          uint64_t rows)
 {
-	return add_rows(f, &f->clean, z, NULL, rows);
+	return buffer_rows(f, &f->clean, z, NULL, rows);
 }
 
 invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
                                           const float *clean, uint64_t rows)
 {
-	return add_rows(f, &f->copies, z, clean, rows);
+	return buffer_rows(f, &f->copies, z, clean, rows);
 }
 
 /* ---- Solving ---------------------------------------------------------------------- */
 
-/* The solution for one choice of lambda and anchor. */
-typedef struct choice {
+/* The regression for one lambda and anchor. */
+typedef struct solution {
 	const inv_feature_ridge *f;
 	double lambda, anchor, weight; /* weight: of all rows */
 	double *mean, *mean_y;         /* [p], [d] weighted means of x and of the targets */
 	size_t q;                      /* d + the units that take part */
 	double *gram, *B;              /* [q, q]; [q, r] */
 	size_t r, step;                /* for r features: 0, step, 2 step … */
-} choice;
-
-static void average(choice *c)
-{
-	const inv_feature_ridge *f = c->f;
-
-	c->weight = c->anchor * (double)f->clean.n + (double)f->copies.n;
-	for (size_t i = 0; i < f->p; i++)
-		c->mean[i] = (c->anchor * f->clean.sum[i] + f->copies.sum[i]) / c->weight;
-	for (size_t j = 0; j < f->d; j++)
-		c->mean_y[j] = f->copies.sum_y[j] / c->weight;
-}
+} solution;
 
 /* Of the centred Gram matrix of both kinds of rows. */
-static double gram_cell(const choice *c, size_t i, size_t j)
+static double gram_cell(const solution *c, size_t i, size_t j)
 {
 	const inv_feature_ridge *f = c->f;
 	size_t at = i * f->p + j;
@@ -379,7 +314,7 @@ static double gram_cell(const choice *c, size_t i, size_t j)
 
 static void centre_row(void *user, size_t i, unsigned thread)
 {
-	const choice *c = user;
+	const solution *c = user;
 	const inv_feature_ridge *f = c->f;
 	double mean = c->weight * c->mean[i];
 
@@ -391,23 +326,17 @@ static void centre_row(void *user, size_t i, unsigned thread)
 			f->copies.cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
 }
 
-/* Units penalised by their share: see inv_feature_ridge_try. */
-static void penalise(choice *c, double diagonal)
-{
-	const inv_feature_ridge *f = c->f;
-	double share = (double)(c->q - f->d) / (double)f->h;
-
-	for (size_t i = 0; i < c->q; i++)
-		c->gram[i * c->q + i] += c->lambda * diagonal * (i < f->d ? 1 : share);
-}
-
 /* If all features are constant (one row), B stays 0 and E is a translation. */
-static invar_status solve_sums(choice *c)
+static invar_status solve_sums(solution *c)
 {
 	const inv_feature_ridge *f = c->f;
-	double diagonal = 0;
+	double diagonal = 0, fraction = (double)(c->q - f->d) / (double)f->h;
 
-	average(c);
+	c->weight = c->anchor * (double)f->clean.n + (double)f->copies.n;
+	for (size_t i = 0; i < f->p; i++)
+		c->mean[i] = (c->anchor * f->clean.sum[i] + f->copies.sum[i]) / c->weight;
+	for (size_t j = 0; j < f->d; j++)
+		c->mean_y[j] = f->copies.sum_y[j] / c->weight;
 	for (size_t i = 0; i < f->p; i++)
 		diagonal += gram_cell(c, i, i) / (double)f->p;
 	if (!(diagonal > 0)) {
@@ -415,7 +344,9 @@ static invar_status solve_sums(choice *c)
 		return INVAR_OK;
 	}
 	inv_parallel(f->ctx, c->q, centre_row, c);
-	penalise(c, diagonal);
+	/* Units are penalised by their fraction: see inv_feature_ridge_try. */
+	for (size_t i = 0; i < c->q; i++)
+		c->gram[i * c->q + i] += c->lambda * diagonal * (i < f->d ? 1 : fraction);
 	return inv_cholesky_solve(f->ctx, c->q, c->r, c->gram, c->B);
 }
 
@@ -424,13 +355,12 @@ static invar_status solve_sums(choice *c)
 static invar_status fill_rows(inv_feature_ridge *f, const sums *s, size_t first)
 {
 	size_t d = f->d, p = f->p, h = f->h;
-	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < s->waiting && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < s->waiting; i++) {
 		double *x = f->few.x + (first + i) * p, *y = f->few.y + (first + i) * d;
 
 		if (i % BLOCK == 0)
-			st = inv_matmul_run(f->units, s->u + i * d, f->W, f->b, f->H);
+			INV_TRY(inv_matmul_run(f->units, s->u + i * d, f->W, f->b, f->H));
 		for (size_t j = 0; j < d; j++) {
 			x[j] = s->u[i * d + j];
 			y[j] = s->y ? s->y[i * d + j] : 0;
@@ -438,10 +368,10 @@ static invar_status fill_rows(inv_feature_ridge *f, const sums *s, size_t first)
 		for (size_t j = 0; j < h; j++)
 			x[d + j] = f->H[i % BLOCK * h + j];
 	}
-	return st;
+	return INVAR_OK;
 }
 
-static invar_status collect_rows(inv_feature_ridge *f)
+static invar_status collect_few(inv_feature_ridge *f)
 {
 	size_t n = f->clean.waiting + f->copies.waiting;
 	few_rows *few = &f->few;
@@ -450,34 +380,27 @@ static invar_status collect_rows(inv_feature_ridge *f)
 	if (few->x && few->n == n)
 		return INVAR_OK;
 	free_few(few);
-	*few = (few_rows){.n = n,
-	                  .x = inv_alloc(n * f->p * sizeof *few->x),
-	                  .y = inv_alloc(n * f->d * sizeof *few->y),
-	                  .weight = inv_alloc(n * sizeof *few->weight),
-	                  .products = inv_alloc(n * n * sizeof *few->products)};
-	if (!few->x || !few->y || !few->weight || !few->products) {
-		free_few(few);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu rows of %zu features", n,
-		                f->p);
-	}
-	st = fill_rows(f, &f->clean, 0);
-	if (st == INVAR_OK)
-		st = fill_rows(f, &f->copies, f->clean.waiting);
-	if (st == INVAR_OK)
-		st = inv_dual_products(f->ctx, n, f->p, few->x, few->products);
-	if (st != INVAR_OK)
-		free_few(few);
+	few->n = n;
+	INV_TRY_OR(fail, inv_new_array(&few->x, n * f->p));
+	INV_TRY_OR(fail, inv_new_array(&few->y, n * f->d));
+	INV_TRY_OR(fail, inv_new_array(&few->weight, n));
+	INV_TRY_OR(fail, inv_new_array(&few->products, n * n));
+	INV_TRY_OR(fail, fill_rows(f, &f->clean, 0));
+	INV_TRY_OR(fail, fill_rows(f, &f->copies, f->clean.waiting));
+	INV_TRY_OR(fail, inv_dual_products(f->ctx, n, f->p, few->x, few->products));
+	return INVAR_OK;
+fail:
+	free_few(few);
 	return st;
 }
 
-static invar_status solve_few(inv_feature_ridge *f, choice *c)
+static invar_status solve_few(inv_feature_ridge *f, solution *c)
 {
-	invar_status st = collect_rows(f);
-	const inv_dual_rows rows = {f->few.n, f->p,          f->d,           f->few.x,
-	                            f->few.y, f->few.weight, f->few.products};
+	inv_dual_rows rows;
 
-	if (st != INVAR_OK)
-		return st;
+	INV_TRY(collect_few(f));
+	rows = (inv_dual_rows){f->few.n, f->p,          f->d,           f->few.x,
+	                       f->few.y, f->few.weight, f->few.products};
 	for (size_t i = 0; i < rows.n; i++)
 		f->few.weight[i] = i < f->clean.waiting ? c->anchor : 1;
 	return inv_dual_ridge(f->ctx, &rows, c->lambda, c->step, c->mean, c->mean_y, c->B);
@@ -496,25 +419,48 @@ static invar_status complete_sums(inv_feature_ridge *f, sums *s)
 	return INVAR_OK;
 }
 
-static invar_status regress(inv_feature_ridge *f, choice *c)
+static void free_solution(solution *c)
 {
+	inv_free(c->mean);
+	inv_free(c->gram);
+	inv_free(c->B);
+}
+
+/*
+ * The regression for every `step`th feature on the first units, on all of them if there are
+ * few rows; free_solution frees, whatever the status.
+ */
+static invar_status regress(inv_feature_ridge *f, double lambda, double anchor,
+                            size_t units, size_t step, solution *c)
+{
+	size_t r = inv_blocks(f->d, step), q = f->d + (f->summed ? units : f->h);
 	invar_status st;
 
-	if (!f->summed)
-		st = solve_few(f, c);
-	else if ((st = complete_sums(f, &f->clean)) == INVAR_OK &&
-	         (st = complete_sums(f, &f->copies)) == INVAR_OK)
+	*c = (solution){
+		.f = f, .lambda = lambda, .anchor = anchor, .q = q, .r = r, .step = step};
+	INV_TRY(inv_new_array(&c->mean, f->p + f->d));
+	c->mean_y = c->mean + f->p;
+	INV_TRY(inv_new_array(&c->B, q * r));
+	if (f->summed) {
+		INV_TRY(inv_new_array(&c->gram, q * q));
+		INV_TRY(complete_sums(f, &f->clean));
+		INV_TRY(complete_sums(f, &f->copies));
 		st = solve_sums(c);
+		inv_free(c->gram); /* the largest array, no longer needed */
+		c->gram = NULL;
+	} else {
+		st = solve_few(f, c);
+	}
 	if (st == INVAR_E_NUMERIC)
-		st = inv_fail(st,
-		              "features: %g of the mean diagonal is too small for features that "
-		              "depend on each other; try 1e-4 or more",
-		              c->lambda);
+		return inv_fail(st,
+		                "features: %g of the mean diagonal is too small for features that "
+		                "depend on each other; try 1e-4 or more",
+		                lambda);
 	return st;
 }
 
-/* z M + t: the linear features, and the sum of the intercept and the means. */
-static void fill_map(const choice *c, inv_map_affine *m)
+/* z M + t with the linear features and the sum of intercept and means; the hidden units. */
+static void fill_form(const solution *c, inv_map_affine *m, inv_hidden_units *u)
 {
 	const inv_feature_ridge *f = c->f;
 	size_t d = f->d;
@@ -530,135 +476,69 @@ static void fill_map(const choice *c, inv_map_affine *m)
 	memcpy(m->M, c->B, d * d * sizeof *m->M);
 	for (size_t i = 0; i < d; i++)
 		m->M[i * d + i] += 1;
-}
-
-static void fill_units(const choice *c, inv_hidden_units *u)
-{
-	const inv_feature_ridge *f = c->f;
-	const double *B = c->B + f->d * f->d;
 
 	for (size_t i = 0; i < f->h; i++) {
 		double bias = f->b[i];
 
-		for (size_t j = 0; j < f->d; j++) {
-			u->W[i * f->d + j] = (float)(f->W[i * f->d + j] / f->sigma);
-			bias -= f->W[i * f->d + j] * f->mu[j] / f->sigma;
+		for (size_t j = 0; j < d; j++) {
+			u->W[i * d + j] = (float)(f->W[i * d + j] / f->sigma);
+			bias -= f->W[i * d + j] * f->mu[j] / f->sigma;
 		}
 		u->b[i] = (float)bias;
 	}
-	for (size_t i = 0; i < f->h * f->d; i++)
-		u->V[i] = f->sigma * B[i];
-}
-
-static bool allocate_form(const inv_feature_ridge *f, inv_closed_form *out)
-{
-	size_t d = f->d, h = f->h;
-
-	out->map = (inv_map_affine){
-		.d = d, .M = inv_alloc(d * d * sizeof(double)), .t = inv_alloc(d * sizeof(double))};
-	out->units = (inv_hidden_units){.count = h,
-	                                .W = inv_alloc(h * d * sizeof(float)),
-	                                .b = inv_alloc(h * sizeof(float)),
-	                                .V = inv_alloc(h * d * sizeof(double))};
-	return out->map.M && out->map.t && out->units.W && out->units.b && out->units.V;
-}
-
-static invar_status fill_form(const choice *c, inv_closed_form *out)
-{
-	if (!allocate_form(c->f, out))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features",
-		                c->f->p);
-	fill_map(c, &out->map);
-	fill_units(c, &out->units);
-	return INVAR_OK;
-}
-
-static void close_choice(choice *c)
-{
-	inv_free(c->mean);
-	inv_free(c->gram);
-	inv_free(c->B);
-}
-
-/*
- * The regression for every `step`th feature on the first units, on all of them if there are
- * few rows; close_choice frees, whatever the status.
- */
-static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anchor,
-                                 size_t units, size_t step, choice *c)
-{
-	size_t r = inv_blocks(f->d, step), q = f->d + (f->summed ? units : f->h);
-	invar_status st;
-
-	*c = (choice){.f = f,
-	              .lambda = lambda,
-	              .anchor = anchor,
-	              .mean = inv_alloc((f->p + f->d) * sizeof *c->mean),
-	              .q = q,
-	              .gram = f->summed ? inv_alloc(q * q * sizeof *c->gram) : NULL,
-	              .B = inv_alloc(q * r * sizeof *c->B),
-	              .r = r,
-	              .step = step};
-	if (!c->mean || (f->summed && !c->gram) || !c->B)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", q);
-	c->mean_y = c->mean + f->p;
-	st = regress(f, c);
-	inv_free(c->gram); /* the largest array, no longer needed */
-	c->gram = NULL;
-	return st;
+	for (size_t i = 0; i < f->h * d; i++)
+		u->V[i] = f->sigma * c->B[d * d + i];
 }
 
 invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
                                      inv_closed_form *out)
 {
-	choice c;
-	invar_status st = solve_choice(f, lambda, anchor, f->h, 1, &c);
+	size_t d = f->d, h = f->h;
+	solution c;
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = fill_form(&c, out);
-	close_choice(&c);
+	INV_TRY_OR(done, regress(f, lambda, anchor, h, 1, &c));
+	out->map.d = d;
+	out->units.count = h;
+	INV_TRY_OR(done, inv_new_array(&out->map.M, d * d));
+	INV_TRY_OR(done, inv_new_array(&out->map.t, d));
+	INV_TRY_OR(done, inv_new_array(&out->units.W, h * d));
+	INV_TRY_OR(done, inv_new_array(&out->units.b, h));
+	INV_TRY_OR(done, inv_new_array(&out->units.V, h * d));
+	fill_form(&c, &out->map, &out->units);
+done:
+	free_solution(&c);
 	return st;
 }
 
 /* ---- Trials ----------------------------------------------------------------------- */
 
-static invar_status fill_trial(const choice *c, inv_feature_trial *out)
-{
-	size_t q = c->q, r = c->r;
-
-	*out = (inv_feature_trial){.r = r,
-	                           .step = c->step,
-	                           .units = q - c->f->d,
-	                           .B = inv_alloc(q * r * sizeof *out->B),
-	                           .t = inv_alloc(r * sizeof *out->t)};
-	if (!out->B || !out->t) {
-		inv_feature_trial_clear(out);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
-		                q);
-	}
-	for (size_t i = 0; i < q * r; i++)
-		out->B[i] = (float)c->B[i];
-	for (size_t j = 0; j < r; j++) {
-		double t = c->mean_y[j * c->step];
-
-		for (size_t i = 0; i < q; i++)
-			t -= c->mean[i] * c->B[i * r + j];
-		out->t[j] = (float)t;
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_feature_ridge_try(inv_feature_ridge *f, double lambda, double anchor,
                                    size_t units, inv_feature_trial *out)
 {
-	choice c;
-	invar_status st =
-		solve_choice(f, lambda, anchor, units, inv_blocks(f->d, INV_FEATURE_TRIAL), &c);
+	size_t step = inv_blocks(f->d, INV_FEATURE_TRIAL), r = inv_blocks(f->d, step), q;
+	solution c;
+	invar_status st;
 
-	*out = (inv_feature_trial){0};
-	if (st == INVAR_OK)
-		st = fill_trial(&c, out);
-	close_choice(&c);
+	*out = (inv_feature_trial){.r = r, .step = step};
+	INV_TRY_OR(done, regress(f, lambda, anchor, units, step, &c));
+	q = c.q;
+	out->units = q - f->d;
+	INV_TRY_OR(done, inv_new_array(&out->B, q * r));
+	INV_TRY_OR(done, inv_new_array(&out->t, r));
+	for (size_t i = 0; i < q * r; i++)
+		out->B[i] = (float)c.B[i];
+	for (size_t j = 0; j < r; j++) {
+		double t = c.mean_y[j * step];
+
+		for (size_t i = 0; i < q; i++)
+			t -= c.mean[i] * c.B[i * r + j];
+		out->t[j] = (float)t;
+	}
+done:
+	free_solution(&c);
+	if (st != INVAR_OK)
+		inv_feature_trial_clear(out);
 	return st;
 }
 
@@ -669,87 +549,58 @@ void inv_feature_trial_clear(inv_feature_trial *t)
 	*t = (inv_feature_trial){0};
 }
 
-/* Rows of a block as a trial maps them: products with u and with the hidden units. */
-typedef struct mapping {
-	size_t block; /* rows, at most BLOCK: held-out images may be few */
-	inv_matmul *units, *linear, *hidden;
-	float *u, *H, *a, *b; /* [block, d], [block, units], [block, r], [block, r] */
-} mapping;
-
-static invar_status open_mapping(const inv_feature_ridge *f, const inv_feature_trial *t,
-                                 uint64_t rows, mapping *m)
-{
-	size_t block = rows < BLOCK ? (size_t)rows : BLOCK;
-	const inv_matmul_spec units = {block,        t->units,    f->d, .transpose_b = true,
-	                               .bias = true, .relu = true};
-	const inv_matmul_spec linear = {block, t->r, f->d, .bias = true};
-	const inv_matmul_spec hidden = {block, t->r, t->units, .bias = false};
-	invar_status st;
-
-	*m = (mapping){.block = block,
-	               .u = inv_calloc(block * f->d, sizeof *m->u),
-	               .H = inv_alloc(block * t->units * sizeof *m->H),
-	               .a = inv_alloc(block * t->r * sizeof *m->a),
-	               .b = inv_alloc(block * t->r * sizeof *m->b)};
-	if (!m->u || !m->H || !m->a || !m->b)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
-		                f->p);
-	if ((st = inv_matmul_new(f->ctx, &units, &m->units)) != INVAR_OK ||
-	    (st = inv_matmul_new(f->ctx, &linear, &m->linear)) != INVAR_OK)
-		return st;
-	return inv_matmul_new(f->ctx, &hidden, &m->hidden);
-}
-
-static void close_mapping(mapping *m)
-{
-	inv_matmul_free(m->units);
-	inv_matmul_free(m->linear);
-	inv_matmul_free(m->hidden);
-	inv_free(m->u);
-	inv_free(m->H);
-	inv_free(m->a);
-	inv_free(m->b);
-}
-
-/* At most m->block rows. */
-static invar_status add_block_error(inv_feature_ridge *f, const inv_feature_trial *t,
-                                    const mapping *m, const float *z, const float *clean,
-                                    size_t rows, double *sum)
-{
-	size_t d = f->d;
-	invar_status st;
-
-	for (size_t i = 0; i < rows * d; i++)
-		m->u[i] = (float)((z[i] - f->mu[i % d]) / f->sigma);
-	if ((st = inv_matmul_run(m->units, m->u, f->W, f->b, m->H)) != INVAR_OK ||
-	    (st = inv_matmul_run(m->linear, m->u, t->B, t->t, m->a)) != INVAR_OK ||
-	    (st = inv_matmul_run(m->hidden, m->H, t->B + d * t->r, NULL, m->b)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < rows; i++) {
-		double row = 0; /* summed row by row to keep precision */
-
-		for (size_t j = 0; j < t->r; j++) {
-			size_t at = i * d + j * t->step;
-			double moved = f->sigma * ((double)m->a[i * t->r + j] + m->b[i * t->r + j]);
-			double error = z[at] + moved - clean[at];
-
-			row += error * error;
-		}
-		*sum += row;
-	}
-	return INVAR_OK;
-}
-
+/* In blocks of rows, mapped by products with u and with the hidden units. */
 invar_status inv_feature_ridge_add_error(inv_feature_ridge *f, const inv_feature_trial *t,
                                          const float *z, const float *clean, uint64_t rows,
                                          double *sum)
 {
-	mapping m = {0};
-	invar_status st = rows ? open_mapping(f, t, rows, &m) : INVAR_OK;
+	size_t d = f->d, r = t->r, block = rows < BLOCK ? (size_t)rows : BLOCK;
+	const inv_matmul_spec units = {block,        t->units,    d, .transpose_b = true,
+	                               .bias = true, .relu = true};
+	const inv_matmul_spec linear = {block, r, d, .bias = true};
+	const inv_matmul_spec hidden = {block, r, t->units, .bias = false};
+	inv_matmul *to_units = NULL, *to_linear = NULL, *to_hidden = NULL;
+	/* [block, d], [block, units], [block, r], [block, r] */
+	float *u = NULL, *H = NULL, *a = NULL, *b = NULL;
+	invar_status st;
 
-	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += m.block)
-		st = add_block_error(f, t, &m, z + at * f->d, clean + at * f->d,
-		                     rows - at < m.block ? (size_t)(rows - at) : m.block, sum);
-	close_mapping(&m);
+	if (!rows)
+		return INVAR_OK;
+	INV_TRY_OR(done, inv_new_zeros(&u, block * d));
+	INV_TRY_OR(done, inv_new_array(&H, block * t->units));
+	INV_TRY_OR(done, inv_new_array(&a, block * r));
+	INV_TRY_OR(done, inv_new_array(&b, block * r));
+	INV_TRY_OR(done, inv_matmul_new(f->ctx, &units, &to_units));
+	INV_TRY_OR(done, inv_matmul_new(f->ctx, &linear, &to_linear));
+	INV_TRY_OR(done, inv_matmul_new(f->ctx, &hidden, &to_hidden));
+	for (uint64_t from = 0; from < rows; from += block) {
+		size_t now = rows - from < block ? (size_t)(rows - from) : block;
+
+		for (size_t i = 0; i < now * d; i++)
+			u[i] = (float)((z[from * d + i] - f->mu[i % d]) / f->sigma);
+		INV_TRY_OR(done, inv_matmul_run(to_units, u, f->W, f->b, H));
+		INV_TRY_OR(done, inv_matmul_run(to_linear, u, t->B, t->t, a));
+		INV_TRY_OR(done, inv_matmul_run(to_hidden, H, t->B + d * r, NULL, b));
+		for (size_t i = 0; i < now; i++) {
+			double row = 0; /* summed row by row to keep precision */
+
+			for (size_t j = 0; j < r; j++) {
+				size_t at = (from + i) * d + j * t->step;
+				double moved = f->sigma * ((double)a[i * r + j] + b[i * r + j]);
+				double error = z[at] + moved - clean[at];
+
+				row += error * error;
+			}
+			*sum += row;
+		}
+	}
+done:
+	inv_matmul_free(to_units);
+	inv_matmul_free(to_linear);
+	inv_matmul_free(to_hidden);
+	inv_free(u);
+	inv_free(H);
+	inv_free(a);
+	inv_free(b);
 	return st;
 }

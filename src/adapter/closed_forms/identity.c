@@ -8,10 +8,9 @@ static invar_status fit_identity(const inv_closed_form_spec *s, inv_closed_form 
 	size_t d = s->bank->dim;
 	inv_map_affine *m = &out->map;
 
-	*m = (inv_map_affine){
-		.d = d, .M = inv_calloc(d * d, sizeof(double)), .t = inv_calloc(d, sizeof(double))};
-	if (!m->M || !m->t)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", d);
+	m->d = d;
+	INV_TRY(inv_new_zeros(&m->M, d * d));
+	INV_TRY(inv_new_zeros(&m->t, d));
 	for (size_t i = 0; i < d; i++)
 		m->M[i * d + i] = 1;
 	return INVAR_OK;

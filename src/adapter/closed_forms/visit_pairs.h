@@ -23,16 +23,8 @@ invar_status inv_visit_pairs(inv_pair_visitor *v, const uint32_t *images, uint32
                              inv_pair_fn *fn, void *user);
 
 /*
- * What inv_visit_pairs does with each INV_PAIR_BLOCK images: it reads their clean rows,
- * then copy by copy.
- */
-enum { INV_PAIR_BLOCK = 1024 };
-invar_status inv_pair_read(const inv_pair_visitor *v, int32_t copy, const uint32_t *images,
-                           uint32_t count, float *out);
-
-/*
  * A list of the images of s: first the `kept` ones, then a tenth drawn by the seed, on
- * which a free parameter is chosen. Both parts keep their order. Whole images are held out,
+ * which a free parameter is chosen. Both lists keep their order. Whole images are held out,
  * as the copies of one image resemble each other. Gives, inv_free.
  */
 invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint32_t *kept);

@@ -80,17 +80,17 @@ static double number_of(const json_t *object, const char *key)
 	return json_is_number(x) ? json_number_value(x) : NAN;
 }
 
-static bool is_share(const json_t *metric)
+static bool is_fraction(const json_t *metric)
 {
 	return strcmp(text_of(metric, "unit"), "share") == 0;
 }
 
-/* Shares in percent, as in the tables of eval. */
+/* Fractions in percent, as in the tables of eval. */
 static void write_number(FILE *out, const json_t *metric, double x)
 {
 	json_int_t digits = json_integer_value(json_object_get(metric, "digits"));
 
-	if (is_share(metric))
+	if (is_fraction(metric))
 		fprintf(out, "%.1f", 100 * x);
 	else
 		fprintf(out, "%.*f", digits < 0 || digits > 6 ? 6 : (int)digits, x);
@@ -146,22 +146,10 @@ static void write_title(const card *c, void (*write)(FILE *out, const char *text
 	write(c->out, title ? title : text);
 }
 
-static void write_index_metric(const card *c, const json_t *metric)
-{
-	char title[TITLE];
-
-	fputs("        - type: ", c->out);
-	inv_card_yaml(c->out, text_of(metric, "id"));
-	fputs("\n          name: ", c->out);
-	inv_card_yaml(c->out, metric_title(metric, title, sizeof title));
-	fputs("\n          value: ", c->out);
-	write_number(c->out, metric, number_of(metric, "value"));
-	fputc('\n', c->out);
-}
-
 static void write_index(const card *c)
 {
 	const json_t *metric;
+	char title[TITLE];
 	size_t i;
 
 	if (!json_array_size(metrics_of(c)))
@@ -175,9 +163,17 @@ static void write_index(const card *c)
 	fputs("\n        split: ", c->out);
 	inv_card_yaml(c->out, bank_text(c, "split"));
 	fputs("\n      metrics:\n", c->out);
-	json_array_foreach (metrics_of(c), i, metric)
-		if (isfinite(number_of(metric, "value")))
-			write_index_metric(c, metric);
+	json_array_foreach (metrics_of(c), i, metric) {
+		if (!isfinite(number_of(metric, "value")))
+			continue;
+		fputs("        - type: ", c->out);
+		inv_card_yaml(c->out, text_of(metric, "id"));
+		fputs("\n          name: ", c->out);
+		inv_card_yaml(c->out, metric_title(metric, title, sizeof title));
+		fputs("\n          value: ", c->out);
+		write_number(c->out, metric, number_of(metric, "value"));
+		fputc('\n', c->out);
+	}
 }
 
 static void write_block(const card *c)
@@ -229,13 +225,52 @@ static void write_purpose(const card *c)
 	      c->out);
 }
 
+/* "size 8, 8; resize shorter side": a list or an object in words. */
+static void spell_json(FILE *out, const json_t *value)
+{
+	const char *key, *join = "";
+	json_t *one;
+	size_t i;
+
+	json_object_foreach ((json_t *)(uintptr_t)value, key, one) {
+		fputs(join, out);
+		for (const char *k = key; *k; k++)
+			putc(*k == '_' ? ' ' : *k, out);
+		putc(' ', out);
+		spell_json(out, one);
+		join = "; ";
+	}
+	json_array_foreach (value, i, one) {
+		fputs(i ? ", " : "", out);
+		spell_json(out, one);
+	}
+	if (json_is_string(value))
+		fputs(json_string_value(value), out);
+	else if (json_is_number(value))
+		fprintf(out, "%.6g", json_number_value(value));
+	else if (json_is_boolean(value))
+		fputs(json_is_true(value) ? "yes" : "no", out);
+}
+
 static void write_row(const card *c, const char *title, const char *key)
 {
-	if (!field(c, key))
-		return;
-	fprintf(c->out, "| %s | ", title);
-	inv_card_markdown(c->out, field(c, key));
-	fputs(" |\n", c->out);
+	const char *text = field(c, key);
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL; /* an object or a list */
+	char *words = NULL;
+	size_t size;
+	FILE *out = json ? open_memstream(&words, &size) : NULL;
+
+	if (out) {
+		spell_json(out, json);
+		fclose(out);
+	}
+	if (text) {
+		fprintf(c->out, "| %s | ", title);
+		inv_card_markdown(c->out, words ? words : text);
+		fputs(" |\n", c->out);
+	}
+	free(words);
+	json_decref(json);
 }
 
 static void write_data(const card *c)
@@ -259,27 +294,12 @@ static void write_data(const card *c)
 	      c->out);
 }
 
-static void write_table(const card *c)
-{
-	const json_t *metric;
-	size_t i;
-
-	fputs("| | encoder alone | with this adapter |\n|---|---:|---:|\n", c->out);
-	json_array_foreach (metrics_of(c), i, metric) {
-		char title[TITLE];
-
-		fputs("| ", c->out);
-		inv_card_markdown(c->out, metric_title(metric, title, sizeof title));
-		fputs(is_share(metric) ? ", % | " : " | ", c->out);
-		write_value(c->out, metric, json_object_get(metric, "F"));
-		fputs(" | ", c->out);
-		write_value(c->out, metric, metric);
-		fputs(" |\n", c->out);
-	}
-}
-
 static void write_numbers(const card *c)
 {
+	const json_t *metric;
+	char title[TITLE];
+	size_t i;
+
 	fputs("## Numbers\n\n", c->out);
 	if (!json_array_size(metrics_of(c))) {
 		fputs(
@@ -297,7 +317,16 @@ static void write_numbers(const card *c)
 		if (strchr("0123456789abcdef", *s))
 			fputc(*s, c->out);
 	fputs("`. In parentheses: 95 % intervals over images.\n\n", c->out);
-	write_table(c);
+	fputs("| | encoder alone | with this adapter |\n|---|---:|---:|\n", c->out);
+	json_array_foreach (metrics_of(c), i, metric) {
+		fputs("| ", c->out);
+		inv_card_markdown(c->out, metric_title(metric, title, sizeof title));
+		fputs(is_fraction(metric) ? ", % | " : " | ", c->out);
+		write_value(c->out, metric, json_object_get(metric, "F"));
+		fputs(" | ", c->out);
+		write_value(c->out, metric, metric);
+		fputs(" |\n", c->out);
+	}
 	fputc('\n', c->out);
 }
 
@@ -360,7 +389,7 @@ static invar_status save_card(const invar_adapter *e, const invar_options *o,
 	invar_status st;
 
 	if (!(c.out = open_memstream(&text, &bytes)))
-		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a model card", e->path);
+		return inv_no_memory();
 	if (certificate)
 		c.certificate = json_loads(certificate, JSON_REJECT_DUPLICATES, NULL);
 	write_block(&c);
@@ -370,9 +399,7 @@ static invar_status save_card(const invar_adapter *e, const invar_options *o,
 	write_limits(&c);
 	write_loading(&c);
 	json_decref(c.certificate);
-	st = fclose(c.out) == 0
-	         ? inv_file_save(path, text, bytes)
-	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a model card", e->path);
+	st = fclose(c.out) == 0 ? inv_file_save(path, text, bytes) : inv_no_memory();
 	free(text);
 	return st;
 }

@@ -27,12 +27,10 @@ static const invar_option rows[] = {
 
 invar_status inv_export_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, rows);
-
-	for (size_t i = 0; i < FORMATS && st == INVAR_OK; i++)
-		if (parts[i]->options)
-			st = inv_options_add_part(o, "format", parts[i]->name, parts[i]->options);
-	return st;
+	INV_TRY(inv_options_add_rows(o, rows));
+	for (size_t i = 0; i < FORMATS; i++)
+		INV_TRY(inv_options_add_part(o, "format", parts[i]->name, parts[i]->options));
+	return INVAR_OK;
 }
 
 const inv_export_format *inv_export_format_named(const char *name)
@@ -44,27 +42,24 @@ const inv_export_format *inv_export_format_named(const char *name)
 	return parts[i];
 }
 
-/* Both formats carry the certificate along. */
-static invar_status check_certificate(const invar_adapter *e)
-{
-	const char *text = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
-	json_t *certificate = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	invar_status st = inv_adapter_check_certificate(e, certificate);
-
-	json_decref(certificate);
-	return st;
-}
-
 static invar_status save_as(const invar_adapter *e, invar_encoder *F,
                             const invar_options *o, const char *path)
 {
+	const char *text = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
+	json_t *certificate;
+	invar_status st;
+
 	INV_TRY(inv_options_check_parts(o));
 	if (F && (!inv_option_is(o, "format", "onnx") || inv_option_text(o, "onto")))
 		return inv_fail(INVAR_E_USE,
 		                "an encoder can only be written in @format onnx and without @onto");
 	if (F)
 		return inv_onnx_save_with(e, F, o, path);
-	INV_TRY(check_certificate(e));
+	/* Both formats carry the certificate along. */
+	certificate = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	st = inv_adapter_check_certificate(e, certificate);
+	json_decref(certificate);
+	INV_TRY(st);
 	return inv_export_format_named(inv_option_text(o, "format"))->save(e, o, path);
 }
 
@@ -72,11 +67,13 @@ invar_status invar_adapter_export(const invar_adapter *e, invar_encoder *F,
                                   const invar_options *o, const char *path)
 {
 	invar_options *defaults = NULL;
-	invar_status st = o ? inv_options_expect(o, "export")
-	                    : inv_options_pick(NULL, inv_export_declare, &defaults);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = save_as(e, F, o ? o : defaults, path);
+	if (o)
+		INV_TRY(inv_options_expect(o, "export"));
+	else
+		INV_TRY(inv_options_pick(NULL, inv_export_declare, &defaults));
+	st = save_as(e, F, o ? o : defaults, path);
 	invar_options_free(defaults);
 	return st;
 }

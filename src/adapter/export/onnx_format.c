@@ -56,11 +56,6 @@ static const invar_option options[] = {
 	{0},
 };
 
-static invar_status no_memory(const invar_adapter *e)
-{
-	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
-}
-
 static bool is_half(const invar_options *o)
 {
 	return inv_option_is(o, "dtype", "float16");
@@ -80,28 +75,27 @@ static invar_status check_message(const invar_adapter *e, const inv_message *m)
 {
 	if (m->too_large)
 		return too_large(e);
-	return m->failed ? no_memory(e) : INVAR_OK;
+	return m->failed ? inv_no_memory() : INVAR_OK;
 }
 
-/* The parts of a file, one after the other. */
-static invar_status save_parts(const invar_adapter *e, const char *path,
-                               const inv_bytes *parts, size_t count)
+/* The pieces of a file, one after the other. */
+static invar_status save_pieces(const invar_adapter *e, const char *path,
+                               const inv_bytes *pieces, size_t count)
 {
 	uint64_t bytes = 0;
 	inv_writer *w;
 	invar_status st;
 
 	for (size_t i = 0; i < count; i++)
-		bytes += parts[i].size;
+		bytes += pieces[i].size;
 	if (bytes > INV_MESSAGE_MAX)
 		return too_large(e);
-	if ((st = inv_writer_open(path, 0, &w)) != INVAR_OK)
-		return st;
-	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		if (parts[i].size)
-			st = inv_writer_put(w, parts[i].data, parts[i].size);
-	if (st == INVAR_OK)
-		return inv_writer_commit(w);
+	INV_TRY(inv_writer_open(path, 0, &w));
+	for (size_t i = 0; i < count; i++)
+		if (pieces[i].size)
+			INV_TRY_OR(fail, inv_writer_put(w, pieces[i].data, pieces[i].size));
+	return inv_writer_commit(w);
+fail:
 	inv_writer_abort(w);
 	return st;
 }
@@ -118,13 +112,12 @@ static int by_key(const void *a, const void *b)
 static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign,
                                  inv_message *model)
 {
-	inv_metadata *rows = NULL;
-	size_t count = 0;
-	invar_status st = inv_adapter_all_metadata(e, &rows, &count);
+	inv_metadata *rows;
+	size_t count;
 
-	if (st == INVAR_OK)
-		qsort(rows, count, sizeof *rows, by_key);
-	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+	INV_TRY(inv_adapter_all_metadata(e, &rows, &count));
+	qsort(rows, count, sizeof *rows, by_key);
+	for (size_t i = 0; i < count; i++) {
 		inv_message entry = {0};
 
 		if (strncmp(rows[i].key, "invar.", 6) != 0 ||
@@ -135,7 +128,7 @@ static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign
 		inv_message_put(model, ONNX_MODEL_METADATA, &entry);
 	}
 	inv_free(rows);
-	return st == INVAR_OK ? check_message(e, model) : st;
+	return check_message(e, model);
 }
 
 /* ---- Of its own ------------------------------------------------------------------- */
@@ -149,75 +142,53 @@ static void put_shape(inv_message *graph, uint32_t field, const char *name, size
 	inv_onnx_put_value(graph, field, name, ONNX_FLOAT, &shape);
 }
 
-static invar_status make_graph(const invar_adapter *e, bool half, inv_message *out)
-{
-	const inv_onnx_place place = {.input = {(const unsigned char *)"features", 8},
-	                              .output = "codes",
-	                              .prefix = "",
-	                              .half = half,
-	                              .element = ONNX_FLOAT};
-	invar_status st = inv_onnx_append_adapter(e, &place, out);
-
-	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
-	put_shape(out, ONNX_GRAPH_INPUT, "features", e->s.d);
-	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
-	return st == INVAR_OK ? check_message(e, out) : st;
-}
-
-static void begin_model(inv_message *model)
-{
-	inv_message opset = {0};
-
-	inv_message_put_number(model, ONNX_MODEL_IR, IR);
-	inv_message_put_text(model, ONNX_MODEL_PRODUCER, "invar");
-	inv_message_put_text(model, ONNX_MODEL_PRODUCER_VERSION, INVAR_VERSION);
-	inv_message_put_text(&opset, ONNX_OPSET_DOMAIN, "");
-	inv_message_put_number(&opset, ONNX_OPSET_VERSION, OPSET);
-	inv_message_put(model, ONNX_MODEL_OPSET, &opset);
-}
-
 /* The graph comes last, so that it is not copied once more. */
 static invar_status save_model(const invar_adapter *e, const inv_message *graph,
                                const char *path)
 {
-	inv_message model = {0};
+	inv_message model = {0}, opset = {0};
+	inv_bytes pieces[2];
 	invar_status st;
 
-	begin_model(&model);
-	st = put_metadata(e, NULL, &model);
+	inv_message_put_number(&model, ONNX_MODEL_IR, IR);
+	inv_message_put_text(&model, ONNX_MODEL_PRODUCER, "invar");
+	inv_message_put_text(&model, ONNX_MODEL_PRODUCER_VERSION, INVAR_VERSION);
+	inv_message_put_text(&opset, ONNX_OPSET_DOMAIN, "");
+	inv_message_put_number(&opset, ONNX_OPSET_VERSION, OPSET);
+	inv_message_put(&model, ONNX_MODEL_OPSET, &opset);
+	INV_TRY_OR(done, put_metadata(e, NULL, &model));
 	inv_message_put_header(&model, ONNX_MODEL_GRAPH, graph->size);
-	if (st == INVAR_OK && (st = check_message(e, &model)) == INVAR_OK) {
-		const inv_bytes parts[] = {{model.data, model.size}, {graph->data, graph->size}};
-
-		st = save_parts(e, path, parts, 2);
-	}
+	INV_TRY_OR(done, check_message(e, &model));
+	pieces[0] = (inv_bytes){model.data, model.size};
+	pieces[1] = (inv_bytes){graph->data, graph->size};
+	st = save_pieces(e, path, pieces, 2);
+done:
 	inv_message_free(&model);
 	return st;
 }
 
 static invar_status save_alone(const invar_adapter *e, bool half, const char *path)
 {
+	const inv_onnx_place place = {.input = inv_onnx_name("features"),
+	                              .output = "codes",
+	                              .prefix = "",
+	                              .half = half,
+	                              .element = ONNX_FLOAT};
 	inv_message graph = {0};
-	invar_status st = make_graph(e, half, &graph);
+	invar_status st;
 
-	if (st == INVAR_OK)
-		st = save_model(e, &graph, path);
+	INV_TRY_OR(done, inv_onnx_append_adapter(e, &place, &graph));
+	inv_message_put_text(&graph, ONNX_GRAPH_NAME, "invar");
+	put_shape(&graph, ONNX_GRAPH_INPUT, "features", e->s.d);
+	put_shape(&graph, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
+	INV_TRY_OR(done, check_message(e, &graph));
+	st = save_model(e, &graph, path);
+done:
 	inv_message_free(&graph);
 	return st;
 }
 
 /* ---- With its encoder ------------------------------------------------------------- */
-
-static void put_images(inv_message *graph, inv_extent images)
-{
-	inv_message shape = {0};
-
-	inv_onnx_put_axis(&shape, "batch", 0);
-	inv_onnx_put_axis(&shape, NULL, images.c);
-	inv_onnx_put_axis(&shape, images.h ? NULL : "height", images.h);
-	inv_onnx_put_axis(&shape, images.w ? NULL : "width", images.w);
-	inv_onnx_put_value(graph, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
-}
 
 /* The size of the images that an adapter was trained on: preprocess of its bank. */
 static void trained_size(const invar_adapter *e, inv_extent *out)
@@ -233,46 +204,45 @@ static void trained_size(const invar_adapter *e, inv_extent *out)
 	json_decref(input);
 }
 
-static inv_extent choose_size(const invar_adapter *e, const invar_encoder *F,
-                              const invar_options *o)
-{
-	size_t side = (size_t)inv_option_count(o, "image-size");
-	inv_extent images = {.h = side, .w = side};
-
-	if (!side && F->measures.patch)
-		trained_size(e, &images);
-	return images;
-}
-
 static invar_status make_pair(const invar_adapter *e, const invar_encoder *F,
                               const invar_options *o, inv_message *out)
 {
-	bool half = is_half(o);
+	size_t side = (size_t)inv_option_count(o, "image-size");
+	inv_extent images = {.h = side, .w = side};
 	const inv_onnx_place place = {.input = inv_onnx_name("features"),
 	                              .output = "codes",
 	                              .prefix = "",
-	                              .half = half,
+	                              .half = is_half(o),
 	                              .element = ONNX_FLOAT};
-	inv_encoder_onnx encoder = {.graph = out,
-	                            .input = "images",
-	                            .output = "features",
-	                            .half = half,
-	                            .images = choose_size(e, F, o)};
-	invar_status st = F->kind->onnx(F, &encoder);
+	inv_encoder_onnx encoder = {
+		.graph = out, .input = "images", .output = "features", .half = is_half(o)};
+	inv_message shape = {0};
 
-	if (st == INVAR_OK)
-		st = inv_onnx_append_adapter(e, &place, out);
-	if (st != INVAR_OK)
-		return st;
+	if (!side && F->measures.patch)
+		trained_size(e, &images);
+	encoder.images = images;
+	INV_TRY(F->kind->onnx(F, &encoder));
+	INV_TRY(inv_onnx_append_adapter(e, &place, out));
+	images = encoder.images;
 	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
-	put_images(out, encoder.images);
+	inv_onnx_put_axis(&shape, "batch", 0);
+	inv_onnx_put_axis(&shape, NULL, images.c);
+	inv_onnx_put_axis(&shape, images.h ? NULL : "height", images.h);
+	inv_onnx_put_axis(&shape, images.w ? NULL : "width", images.w);
+	inv_onnx_put_value(out, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "features", e->s.d);
 	return check_message(e, out);
 }
 
-static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
+/* Another encoder of the same width would compute something, so that is a warning. */
+invar_status inv_onnx_save_with(const invar_adapter *e, invar_encoder *F,
+                                const invar_options *o, const char *path)
 {
+	const char *known = invar_adapter_metadata(e, "invar.encoder_sha256"), *now;
+	inv_message graph = {0};
+	invar_status st;
+
 	if (!F->kind->onnx)
 		return inv_fail(INVAR_E_USE,
 		                "networks of the family %s cannot be written as ONNX; export the "
@@ -283,33 +253,13 @@ static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
 		                "%s takes features of width %zu, but those of %s have width "
 		                "%" PRIu64,
 		                e->path, e->s.d, F->weights, F->measures.width);
-	return INVAR_OK;
-}
-
-/* Another encoder of the same width would compute something, so that is a warning. */
-static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
-{
-	const char *known = invar_adapter_metadata(e, "invar.encoder_sha256"), *now;
-	invar_status st = inv_encoder_sha256(F, &now);
-
-	if (st == INVAR_OK && known && *known && now && strcmp(known, now) != 0)
+	INV_TRY(inv_encoder_sha256(F, &now));
+	if (known && *known && now && strcmp(known, now) != 0)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
 		        "%s: was trained on features of other weights than %s", e->path,
 		        F->weights);
-	return st;
-}
-
-invar_status inv_onnx_save_with(const invar_adapter *e, invar_encoder *F,
-                                const invar_options *o, const char *path)
-{
-	inv_message graph = {0};
-	invar_status st;
-
-	INV_TRY_OR(end, check_pair(e, F));
-	INV_TRY_OR(end, compare_encoder(e, F));
-	INV_TRY_OR(end, make_pair(e, F, o, &graph));
-	st = save_model(e, &graph, path);
-end:
+	if ((st = make_pair(e, F, o, &graph)) == INVAR_OK)
+		st = save_model(e, &graph, path);
 	inv_message_free(&graph);
 	return st;
 }
@@ -325,7 +275,7 @@ typedef struct foreign {
 	inv_message graph, after; /* what follows the graph's fields, and the model's */
 } foreign;
 
-static invar_status check_features(const foreign *f)
+static invar_status check_foreign_features(const foreign *f)
 {
 	const inv_onnx_value *v = &f->features;
 	int shown = (int)(v->name.size < 200 ? v->name.size : 200);
@@ -334,10 +284,10 @@ static invar_status check_features(const foreign *f)
 	    v->element != ONNX_DOUBLE && v->element != ONNX_BFLOAT16)
 		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' does not have floating point numbers",
 		                f->path, shown, v->name.data);
-	if (v->has_shape && v->rank < 2)
+	if (v->has_shape && v->ndim < 2)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: '%.*s' has %u dimensions, but features have at least 2",
-		                f->path, shown, v->name.data, v->rank);
+		                f->path, shown, v->name.data, v->ndim);
 	if (v->has_shape && v->width && v->width != f->e->s.d && v->pixel_width != f->e->s.d)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: '%.*s' has width %" PRIu64
@@ -362,18 +312,11 @@ static invar_status choose_names(foreign *f)
 	                PREFIXES);
 }
 
-/* [n, d] is what Flatten makes of features whose shape is unknown or [n, d, 1, 1]. */
-static bool needs_flatten(const foreign *f)
-{
-	return !f->features.has_shape ||
-	       (f->features.rank > 2 && f->features.pixel_width == f->e->s.d);
-}
-
 /* The shape of the features with the width of the codes. */
 static void put_output(foreign *f, const inv_onnx_place *p)
 {
 	inv_bytes rest = f->features.shape;
-	unsigned axes = p->flatten ? 1 : f->features.rank - 1, axis = 0;
+	unsigned axes = p->flatten ? 1 : f->features.ndim - 1, axis = 0;
 	inv_message shape = {0};
 	inv_field field;
 
@@ -386,26 +329,27 @@ static void put_output(foreign *f, const inv_onnx_place *p)
 	inv_onnx_put_value(&f->graph, ONNX_GRAPH_OUTPUT, f->output, p->element, &shape);
 }
 
-static invar_status append(foreign *f, bool half)
+static invar_status append_to_foreign(foreign *f, bool half)
 {
-	uint64_t element = f->features.element;
-	const inv_onnx_place place = {.input = f->features.name,
-	                              .output = f->output,
-	                              .prefix = f->prefix,
-	                              .half = half,
-	                              .constants = f->model.ir < IR_WITHOUT_INPUTS,
-	                              .flatten = needs_flatten(f),
-	                              .cast = element != ONNX_FLOAT,
-	                              .element = element ? element : ONNX_FLOAT};
-	invar_status st = inv_onnx_append_adapter(f->e, &place, &f->graph);
+	const inv_onnx_value *v = &f->features;
+	const inv_onnx_place place = {
+		.input = v->name,
+		.output = f->output,
+		.prefix = f->prefix,
+		.half = half,
+		.constants = f->model.ir < IR_WITHOUT_INPUTS,
+		/* [n, d] is what Flatten makes of features of shape unknown or [n, d, 1, 1]. */
+		.flatten = !v->has_shape || (v->ndim > 2 && v->pixel_width == f->e->s.d),
+		.cast = v->element != ONNX_FLOAT,
+		.element = v->element ? v->element : ONNX_FLOAT};
 
-	if (st == INVAR_OK)
-		put_output(f, &place);
-	return st == INVAR_OK ? check_message(f->e, &f->graph) : st;
+	INV_TRY(inv_onnx_append_adapter(f->e, &place, &f->graph));
+	put_output(f, &place);
+	return check_message(f->e, &f->graph);
 }
 
 /* The bytes of the file with the longer graph in the place of the old one. */
-static invar_status write_model(const foreign *f, const char *path)
+static invar_status write_foreign(const foreign *f, const char *path)
 {
 	const inv_onnx *m = &f->model;
 	size_t before = (size_t)(m->graph_field.data - m->bytes.data);
@@ -415,14 +359,14 @@ static invar_status write_model(const foreign *f, const char *path)
 
 	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m->graph.size + f->graph.size);
 	if ((st = check_message(f->e, &header)) == INVAR_OK) {
-		const inv_bytes parts[] = {{m->bytes.data, before},
-		                           {header.data, header.size},
-		                           m->graph,
-		                           {f->graph.data, f->graph.size},
-		                           {m->bytes.data + behind, m->bytes.size - behind},
-		                           {f->after.data, f->after.size}};
+		const inv_bytes pieces[] = {{m->bytes.data, before},
+		                            {header.data, header.size},
+		                            m->graph,
+		                            {f->graph.data, f->graph.size},
+		                            {m->bytes.data + behind, m->bytes.size - behind},
+		                            {f->after.data, f->after.size}};
 
-		st = save_parts(f->e, path, parts, sizeof parts / sizeof *parts);
+		st = save_pieces(f->e, path, pieces, sizeof pieces / sizeof *pieces);
 	}
 	inv_message_free(&header);
 	return st;
@@ -432,18 +376,19 @@ static invar_status save_onto(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
 	foreign f = {.e = e, .path = inv_option_text(o, "onto")};
+	const char *tensor = inv_option_text(o, "onto-output");
+	invar_status st;
 	inv_map map;
-	invar_status st = inv_map_open(f.path, &map);
 
-	if (st != INVAR_OK)
-		return st;
-	if ((st = inv_onnx_view(map.data, map.size, f.path, &f.model)) == INVAR_OK &&
-	    (st = inv_onnx_find(&f.model, inv_option_text(o, "onto-output"), f.path,
-	                        &f.features)) == INVAR_OK &&
-	    (st = check_features(&f)) == INVAR_OK && (st = choose_names(&f)) == INVAR_OK &&
-	    (st = append(&f, is_half(o))) == INVAR_OK &&
-	    (st = put_metadata(e, &f.model, &f.after)) == INVAR_OK)
-		st = write_model(&f, path);
+	INV_TRY(inv_map_open(f.path, &map));
+	INV_TRY_OR(done, inv_onnx_view(map.data, map.size, f.path, &f.model));
+	INV_TRY_OR(done, inv_onnx_find(&f.model, tensor, f.path, &f.features));
+	INV_TRY_OR(done, check_foreign_features(&f));
+	INV_TRY_OR(done, choose_names(&f));
+	INV_TRY_OR(done, append_to_foreign(&f, is_half(o)));
+	INV_TRY_OR(done, put_metadata(e, &f.model, &f.after));
+	st = write_foreign(&f, path);
+done:
 	inv_message_free(&f.graph);
 	inv_message_free(&f.after);
 	inv_map_close(&map);

@@ -13,25 +13,24 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
                                 inv_message *graph)
 {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	invar_status st = INVAR_OK;
 
 	inv_mlp_layout(e->s, blocks);
-	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
+	for (int i = 0; i < INV_MLP_BLOCKS; i++) {
 		const inv_mlp_block *b = &blocks[i];
-		bool matrix = b->rank == 2;
+		bool matrix = b->ndim == 2;
 		char name[NAME];
 		const inv_onnx_floats f = {.name = name,
 		                           .x = e->params + b->offset,
 		                           .shape = {b->shape[matrix], b->shape[0]},
-		                           .rank = b->rank,
+		                           .ndim = b->ndim,
 		                           .transposed = matrix,
 		                           .half = p->half,
 		                           .constant = p->constants};
 
 		snprintf(name, sizeof name, "%s%s", p->prefix, b->name);
-		st = inv_onnx_put_floats(graph, &f, e->path);
+		INV_TRY(inv_onnx_put_floats(graph, &f, e->path));
 	}
-	return st;
+	return INVAR_OK;
 }
 
 /* The features as float32 [n, d] or [n, …, d]; `name` is space for the name. */
@@ -59,19 +58,18 @@ static inv_bytes put_features(const inv_onnx_place *p, inv_message *graph,
 static invar_status put_ones(const invar_adapter *e, const inv_onnx_place *p,
                              const char *called, size_t width, inv_message *graph)
 {
-	float *one = inv_alloc(width * sizeof *one);
 	char name[NAME];
-	const inv_onnx_floats ones = {
-		.name = name, .x = one, .shape = {width, 1}, .rank = 2, .constant = p->constants};
-	invar_status st =
-		one ? INVAR_OK
-			: inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
+	inv_onnx_floats ones = {
+		.name = name, .shape = {width, 1}, .ndim = 2, .constant = p->constants};
+	invar_status st;
+	float *one;
 
-	snprintf(name, sizeof name, "%s%s", p->prefix, called);
-	for (size_t i = 0; i < width && st == INVAR_OK; i++)
+	INV_TRY(inv_new_array(&one, width));
+	for (size_t i = 0; i < width; i++)
 		one[i] = 1;
-	if (st == INVAR_OK)
-		st = inv_onnx_put_floats(graph, &ones, e->path);
+	ones.x = one;
+	snprintf(name, sizeof name, "%s%s", p->prefix, called);
+	st = inv_onnx_put_floats(graph, &ones, e->path);
 	inv_free(one);
 	return st;
 }
@@ -82,13 +80,13 @@ static invar_status put_unit_constants(const invar_adapter *e, const inv_onnx_pl
 	static const float tiny = FLT_MIN;
 	char name[NAME];
 	const inv_onnx_floats least = {
-		.name = name, .x = &tiny, .shape = {1}, .rank = 1, .constant = p->constants};
-	invar_status st = put_ones(e, p, "ones", e->s.d, graph);
+		.name = name, .x = &tiny, .shape = {1}, .ndim = 1, .constant = p->constants};
 
-	if (st == INVAR_OK && e->s.w != e->s.d)
-		st = put_ones(e, p, "ones.codes", e->s.w, graph);
+	INV_TRY(put_ones(e, p, "ones", e->s.d, graph));
+	if (e->s.w != e->s.d)
+		INV_TRY(put_ones(e, p, "ones.codes", e->s.w, graph));
 	snprintf(name, sizeof name, "%stiny", p->prefix);
-	return st == INVAR_OK ? inv_onnx_put_floats(graph, &least, e->path) : st;
+	return inv_onnx_put_floats(graph, &least, e->path);
 }
 
 /* output = x / |x|. Abs gives x a name of ours, whatever the foreign one is. */
@@ -152,11 +150,9 @@ static void put_steps(const invar_adapter *e, const inv_onnx_place *p, inv_messa
 invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_place *p,
                                      inv_message *graph)
 {
-	invar_status st = put_weights(e, p, graph);
-
-	if (st == INVAR_OK && e->unit)
-		st = put_unit_constants(e, p, graph);
-	if (st == INVAR_OK)
-		put_steps(e, p, graph);
-	return st;
+	INV_TRY(put_weights(e, p, graph));
+	if (e->unit)
+		INV_TRY(put_unit_constants(e, p, graph));
+	put_steps(e, p, graph);
+	return INVAR_OK;
 }

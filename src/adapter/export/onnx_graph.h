@@ -9,10 +9,10 @@
  * smallest normal float, keeps rows of zeros at zero.
  *
  * W0 [d, h] and W2 [h, w] are transposed, as MatMul takes them; MatMul and Add work on the
- * last axis of tensors of any rank, so E can follow an encoder that gives one feature per
- * patch too; maps of one pixel, and what has no known shape, pass through Flatten. All
- * operators mean the same since opset 7. The arithmetic is that of float32: weights in
- * float16 and features of another type pass through Cast.
+ * last axis of tensors of any number of dimensions, so E can follow an encoder that gives
+ * one feature per patch too; maps of one pixel, and what has no known shape, pass through
+ * Flatten. All operators mean the same since opset 7. The arithmetic is that of float32:
+ * weights in float16 and features of another type pass through Cast.
  */
 #ifndef INV_ONNX_GRAPH_H
 #define INV_ONNX_GRAPH_H

@@ -15,7 +15,7 @@
  *
  *     dL/dz_a = 2 / (sigma_z² (M - 1)²) sum_b W_ab (z_a - z_b)
  *
- * is one product and the row sums of W. The pair (a, a) is left out: its share would
+ * is one product and the row sums of W. The pair (a, a) is left out: its term would
  * cancel except for rounding.
  *
  * A width that is not given is the median distance, a constant to the gradient: over the
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/option_rows.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/matmul.h"
@@ -59,20 +60,11 @@ typedef struct hsic {
 } hsic;
 
 static const invar_option options[] = {
-	{.name = "sigma-x",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "median",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Loss",
-     .help = "hsic: kernel width for features, a number or the median of each batch"},
-	{.name = "sigma-z",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "median",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Loss",
-     .help = "hsic: kernel width for codes"},
+	{INV_RESULT_ROW("sigma-x", TEXT, "median", "Loss",
+	                "hsic: kernel width for features, a number or the median of each batch"),
+	 .meta = "F"},
+	{INV_RESULT_ROW("sigma-z", TEXT, "median", "Loss", "hsic: kernel width for codes"),
+	 .meta = "F"},
 	{0},
 };
 
@@ -96,9 +88,9 @@ static invar_status read_width(const invar_options *o, const char *name, double 
 static invar_status check_hsic(const invar_options *o)
 {
 	double width;
-	invar_status st = read_width(o, "sigma-x", &width);
 
-	return st == INVAR_OK ? read_width(o, "sigma-z", &width) : st;
+	INV_TRY(read_width(o, "sigma-x", &width));
+	return read_width(o, "sigma-z", &width);
 }
 
 static void plan_hsic_memory(hsic *p)
@@ -122,54 +114,38 @@ static void release_hsic(void *state)
 	inv_free(p);
 }
 
-static invar_status make_plans(hsic *p, const inv_loss_shape *s)
-{
-	inv_matmul_spec product = {.m = p->M, .n = s->w, .k = p->M};
-	invar_status st;
-
-	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK)
-		return st;
-	if ((st = inv_squares_new(s->ctx, p->N, s->d, &p->of_clean)) != INVAR_OK)
-		return st;
-	if ((st = inv_squares_new(s->ctx, p->M, s->w, &p->of_codes)) != INVAR_OK)
-		return st;
-	if ((st = inv_median_new(s->ctx, &p->median)) != INVAR_OK)
-		return st;
-	return inv_matmul_new(s->ctx, &product, &p->product);
-}
-
 static invar_status prepare_hsic(const inv_loss_shape *s, inv_loss_work *out)
 {
-	hsic *p = inv_calloc(1, sizeof *p);
+	size_t M = inv_loss_rows(&inv_loss_hsic, s);
+	const inv_matmul_spec product = {.m = M, .n = s->w, .k = M};
 	invar_status st;
+	hsic *p;
 
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
-	if ((st = read_width(s->options, "sigma-x", &p->given_x)) != INVAR_OK ||
-	    (st = read_width(s->options, "sigma-z", &p->given_z)) != INVAR_OK) {
-		release_hsic(p);
-		return st;
-	}
-	p->shape = s;
-	p->N = s->N;
-	p->M = inv_loss_rows(&inv_loss_hsic, s);
-	p->w = s->w;
-	if (p->M > MAX_ROWS) {
-		release_hsic(p);
+	if (M > MAX_ROWS)
 		return inv_fail(INVAR_E_USE,
 		                "hsic can compare at most %d rows; use a @batch-size below %zu",
 		                MAX_ROWS, s->N);
-	}
+	INV_TRY(inv_new(&p));
+	p->shape = s;
+	p->N = s->N;
+	p->M = M;
+	p->w = s->w;
+	INV_TRY_OR(fail, read_width(s->options, "sigma-x", &p->given_x));
+	INV_TRY_OR(fail, read_width(s->options, "sigma-z", &p->given_z));
 	plan_hsic_memory(p);
-	if ((st = make_plans(p, s)) != INVAR_OK) {
-		release_hsic(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
 	plan_hsic_memory(p);
+	INV_TRY_OR(fail, inv_squares_new(s->ctx, p->N, s->d, &p->of_clean));
+	INV_TRY_OR(fail, inv_squares_new(s->ctx, M, s->w, &p->of_codes));
+	INV_TRY_OR(fail, inv_median_new(s->ctx, &p->median));
+	INV_TRY_OR(fail, inv_matmul_new(s->ctx, &product, &p->product));
 	*out = (inv_loss_work){.state = p,
 	                       .bytes = p->arena.size + inv_squares_memory(p->of_clean) +
 	                                inv_squares_memory(p->of_codes)};
 	return INVAR_OK;
+fail:
+	release_hsic(p);
+	return st;
 }
 
 /* ---- Widths ---------------------------------------------------------------------- */
@@ -217,51 +193,44 @@ static float exponent(double sigma)
 
 /* ---- The clean features --------------------------------------------------------- */
 
-static void centre_kernel(hsic *p)
+/* Computes K~; returns sigma_x. */
+static double find_kernel(hsic *p, const float *clean)
 {
-	double all = inv_sum_in_order(p->mean, p->N) / (double)p->N;
+	double sigma = p->given_x, all;
 
+	inv_squares_run(p->of_clean, clean, p->kernel);
+	if (!(sigma > 0))
+		sigma = median_of_distinct(p);
+	for (size_t i = 0; i < p->N; i++)
+		p->mean[i] = p->shape->kernels->exp_shifted(0, -exponent(sigma), p->N,
+		                                            p->kernel + i * p->N) /
+		             (double)p->N;
+	all = inv_sum_in_order(p->mean, p->N) / (double)p->N;
 	for (size_t i = 0; i < p->N; i++)
 		for (size_t j = 0; j < p->N; j++) {
 			float *k = p->kernel + i * p->N + j;
 
 			*k = (float)(*k - p->mean[i] - p->mean[j] + all);
 		}
-}
-
-/* Computes K~; returns sigma_x. */
-static double find_kernel(hsic *p, const float *clean)
-{
-	const inv_loss_shape *s = p->shape;
-	double sigma = p->given_x;
-
-	inv_squares_run(p->of_clean, clean, p->kernel);
-	if (!(sigma > 0))
-		sigma = median_of_distinct(p);
-	for (size_t i = 0; i < p->N; i++)
-		p->mean[i] =
-			s->kernels->exp_shifted(0, -exponent(sigma), p->N, p->kernel + i * p->N) /
-			(double)p->N;
-	centre_kernel(p);
 	return sigma;
 }
 
 /* ---- The codes --------------------------------------------------------------------- */
 
 /* Past the last row of a block. */
-static size_t end_of(const hsic *p, size_t block)
+static size_t end_of_rows(const hsic *p, size_t block)
 {
 	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
 }
 
 /* Squared distances to W; the row of K~ of an image is used M/N times. */
-static void weights_of_block(void *user, size_t block, unsigned thread)
+static void hsic_weights_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
 	float scale = exponent(p->sigma_z);
 
 	(void)thread;
-	for (size_t a = block * BLOCK; a < end_of(p, block); a++) {
+	for (size_t a = block * BLOCK; a < end_of_rows(p, block); a++) {
 		const float *k = p->kernel + a % p->N * p->N;
 		double sum = 0;
 
@@ -272,7 +241,7 @@ static void weights_of_block(void *user, size_t block, unsigned thread)
 }
 
 /* grad holds W z and becomes dL/dz. */
-static void gradient_of_block(void *user, size_t block, unsigned thread)
+static void hsic_gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
 	const float *z = inv_squares_centred(p->of_codes) + block * BLOCK * p->w;
@@ -280,24 +249,12 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 	double scale = 4 * (double)exponent(p->sigma_z) / (rest * rest);
 
 	(void)thread;
-	for (size_t a = block * BLOCK; a < end_of(p, block); a++, z += p->w) {
+	for (size_t a = block * BLOCK; a < end_of_rows(p, block); a++, z += p->w) {
 		float *grad = p->grad + a * p->w;
 
 		for (size_t j = 0; j < p->w; j++)
 			grad[j] = (float)(scale * (p->sum[a] * z[j] - grad[j]));
 	}
-}
-
-static invar_status find_gradient(hsic *p)
-{
-	for (size_t a = 0; a < p->M; a++) {
-		p->sum[a] -= p->pairs[a * p->M + a];
-		p->pairs[a * p->M + a] = 0;
-	}
-	INV_TRY(inv_matmul_run(p->product, p->pairs, inv_squares_centred(p->of_codes), NULL,
-	                       p->grad));
-	inv_parallel(p->shape->ctx, inv_blocks(p->M, BLOCK), gradient_of_block, p);
-	return INVAR_OK;
 }
 
 static invar_status evaluate_hsic(const inv_loss_shape *s, void *state,
@@ -312,14 +269,24 @@ static invar_status evaluate_hsic(const inv_loss_shape *s, void *state,
 	inv_squares_run(p->of_codes, b->codes, p->pairs);
 	p->sigma_z = p->given_z > 0 ? p->given_z : median_distance(p, p->pairs, p->M);
 	out->term[TERM_SIGMA_Z] = p->sigma_z;
-	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), weights_of_block, p);
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), hsic_weights_of_block, p);
 	out->term[TERM_HSIC] = inv_sum_in_order(p->sum, p->M) / (rest * rest);
 	out->value = 0 - out->term[TERM_HSIC]; /* 0 and not -0 */
-	return grad ? find_gradient(p) : INVAR_OK;
+	if (!grad)
+		return INVAR_OK;
+	for (size_t a = 0; a < p->M; a++) {
+		p->sum[a] -= p->pairs[a * p->M + a];
+		p->pairs[a * p->M + a] = 0;
+	}
+	INV_TRY(inv_matmul_run(p->product, p->pairs, inv_squares_centred(p->of_codes), NULL,
+	                       grad));
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), hsic_gradient_of_block, p);
+	return INVAR_OK;
 }
 
 const inv_loss inv_loss_hsic = {
 	.name = "hsic",
+	.summary = "minus the dependence of codes and F(x) by Gaussian kernels",
 	.terms = {"hsic", "sigma_x", "sigma_z"},
 	.batch = 256,
 	.options = options,

@@ -9,7 +9,7 @@
  *     L = 1/((s+1) N d) sum |y_i^k - u_i|²  +  vicinal/(N d) sum |y(v_i) - v_i|²
  *         + sum over old and new index, L2 and cosine, of weight CE[logits of y_i^k]
  *
- * CE is the cross-entropy of the softmax over the N keys k_j against the copy's own image,
+ * CE is the cross-entropy of the softmax over the N keys k_j against the copy's image,
  * mean over the C = s N copies. Keys of the old index are u_j, constants; those of the new
  * index are y_j^0, which have a gradient.
  *
@@ -21,15 +21,16 @@
  *     x = y·k - |k|²/2,   L2 logit 2 x / (tau D),   q·κ = x + (|κ|² + |q|² - |y|²) / 2
  *
  * In units the rows are centred, so that little cancels in floats. With P = (softmax -
- * [own]) / C and the weights of the terms, one matrix A [C, 2 N] carries all gradients:
+ * [same image]) / C and the weights of the terms, one matrix A [C, 2 N] carries all gradients:
  *
  *     A = P_l2 2/(tau D) + B,   B = P_cos / (tau |q| |κ|)
  *     dy_r   = sum_j A_rj k_j - S_r y_r + V_r q_r          S_r = sum_j B_rj
  *     dy_j^0 = sum_r A_rj y_r - S_j y_j^0 + V_j κ_j        S_j = sum_r A_rj
  *     V_r = sum_j B_rj (1 - q·κ / |q|²),   V_j = sum_r B_rj (1 - q·κ / |κ|²)
  *
- * (the rows of P_l2 sum to 0), so the backward pass has two products. The own entry of P is
- * minus the sum of the others, which keeps its digits where it is near 0.
+ * (the rows of P_l2 sum to 0), so the backward pass has two products. In each row of P the
+ * entry of the copy's own image is minus the sum of the others, which keeps its digits
+ * where it is near 0.
  *
  * A direction q or κ shorter than 1e-6 √d is treated as none: its cosines are 0 and so is
  * their pull, whereas dividing by its length would drown all other rows.
@@ -41,6 +42,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "adapter/option_rows.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/threads.h"
@@ -107,60 +109,16 @@ static const invar_option options[] = {
      .type = INVAR_OPTION_NUMBER,
      .initial = "1.5",
      .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
      .meta = "W",
      .group = "Expert",
      .help = "keep: weight of rows between images, which hold the space still"},
-	{.name = "old-l2-weight",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.25",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Expert",
-     .help = "keep: weight of the contrast by L2 in the old index"},
-	{.name = "old-cosine-weight",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.2",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Expert",
-     .help = "keep: weight of the contrast by cosine in the old index"},
-	{.name = "new-l2-weight",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.04",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Expert",
-     .help = "keep: weight of the contrast by L2 in the new index"},
-	{.name = "new-cosine-weight",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.04",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Expert",
-     .help = "keep: weight of the contrast by cosine in the new index"},
-	{.name = "tau-l2",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.1",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
-     .meta = "F",
-     .group = "Expert",
-     .help = "keep: temperature of the contrast by L2"},
-	{.name = "tau-cosine",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.05",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
-     .meta = "F",
-     .group = "Expert",
-     .help = "keep: temperature of the contrast by cosine"},
 	{0},
 };
+
+/* Weights and temperatures of the contrast terms; docs/design/KEEP.md has the evidence. */
+static const double contrast_weight[INDEXES][MEASURES] = {{0.25, 0.20}, {0.04, 0.04}};
+static const double tau[MEASURES] = {0.1, 0.05};
 
 /* ---- Preparing ------------------------------------------------------------------- */
 
@@ -191,19 +149,6 @@ static void plan_keep_memory(keep *p)
 		inv_arena_take(a, p->shape->ctx->threads * p->scratch_floats, sizeof *p->scratch);
 }
 
-static invar_status plan_keep_products(keep *p)
-{
-	const invar_context *ctx = p->shape->ctx;
-	const inv_matmul_spec pairs = {
-		.m = p->C, .n = 2 * p->N, .k = p->w, .transpose_b = true, .bias = true};
-	const inv_matmul_spec copies = {.m = p->C, .n = p->w, .k = 2 * p->N};
-	const inv_matmul_spec clean = {.m = p->N, .n = p->w, .k = p->C};
-
-	INV_TRY(inv_matmul_new(ctx, &pairs, &p->pairs_product));
-	INV_TRY(inv_matmul_new(ctx, &copies, &p->copies_product));
-	return inv_matmul_new(ctx, &clean, &p->clean_product);
-}
-
 static void release_keep(void *state)
 {
 	keep *p = state;
@@ -215,48 +160,49 @@ static void release_keep(void *state)
 	inv_free(p);
 }
 
-static void read_keep_options(const inv_loss_shape *s, keep *p)
+static invar_status prepare_keep(const inv_loss_shape *s, inv_loss_work *out)
 {
-	static const char *const weights[INDEXES][MEASURES] = {
-		{"old-l2-weight", "old-cosine-weight"}, {"new-l2-weight", "new-cosine-weight"}};
-	const invar_options *o = s->options;
+	size_t N = s->N, C = s->s * s->N, w = s->w;
+	const inv_matmul_spec pairs = {
+		.m = C, .n = 2 * N, .k = w, .transpose_b = true, .bias = true};
+	const inv_matmul_spec copies = {.m = C, .n = w, .k = 2 * N};
+	const inv_matmul_spec clean = {.m = N, .n = w, .k = C};
+	invar_status st;
+	keep *p;
 
-	p->vicinal_weight = inv_option_number(o, "vicinal-weight");
+	assert(s->frame.distance > 0 && s->groups == 1);
+	INV_TRY(inv_new(&p));
+	p->shape = s;
+	p->N = N;
+	p->C = C;
+	p->w = w;
+	p->R = inv_loss_rows(&inv_loss_keep, s);
+	p->scratch_floats = 2 * N > w ? 2 * N : w;
+	p->vicinal_weight = inv_option_number(s->options, "vicinal-weight");
 	for (size_t i = 0; i < INDEXES; i++)
 		for (size_t m = 0; m < MEASURES; m++)
 			p->weight[i][m] =
-				inv_option_number(o, "contrast") * inv_option_number(o, weights[i][m]);
-	p->steepness[L2] = 2 / (inv_option_number(o, "tau-l2") * s->frame.distance);
-	p->steepness[COSINE] = 1 / inv_option_number(o, "tau-cosine");
-}
-
-static invar_status prepare_keep(const inv_loss_shape *s, inv_loss_work *out)
-{
-	keep *p = inv_calloc(1, sizeof *p);
-	invar_status st;
-
-	assert(s->frame.distance > 0 && s->groups == 1);
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
-	p->shape = s;
-	p->N = s->N;
-	p->C = s->s * s->N;
-	p->w = s->w;
-	p->R = inv_loss_rows(&inv_loss_keep, s);
-	p->scratch_floats = 2 * p->N > p->w ? 2 * p->N : p->w;
-	read_keep_options(s, p);
+				inv_option_number(s->options, "contrast") * contrast_weight[i][m];
+	p->steepness[L2] = 2 / (tau[L2] * s->frame.distance);
+	p->steepness[COSINE] = 1 / tau[COSINE];
 	plan_keep_memory(p);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
-		st = plan_keep_products(p);
-	if (st != INVAR_OK) {
-		release_keep(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
 	plan_keep_memory(p);
-	for (size_t j = 0; j < p->N; j++)
+	INV_TRY_OR(fail, inv_matmul_new(s->ctx, &pairs, &p->pairs_product));
+	INV_TRY_OR(fail, inv_matmul_new(s->ctx, &copies, &p->copies_product));
+	INV_TRY_OR(fail, inv_matmul_new(s->ctx, &clean, &p->clean_product));
+	for (size_t j = 0; j < N; j++)
 		p->ones[j] = 1;
 	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
 	return INVAR_OK;
+fail:
+	release_keep(p);
+	return st;
+}
+
+static size_t end_of_block(size_t block, size_t rows)
+{
+	return (block + 1) * BLOCK < rows ? (block + 1) * BLOCK : rows;
 }
 
 /* ---- Vicinal rows ---------------------------------------------------------------- */
@@ -264,7 +210,7 @@ static invar_status prepare_keep(const inv_loss_shape *s, inv_loss_work *out)
 static void draw_vicinal_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
-	size_t end = (block + 1) * BLOCK < p->N ? (block + 1) * BLOCK : p->N;
+	size_t end = end_of_block(block, p->N);
 
 	(void)thread;
 	for (size_t i = block * BLOCK; i < end; i++) {
@@ -300,11 +246,11 @@ static double inverse_of(const keep *p, double length)
 	return length < shortest * sqrt((double)p->w) ? 0 : 1 / length;
 }
 
-static void place_keys_block(void *user, size_t block, unsigned thread)
+static void keep_place_keys_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
 	const struct inv_kernels *k = p->shape->kernels;
-	size_t end = (block + 1) * BLOCK < 2 * p->N ? (block + 1) * BLOCK : 2 * p->N;
+	size_t end = end_of_block(block, 2 * p->N);
 
 	(void)thread;
 	for (size_t j = block * BLOCK; j < end; j++) {
@@ -338,10 +284,10 @@ static double pull_on(const keep *p, size_t r)
 }
 
 /* Squared errors; also the whole gradient of vicinal rows. */
-static void error_of_block(void *user, size_t block, unsigned thread)
+static void keep_error_of_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
-	size_t end = (block + 1) * BLOCK < p->R ? (block + 1) * BLOCK : p->R;
+	size_t end = end_of_block(block, p->R);
 	float *unwanted = p->scratch + thread * p->scratch_floats;
 
 	for (size_t r = block * BLOCK; r < end; r++) {
@@ -363,18 +309,18 @@ typedef struct keep_query {
 } keep_query;
 
 /*
- * exp(steepness (x - largest)) in place, with the own entry less the sum of all; returns
- * that sum.
+ * exp(steepness (x - largest)) in place; the sum of all is subtracted from the entry of the
+ * copy's own image, and returned.
  */
-static double soften(const keep *p, int measure, size_t own, float *x, double *entropy)
+static double soften(const keep *p, int measure, size_t same, float *x, double *entropy)
 {
 	const struct inv_kernels *k = p->shape->kernels;
 	double steepness = p->steepness[measure], sum;
-	float largest = k->largest(x, p->N), gap = largest - x[own];
+	float largest = k->largest(x, p->N), gap = largest - x[same];
 
 	sum = k->exp_shifted(largest, (float)fmin(steepness, FLT_MAX), p->N, x);
 	*entropy = log(sum) + steepness * gap;
-	x[own] = (float)(x[own] - sum);
+	x[same] = (float)(x[same] - sum);
 	return sum;
 }
 
@@ -382,7 +328,7 @@ static double soften(const keep *p, int measure, size_t own, float *x, double *e
 static void weigh_index(keep *p, const keep_query *q, int index, float *scratch)
 {
 	const struct inv_kernels *k = p->shape->kernels;
-	size_t N = p->N, own = q->r % N, at = (2 * q->r + (size_t)index) * N;
+	size_t N = p->N, same = q->r % N, at = (2 * q->r + (size_t)index) * N;
 	const float *offset = p->offset + (size_t)index * N;
 	const float *length = p->length + (size_t)index * N;
 	const float *inverse = p->inverse + (size_t)index * N;
@@ -393,8 +339,8 @@ static void weigh_index(keep *p, const keep_query *q, int index, float *scratch)
 
 	for (size_t j = 0; j < N; j++)
 		A[j] = B[j] = (x[j] + (offset[j] + q->shift)) * (inverse[j] * q->inverse);
-	sum[L2] = soften(p, L2, own, x, &row->entropy[index][L2]);
-	sum[COSINE] = soften(p, COSINE, own, B, &row->entropy[index][COSINE]);
+	sum[L2] = soften(p, L2, same, x, &row->entropy[index][L2]);
+	sum[COSINE] = soften(p, COSINE, same, B, &row->entropy[index][COSINE]);
 	if (!p->grad)
 		return;
 
@@ -413,11 +359,11 @@ static void weigh_index(keep *p, const keep_query *q, int index, float *scratch)
 	row->V += k->dot(B, across, N);
 }
 
-static void weigh_block(void *user, size_t block, unsigned thread)
+static void keep_weigh_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
 	const struct inv_kernels *k = p->shape->kernels;
-	size_t end = (block + 1) * BLOCK < p->C ? (block + 1) * BLOCK : p->C;
+	size_t end = end_of_block(block, p->C);
 	float *scratch = p->scratch + thread * p->scratch_floats;
 
 	for (size_t r = block * BLOCK; r < end; r++) {
@@ -437,7 +383,7 @@ static void weigh_block(void *user, size_t block, unsigned thread)
 /* ---- The gradient ------------------------------------------------------------------ */
 
 /* S and V of clean rows, and A of the new index by columns. */
-static void sum_columns_block(void *user, size_t block, unsigned thread)
+static void keep_sum_columns_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
 	size_t column = block * BLOCK, N = p->N;
@@ -461,11 +407,11 @@ static void sum_columns_block(void *user, size_t block, unsigned thread)
 }
 
 /* The product in place of grad to dL/dy, of clean rows and copies. */
-static void gradient_of_block(void *user, size_t block, unsigned thread)
+static void keep_gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	keep *p = user;
 	size_t count = p->N + p->C;
-	size_t end = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
+	size_t end = end_of_block(block, count);
 
 	(void)thread;
 	for (size_t r = block * BLOCK; r < end; r++) {
@@ -477,18 +423,6 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 		for (size_t j = 0; j < p->w; j++)
 			g[j] += pull * (y[j] - u[j]) + V * (y[j] - away[j]) - S * y[j];
 	}
-}
-
-static invar_status add_gradients(keep *p)
-{
-	const invar_context *ctx = p->shape->ctx;
-	const float *copies = p->b->codes + p->N * p->w;
-
-	inv_parallel(ctx, inv_blocks(p->N, BLOCK), sum_columns_block, p);
-	INV_TRY(inv_matmul_run(p->clean_product, p->A_turned, copies, NULL, p->grad));
-	INV_TRY(inv_matmul_run(p->copies_product, p->A, p->keys, NULL, p->grad + p->N * p->w));
-	inv_parallel(ctx, inv_blocks(p->N + p->C, BLOCK), gradient_of_block, p);
-	return INVAR_OK;
 }
 
 /* ---- The whole --------------------------------------------------------------------- */
@@ -517,23 +451,28 @@ static invar_status evaluate_keep(const inv_loss_shape *s, void *state,
                                   const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	keep *p = state;
-	const float *origin = s->frame.origin;
+	const float *origin = s->frame.origin, *copies = b->codes + p->N * p->w;
 
 	p->shape = s;
 	p->b = b;
 	p->grad = grad;
 	for (size_t j = 0; j < p->w; j++)
 		p->away[j] = origin ? -origin[j] : 0;
-	inv_parallel(s->ctx, inv_blocks(2 * p->N, BLOCK), place_keys_block, p);
-	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), error_of_block, p);
-	INV_TRY(inv_matmul_run(p->pairs_product, b->codes + p->N * p->w, p->keys, p->bias,
-	                       p->pairs));
-	inv_parallel(s->ctx, inv_blocks(p->C, BLOCK), weigh_block, p);
+	inv_parallel(s->ctx, inv_blocks(2 * p->N, BLOCK), keep_place_keys_block, p);
+	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), keep_error_of_block, p);
+	INV_TRY(inv_matmul_run(p->pairs_product, copies, p->keys, p->bias, p->pairs));
+	inv_parallel(s->ctx, inv_blocks(p->C, BLOCK), keep_weigh_block, p);
 	add_terms(p, out);
-	return grad ? add_gradients(p) : INVAR_OK;
+	if (!grad)
+		return INVAR_OK;
+	inv_parallel(s->ctx, inv_blocks(p->N, BLOCK), keep_sum_columns_block, p);
+	INV_TRY(inv_matmul_run(p->clean_product, p->A_turned, copies, NULL, grad));
+	INV_TRY(inv_matmul_run(p->copies_product, p->A, p->keys, NULL, grad + p->N * p->w));
+	inv_parallel(s->ctx, inv_blocks(p->N + p->C, BLOCK), keep_gradient_of_block, p);
+	return INVAR_OK;
 }
 
-static bool codes_clean_rows(const invar_options *o)
+static bool keep_codes_clean(const invar_options *o)
 {
 	(void)o;
 	return true;
@@ -541,6 +480,7 @@ static bool codes_clean_rows(const invar_options *o)
 
 const inv_loss inv_loss_keep = {
 	.name = "keep",
+	.summary = "MaWa in units of the spread, with contrast: preset keep",
 	.terms = {"mawa", "vicinal", "old_l2", "old_cosine", "new_l2", "new_cosine"},
 	.same_width = true,
 	.needs_scaled = true,
@@ -549,7 +489,7 @@ const inv_loss inv_loss_keep = {
 	.min_samples = 1,
 	.batch = 256,
 	.options = options,
-	.codes_clean = codes_clean_rows,
+	.codes_clean = keep_codes_clean,
 	.prepare = prepare_keep,
 	.draw_vicinal = draw_vicinal,
 	.evaluate = evaluate_keep,

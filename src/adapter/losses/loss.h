@@ -76,6 +76,7 @@ typedef struct inv_loss_work {
 
 typedef struct inv_loss {
 	const char *name;
+	const char *summary;                   /* a phrase for the help */
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
 	bool needs_scaled;                     /* rows must be in units; uses shape->frame */
@@ -87,8 +88,6 @@ typedef struct inv_loss {
 	unsigned batch;       /* default number of images per step */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares;          /* options of training that it also uses, "no-identity" */
-	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
-	const inv_option_default *defaults; /* a NULL selector means the loss itself */
 
 	/* Checks that a table of options cannot express; may be NULL. */
 	invar_status (*check)(const invar_options *o);
@@ -110,12 +109,10 @@ typedef struct inv_loss {
 /* NULL if there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);
 const inv_loss *inv_loss_at(size_t i); /* NULL past the last */
-const char *inv_loss_name_at(size_t i);
+const char *inv_loss_name_at(size_t i); /* NULL past the last */
 
 /* Adds the options of all losses; `selector` is the option that names the loss. */
 invar_status inv_loss_declare(invar_options *o, const char *selector);
-/* Once all options are declared: adds the defaults that depend on others. */
-invar_status inv_loss_declare_defaults(invar_options *o, const char *selector);
 
 /* For losses that leave out the clean rows with no-identity. */
 bool inv_loss_keeps_identity(const invar_options *o);
@@ -127,7 +124,5 @@ static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s
 	        (loss->draw_vicinal != NULL)) *
 	       s->N;
 }
-
-const char *inv_loss_kind(size_t i); /* "mawa", …; NULL past the last */
 
 #endif

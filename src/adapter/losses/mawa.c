@@ -14,6 +14,7 @@
  */
 #include "adapter/losses/loss.h"
 
+#include "adapter/option_rows.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -29,23 +30,9 @@ typedef struct mawa {
 	inv_arena arena;
 } mawa;
 
-typedef struct mawa_job {
-	const inv_loss_shape *shape;
-	const mawa *state;
-	const inv_loss_batch *b;
-	size_t rows, block; /* rows in all, and in a block of work */
-	float *grad;
-} mawa_job;
-
 static const invar_option options[] = {
-	{.name = "anchor",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Loss",
-     .help = "mawa: weight of the clean term; init features: weight of clean rows"},
+	INV_WEIGHT_ROW("anchor", "1", "Loss",
+	               "mawa: weight of the clean term; init features: weight of clean rows"),
 	{0},
 };
 
@@ -65,24 +52,31 @@ static void plan_mawa_memory(const inv_loss_shape *s, mawa *p)
 
 static invar_status prepare_mawa(const inv_loss_shape *s, inv_loss_work *out)
 {
-	mawa *p = inv_calloc(1, sizeof *p);
 	invar_status st;
+	mawa *p;
 
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
+	INV_TRY(inv_new(&p));
 	p->anchor = inv_option_number(s->options, "anchor");
 	p->clean = inv_loss_keeps_identity(s->options) ? s->N : 0;
 	plan_mawa_memory(s, p);
-	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK) {
-		inv_free(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
 	plan_mawa_memory(s, p);
 	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
 	return INVAR_OK;
+fail:
+	release_mawa(p);
+	return st;
 }
 
-static void error_block(void *user, size_t block, unsigned thread)
+typedef struct mawa_job {
+	const inv_loss_shape *shape;
+	const mawa *state;
+	const inv_loss_batch *b;
+	size_t rows, block; /* rows in all, and in a block of work */
+	float *grad;
+} mawa_job;
+
+static void mawa_error_block(void *user, size_t block, unsigned thread)
 {
 	const mawa_job *j = user;
 	const inv_loss_shape *s = j->shape;
@@ -113,7 +107,7 @@ static invar_status evaluate_mawa(const inv_loss_shape *s, void *state,
 	              .block = inv_blocks(BLOCK_FLOATS, s->w),
 	              .grad = grad};
 
-	inv_parallel(s->ctx, inv_blocks(rows, j.block), error_block, &j);
+	inv_parallel(s->ctx, inv_blocks(rows, j.block), mawa_error_block, &j);
 	out->term[TERM_CLEAN] = inv_sum_in_order(p->error, clean) / (double)rows;
 	out->term[TERM_AUGMENTED] =
 		inv_sum_in_order(p->error + clean, rows - clean) / (double)rows;
@@ -123,6 +117,7 @@ static invar_status evaluate_mawa(const inv_loss_shape *s, void *state,
 
 const inv_loss inv_loss_mawa = {
 	.name = "mawa",
+	.summary = "squared distance of codes to F(x), as published",
 	.terms = {"clean", "augmented"},
 	.same_width = true,
 	.batch = 256,

@@ -42,7 +42,7 @@ typedef struct simclr {
 	float *unit;    /* [M, w] u */
 	double *norm;   /* [M] */
 	float *pairs;   /* [M, M] c, E, G */
-	float *share;   /* [M] 1 / row sums of E */
+	float *inverse; /* [M] 1 / row sums of E */
 	double *loss;   /* [M] of each row */
 	double *cosine; /* [M] with its partner */
 	/* Of the current batch: */
@@ -62,7 +62,7 @@ static const invar_option options[] = {
 	{0},
 };
 
-static bool codes_clean(const invar_options *o)
+static bool simclr_codes_clean(const invar_options *o)
 {
 	(void)o;
 	return false;
@@ -72,7 +72,7 @@ static void plan_simclr_memory(simclr *p)
 {
 	p->unit = inv_arena_take(&p->arena, (uint64_t)p->M * p->w, sizeof(float));
 	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
-	p->share = inv_arena_take(&p->arena, p->M, sizeof(float));
+	p->inverse = inv_arena_take(&p->arena, p->M, sizeof(float));
 	p->norm = inv_arena_take(&p->arena, p->M, sizeof(double));
 	p->loss = inv_arena_take(&p->arena, p->M, sizeof(double));
 	p->cosine = inv_arena_take(&p->arena, p->M, sizeof(double));
@@ -90,57 +90,50 @@ static void release_simclr(void *state)
 
 static invar_status prepare_simclr(const inv_loss_shape *s, inv_loss_work *out)
 {
-	simclr *p = inv_calloc(1, sizeof *p);
-	inv_matmul_spec product;
+	size_t M = inv_loss_rows(&inv_loss_simclr, s);
+	const inv_matmul_spec product = {.m = M, .n = s->w, .k = M};
 	invar_status st;
+	simclr *p;
 
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
+	INV_TRY(inv_new(&p));
 	p->temperature = inv_option_number(s->options, "temperature");
-	p->M = inv_loss_rows(&inv_loss_simclr, s);
+	p->M = M;
 	p->w = s->w;
-	product = (inv_matmul_spec){.m = p->M, .n = s->w, .k = p->M};
 	plan_simclr_memory(p);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
-		st = inv_gram_new(s->ctx, p->M, s->w, &p->gram);
-	if (st == INVAR_OK)
-		st = inv_matmul_new(s->ctx, &product, &p->product);
-	if (st != INVAR_OK) {
-		release_simclr(p);
-		return st;
-	}
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
 	plan_simclr_memory(p);
+	INV_TRY_OR(fail, inv_gram_new(s->ctx, M, s->w, &p->gram));
+	INV_TRY_OR(fail, inv_matmul_new(s->ctx, &product, &p->product));
 	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
 	return INVAR_OK;
+fail:
+	release_simclr(p);
+	return st;
 }
 
-static size_t end_of(size_t from, size_t end)
+/* Past the last row of a block. */
+static size_t block_end(const simclr *p, size_t block)
 {
-	return from + BLOCK < end ? from + BLOCK : end;
+	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
 }
 
 /* ---- The value ------------------------------------------------------------------- */
 
-/* Code plus origin, in `sum`; the code itself without an origin. */
-static const float *add_origin(const simclr *p, const float *code, float *sum)
-{
-	const float *origin = p->shape->frame.origin;
-
-	for (size_t j = 0; origin && j < p->w; j++)
-		sum[j] = code[j] + origin[j];
-	return origin ? sum : code;
-}
-
+/* u and |z|, z the code plus the origin. */
 static void normalise_block(void *user, size_t block, unsigned thread)
 {
 	simclr *p = user;
+	const float *origin = p->shape->frame.origin;
 
 	(void)thread;
-	for (size_t i = block * BLOCK; i < end_of(block * BLOCK, p->M); i++) {
+	for (size_t i = block * BLOCK; i < block_end(p, block); i++) {
+		const float *z = p->codes + i * p->w;
 		float *u = p->unit + i * p->w;
-		const float *z = add_origin(p, p->codes + i * p->w, u);
 		double by;
 
+		for (size_t j = 0; origin && j < p->w; j++)
+			u[j] = z[j] + origin[j];
+		z = origin ? u : z;
 		p->norm[i] = sqrt(p->shape->kernels->dot(z, z, p->w));
 		by = 1 / fmax(p->norm[i], least_norm);
 		for (size_t j = 0; j < p->w; j++)
@@ -156,7 +149,7 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 	double inverse = 1 / p->temperature;
 
 	(void)thread;
-	for (size_t i = block * BLOCK; i < end_of(block * BLOCK, p->M); i++) {
+	for (size_t i = block * BLOCK; i < block_end(p, block); i++) {
 		float *row = p->pairs + i * p->M, largest;
 		double r;
 
@@ -165,28 +158,23 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 		largest = k->largest(row, p->M);
 		r = k->exp_shifted(largest, (float)fmin(inverse, FLT_MAX), p->M, row);
 		p->loss[i] = log(r) + (largest - p->cosine[i]) * inverse;
-		p->share[i] = (float)(1 / r);
+		p->inverse[i] = (float)(1 / r);
 	}
 }
 
 /* ---- The gradient ------------------------------------------------------------------ */
 
-static size_t tile_rows(const simclr *p, size_t row)
-{
-	return p->M - row < TILE ? p->M - row : TILE;
-}
-
 /* E to P + Pᵀ: a band of tiles from the diagonal to the right, and their transposes. */
 static void symmetrise_band(void *user, size_t band, unsigned thread)
 {
 	simclr *p = user;
-	size_t i = band * TILE;
+	size_t i = band * TILE, rows = p->M - i < TILE ? p->M - i : TILE;
 
 	(void)thread;
 	for (size_t j = i; j < p->M; j += TILE)
-		p->shape->kernels->add_mirrored(p->share + i, p->share + j, tile_rows(p, i),
-		                                tile_rows(p, j), p->M, p->pairs + i * p->M + j,
-		                                p->pairs + j * p->M + i);
+		p->shape->kernels->add_mirrored(p->inverse + i, p->inverse + j, rows,
+		                                p->M - j < TILE ? p->M - j : TILE, p->M,
+		                                p->pairs + i * p->M + j, p->pairs + j * p->M + i);
 }
 
 /* grad holds g = G u and becomes dL/dz. */
@@ -196,7 +184,7 @@ static void through_norms_of_block(void *user, size_t block, unsigned thread)
 	double scale = 1 / ((double)p->M * p->temperature);
 
 	(void)thread;
-	for (size_t i = block * BLOCK; i < end_of(block * BLOCK, p->M); i++) {
+	for (size_t i = block * BLOCK; i < block_end(p, block); i++) {
 		const float *u = p->unit + i * p->w;
 		float *g = p->grad + i * p->w;
 		double by = scale / fmax(p->norm[i], least_norm), along = 0;
@@ -206,18 +194,6 @@ static void through_norms_of_block(void *user, size_t block, unsigned thread)
 		for (size_t j = 0; j < p->w; j++)
 			g[j] = (float)(by * (g[j] - along * u[j]));
 	}
-}
-
-static invar_status find_gradient(simclr *p)
-{
-	const invar_context *ctx = p->shape->ctx;
-
-	inv_parallel(ctx, inv_blocks(p->M, TILE), symmetrise_band, p);
-	for (size_t i = 0; i < p->M; i++)
-		p->pairs[i * p->M + (i + p->M / 2) % p->M] -= 2;
-	INV_TRY(inv_matmul_run(p->product, p->pairs, p->unit, NULL, p->grad));
-	inv_parallel(ctx, inv_blocks(p->M, BLOCK), through_norms_of_block, p);
-	return INVAR_OK;
 }
 
 static invar_status evaluate_simclr(const inv_loss_shape *s, void *state,
@@ -230,21 +206,29 @@ static invar_status evaluate_simclr(const inv_loss_shape *s, void *state,
 	p->codes = b->codes;
 	p->grad = grad;
 	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), normalise_block, p);
-	inv_gram_run(p->gram, p->unit, p->pairs);
+	inv_gram_run(p->gram, p->unit, p->pairs, NULL, NULL);
 	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), exponentials_of_block, p);
 	out->value = inv_sum_in_order(p->loss, p->M) / (double)p->M;
 	out->term[0] = inv_sum_in_order(p->cosine, p->M) / (double)p->M;
-	return grad ? find_gradient(p) : INVAR_OK;
+	if (!grad)
+		return INVAR_OK;
+	inv_parallel(s->ctx, inv_blocks(p->M, TILE), symmetrise_band, p);
+	for (size_t i = 0; i < p->M; i++)
+		p->pairs[i * p->M + (i + p->M / 2) % p->M] -= 2;
+	INV_TRY(inv_matmul_run(p->product, p->pairs, p->unit, NULL, grad));
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), through_norms_of_block, p);
+	return INVAR_OK;
 }
 
 const inv_loss inv_loss_simclr = {
 	.name = "simclr",
+	.summary = "copies of an image attract, those of others repel",
 	.terms = {"cosine"}, /* of partners, the mean */
 	.min_samples = 2,
 	.max_samples = 2,
 	.batch = 1024,
 	.options = options,
-	.codes_clean = codes_clean,
+	.codes_clean = simclr_codes_clean,
 	.prepare = prepare_simclr,
 	.evaluate = evaluate_simclr,
 	.release = release_simclr,

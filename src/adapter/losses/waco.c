@@ -15,8 +15,8 @@
  * Columns of the projections become, in place, the slopes from which the products of the
  * backward pass start.
  *
- * Directions come in blocks, equal parts of L that depend on L alone: a block is drawn,
- * projected, sorted, and its share of the gradients added before the next one, so that
+ * Directions come in blocks, equal fractions of L that depend on L alone: a block is drawn,
+ * projected, sorted, and its gradients added before the next one, so that
  * memory does not grow with L. The weights of the two gradients are known only after the
  * last block and are applied then. Orthogonal directions are drawn by frames, which are
  * kept until blocks have used them up.
@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/option_rows.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/directions.h"
@@ -37,6 +38,7 @@
 extern const inv_loss inv_loss_waco;
 
 enum { XZ, XX, ZZ, DISTANCES };
+enum { PROJECT_X, PROJECT_XZ, PROJECT_ZZ, BACK_XZ, BACK_ZZ, PRODUCTS };
 enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
 enum { MAX_POWER = 10 };               /* the slopes |gap|^(p - 1) must fit into floats */
 enum { LINE = 16, COMBINE = 1 << 14 }; /* floats of a cache line, of a block of work */
@@ -68,45 +70,22 @@ typedef struct waco {
 	inv_directions frames[DISTANCES];
 	size_t capacity[DISTANCES];
 	void *sliced_scratch, *directions_scratch;
-	inv_matmul *project_x, *project_xz, *project_zz, *back_xz, *back_zz;
+	inv_matmul *product[PRODUCTS]; /* one after the other, with common scratch memory */
 	inv_arena arena;
 } waco;
 
 static const invar_option options[] = {
-	{.name = "projections",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 1,
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Loss",
-     .help = "directions of each sliced distance"},
-	{.name = "p",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "2",
-     .min = 1,
-     .max = MAX_POWER,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Loss",
-     .help = "power of the sliced distances"},
-	{.name = "slices",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "random",
-     .flags = INVAR_OPTION_RESULT,
-     .choices = "random|orthogonal",
-     .meta = "WORD",
-     .group = "Loss",
-     .help = "independent directions, or blocks of orthogonal ones"},
-	{.name = "shuffle",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "both",
-     .flags = INVAR_OPTION_RESULT,
-     .choices = "both|second",
-     .meta = "WORD",
-     .group = "Loss",
-     .help = "waco: which halves of XX and ZZ are permuted"},
+	{INV_RESULT_ROW("projections", COUNT, "1000", "Loss",
+	                "directions of each sliced distance"),
+	 .min = 1, .max = 1 << 20, .meta = "N"},
+	{INV_RESULT_ROW("p", NUMBER, "2", "Loss", "power of the sliced distances"),
+	 .min = 1, .max = MAX_POWER, .meta = "F"},
+	{INV_RESULT_ROW("slices", TEXT, "random", "Loss",
+	                "independent directions, or blocks of orthogonal ones"),
+	 .choices = "random|orthogonal", .meta = "WORD"},
+	{INV_RESULT_ROW("shuffle", TEXT, "both", "Loss",
+	                "waco: which halves of XX and ZZ are permuted"),
+	 .choices = "both|second", .meta = "WORD"},
 	{0},
 };
 
@@ -151,15 +130,6 @@ static void plan_frames(const inv_loss_shape *s, waco *p)
 	}
 }
 
-static void plan_shuffle(waco *p, shuffle *s)
-{
-	for (int i = 0; i < 2; i++) {
-		s->sigma[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
-		s->back[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
-		s->image[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
-	}
-}
-
 static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 {
 	size_t M = p->M, n = p->block;
@@ -185,93 +155,71 @@ static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 	p->images = inv_arena_take(&p->arena, M, sizeof(uint32_t));
 	for (int i = 0; i < DISTANCES; i++) {
 		p->powers[i] = inv_arena_take(&p->arena, round_up(p->L, p->block), sizeof(double));
-		plan_shuffle(p, &p->shuffles[i]);
+		for (int half = 0; half < 2; half++) {
+			shuffle *by = &p->shuffles[i];
+
+			by->sigma[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+			by->back[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+			by->image[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+		}
 	}
-}
-
-static invar_status plan_products(const inv_loss_shape *s, waco *p)
-{
-	size_t n = p->block, M = p->M;
-	const struct {
-		inv_matmul_spec spec;
-		inv_matmul **plan;
-	} all[] = {
-		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true}, &p->project_x},
-		{{.m = M, .n = n, .k = s->w, .transpose_b = true}, &p->project_xz},
-		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true}, &p->project_zz},
-		{{.m = M, .n = s->w, .k = n, .add = true}, &p->back_xz},
-		{{.m = M, .n = s->w, .k = 2 * n, .add = true}, &p->back_zz},
-	};
-	invar_status st = INVAR_OK;
-
-	for (size_t i = 0; i < sizeof all / sizeof *all && st == INVAR_OK; i++)
-		st = inv_matmul_new(s->ctx, &all[i].spec, all[i].plan);
-	return st;
-}
-
-/* Products run one after the other. Returns the bytes of their scratch memory. */
-static size_t share_scratch(const waco *p)
-{
-	inv_matmul *const all[] = {p->project_x, p->project_xz, p->project_zz, p->back_xz,
-	                           p->back_zz};
-	size_t bytes = 0;
-
-	inv_matmul_share(all, sizeof all / sizeof *all);
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		bytes += inv_matmul_memory(all[i]);
-	return bytes;
 }
 
 static void release_waco(void *state)
 {
 	waco *p = state;
 
-	if (!p)
-		return;
-	inv_matmul_free(p->project_x);
-	inv_matmul_free(p->project_xz);
-	inv_matmul_free(p->project_zz);
-	inv_matmul_free(p->back_xz);
-	inv_matmul_free(p->back_zz);
+	for (size_t i = 0; i < PRODUCTS; i++)
+		inv_matmul_free(p->product[i]);
 	inv_arena_free(&p->arena);
 	inv_free(p);
 }
 
 static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 {
-	waco *p = inv_calloc(1, sizeof *p);
+	bool codes_clean = inv_loss_keeps_identity(s->options);
+	size_t M = (s->s + codes_clean) * s->N, n, bytes = 0;
 	invar_status st;
+	waco *p;
 
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
-	p->codes_clean = inv_loss_keeps_identity(s->options);
-	p->orthogonal = inv_option_is(s->options, "slices", "orthogonal");
-	p->shuffle_second = inv_option_is(s->options, "shuffle", "second");
-	p->p = inv_option_number(s->options, "p");
-	p->M = (s->s + p->codes_clean) * s->N;
-	if (p->M > INV_KEY_ROWS) {
-		inv_free(p);
+	if (M > INV_KEY_ROWS)
 		return inv_fail(INVAR_E_USE,
 		                "waco can sort at most %u rows; use a @batch-size below %zu",
 		                INV_KEY_ROWS, s->N);
-	}
+	INV_TRY(inv_new(&p));
+	p->M = M;
+	p->codes_clean = codes_clean;
+	p->orthogonal = inv_option_is(s->options, "slices", "orthogonal");
+	p->shuffle_second = inv_option_is(s->options, "shuffle", "second");
+	p->p = inv_option_number(s->options, "p");
 	p->L = inv_option_count(s->options, "projections");
-	p->block = round_up(inv_blocks(p->L, inv_blocks(p->L, MAX_BLOCK)), LINE);
+	p->block = n = round_up(inv_blocks(p->L, inv_blocks(p->L, MAX_BLOCK)), LINE);
 	plan_waco_memory(s, p);
-	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
-		plan_waco_memory(s, p);
-		for (size_t r = 0; r < p->M; r++) {
-			p->rows[r] = (uint32_t)r;
-			p->images[r] = (uint32_t)(r % s->N);
-		}
-		st = plan_products(s, p);
+	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	plan_waco_memory(s, p);
+	for (size_t r = 0; r < M; r++) {
+		p->rows[r] = (uint32_t)r;
+		p->images[r] = (uint32_t)(r % s->N);
 	}
-	if (st != INVAR_OK) {
-		release_waco(p);
-		return st;
+	for (size_t i = 0; i < PRODUCTS; i++) {
+		const inv_matmul_spec specs[PRODUCTS] = {
+			[PROJECT_X] = {.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true},
+			[PROJECT_XZ] = {.m = M, .n = n, .k = s->w, .transpose_b = true},
+			[PROJECT_ZZ] = {.m = M, .n = 2 * n, .k = s->w, .transpose_b = true},
+			[BACK_XZ] = {.m = M, .n = s->w, .k = n, .add = true},
+			[BACK_ZZ] = {.m = M, .n = s->w, .k = 2 * n, .add = true},
+		};
+
+		INV_TRY_OR(fail, inv_matmul_new(s->ctx, &specs[i], &p->product[i]));
 	}
-	*out = (inv_loss_work){p, p->arena.size + share_scratch(p)};
+	inv_matmul_share(p->product, PRODUCTS);
+	for (size_t i = 0; i < PRODUCTS; i++)
+		bytes += inv_matmul_memory(p->product[i]);
+	*out = (inv_loss_work){p, p->arena.size + bytes};
 	return INVAR_OK;
+fail:
+	release_waco(p);
+	return st;
 }
 
 /* ---- Draws -------------------------------------------------------------------------- */
@@ -286,15 +234,6 @@ static inv_stream stream_of(const inv_loss_batch *b, const char *what, int dista
 	snprintf(purpose, sizeof purpose, "waco/%s/%s/%zu", what, names[distance],
 	         b->group + group);
 	return inv_stream_of(b->seed, purpose, (uint32_t)b->step);
-}
-
-/* Past the last direction, which only the last block does not reach the end for. */
-static void clear_rest(const inv_directions *set, size_t count)
-{
-	size_t rest = set->L - count;
-
-	memset(set->a + count * set->first, 0, rest * set->first * sizeof(float));
-	memset(set->b + count * set->second, 0, rest * set->second * sizeof(float));
 }
 
 /* Moves directions from the frames to their block; returns how many were there. */
@@ -320,7 +259,6 @@ static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
 	for (;;) {
 		inv_directions next[DISTANCES];
 		size_t lacking = 0;
-		invar_status st;
 
 		for (int i = 0; i < DISTANCES; i++) {
 			inv_directions *f = &p->frames[i];
@@ -335,9 +273,8 @@ static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
 		}
 		if (!lacking)
 			return INVAR_OK;
-		st = inv_directions_fill(s->ctx, s->kernels, next, lacking, p->directions_scratch);
-		if (st != INVAR_OK)
-			return st;
+		INV_TRY(inv_directions_fill(s->ctx, s->kernels, next, lacking,
+		                            p->directions_scratch));
 	}
 }
 
@@ -350,8 +287,12 @@ static invar_status draw_directions(const inv_loss_shape *s, waco *p,
 
 	describe_directions(s, p, set);
 	for (int i = 0; i < DISTANCES; i++) {
-		if (count < p->block)
-			clear_rest(&set[i], count);
+		if (count < p->block) { /* in the last block; what follows is projected too */
+			size_t rest = (p->block - count) * sizeof(float);
+
+			memset(set[i].a + count * set[i].first, 0, rest * set[i].first);
+			memset(set[i].b + count * set[i].second, 0, rest * set[i].second);
+		}
 		set[i].stream = stream_of(b, "directions", i, group);
 		set[i].from = from;
 		set[i].L = count;
@@ -397,73 +338,41 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 /* ---- Distances ----------------------------------------------------------------------- */
 
-static void measure_block(const inv_loss_shape *s, const waco *p, inv_sliced *job)
+/*
+ * Powers of directions [from, from + count); with `slopes` the projections of codes become
+ * the slopes of XZ and ZZ.
+ */
+static void measure_distances(const inv_loss_shape *s, const waco *p, size_t from,
+                              size_t count, bool slopes)
 {
-	job->p = p->p;
-	inv_sliced_run(s->ctx, s->kernels, job, p->sliced_scratch);
-}
-
-static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
-                     const float *b, size_t stride_b, const uint32_t *rows_b, size_t M)
-{
-	return (inv_side){.a = a,
-	                  .b = b,
-	                  .stride_a = stride_a,
-	                  .stride_b = stride_b,
-	                  .rows_a = rows_a,
-	                  .rows_b = rows_b,
-	                  .M = M};
-}
-
-static void measure_xz(const inv_loss_shape *s, const waco *p, size_t from, size_t count,
-                       bool slopes)
-{
-	const shuffle *by = &p->shuffles[XZ];
-	size_t wide = 3 * p->block, n = p->block;
-	inv_sliced job = {.first = side(p->x, wide, p->images, p->xz, n, p->rows, p->M),
-	                  .second =
-	                      side(p->x, wide, by->image[0], p->xz, n, by->sigma[1], p->M),
-	                  .repeat = 1,
-	                  .L = count,
-	                  .powers = p->powers[XZ] + from};
-
-	if (slopes)
-		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
-	measure_block(s, p, &job);
-}
-
-/* The joint side has N distinct rows, each of them M / N times. */
-static void measure_xx(const inv_loss_shape *s, const waco *p, size_t from, size_t count)
-{
-	const shuffle *by = &p->shuffles[XX];
-	const float *a = p->x + p->block, *b = p->x + 2 * p->block;
-	size_t wide = 3 * p->block;
-	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, s->N),
-	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
-	                  .repeat = p->M / s->N,
-	                  .L = count,
-	                  .powers = p->powers[XX] + from};
-
-	measure_block(s, p, &job);
-}
-
-static void measure_zz(const inv_loss_shape *s, const waco *p, size_t from, size_t count,
-                       bool slopes)
-{
-	const shuffle *by = &p->shuffles[ZZ];
-	float *a = p->zz, *b = p->zz + p->block;
-	size_t wide = 2 * p->block;
-	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, p->M),
-	                  .second = side(a, wide, by->sigma[0], b, wide, by->sigma[1], p->M),
-	                  .repeat = 1,
-	                  .L = count,
-	                  .powers = p->powers[ZZ] + from};
+	const shuffle *by = p->shuffles;
+	size_t n = p->block, M = p->M, N = s->N, one = n, two = 2 * n, three = 3 * n;
+	float *zz_b = p->zz + n;
+	const float *xx_a = p->x + n, *xx_b = p->x + 2 * n;
+	inv_sliced job[DISTANCES] = {
+		[XZ] = {.first = {p->x, p->xz, three, one, p->images, p->rows, M},
+	            .second = {p->x, p->xz, three, one, by[XZ].image[0], by[XZ].sigma[1], M},
+	            .repeat = 1},
+		/* The joint side has N distinct rows, each of them M / N times. */
+		[XX] = {.first = {xx_a, xx_b, three, three, p->rows, p->rows, N},
+	            .second = {xx_a, xx_b, three, three, by[XX].image[0], by[XX].image[1], M},
+	            .repeat = M / N},
+		[ZZ] = {.first = {p->zz, zz_b, two, two, p->rows, p->rows, M},
+	            .second = {p->zz, zz_b, two, two, by[ZZ].sigma[0], by[ZZ].sigma[1], M},
+	            .repeat = 1},
+	};
 
 	if (slopes) {
-		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
-		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
+		job[XZ].slopes[0] = (inv_slopes){p->xz, one, by[XZ].back[1]};
+		job[ZZ].slopes[0] = (inv_slopes){p->zz, two, by[ZZ].back[0]};
+		job[ZZ].slopes[1] = (inv_slopes){zz_b, two, by[ZZ].back[1]};
 	}
-	measure_block(s, p, &job);
+	for (int i = 0; i < DISTANCES; i++) {
+		job[i].p = p->p;
+		job[i].L = count;
+		job[i].powers = p->powers[i] + from;
+		inv_sliced_run(s->ctx, s->kernels, &job[i], p->sliced_scratch);
+	}
 }
 
 /* ---- Correlation and its gradient ---------------------------------------------------- */
@@ -485,8 +394,7 @@ static void combine_block(void *user, size_t block, unsigned thread)
 		c->out[i] = c->by_a * c->a[i] + c->by_b * c->b[i];
 }
 
-/* d SC = dA / (BC + eps)^(1/p) - 1/p A B dC / (BC + eps)^(1/p + 1), A, B, C = XZ, XX, ZZ.
- */
+/* d SC = dA / (BC + e)^(1/p) - 1/p A B dC / (BC + e)^(1/p + 1), A, B, C = XZ, XX, ZZ. */
 static void combine_gradients(const inv_loss_shape *s, const waco *p, const double *term,
                               double outer, float *grad)
 {
@@ -506,116 +414,77 @@ static void combine_gradients(const inv_loss_shape *s, const waco *p, const doub
 	inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
 }
 
-/*
- * Directions [from, from + count): their powers, and their share of both gradients, which
- * is added to them.
- */
-static invar_status run_block(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
-                              const float *codes, size_t group, size_t from, size_t count,
-                              bool slopes)
-{
-	INV_TRY(draw_directions(s, p, b, group, from, count));
-	INV_TRY(inv_matmul_run(p->project_x, b->clean, p->theta_x, NULL, p->x));
-	INV_TRY(inv_matmul_run(p->project_xz, codes, p->theta_xz, NULL, p->xz));
-	INV_TRY(inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz));
-	measure_xz(s, p, from, count, slopes);
-	measure_xx(s, p, from, count);
-	measure_zz(s, p, from, count, slopes);
-	if (!slopes)
-		return INVAR_OK;
-	INV_TRY(inv_matmul_run(p->back_xz, p->xz, p->theta_xz, NULL, p->grad_xz));
-	return inv_matmul_run(p->back_zz, p->zz, p->theta_zz, NULL, p->grad_zz);
-}
-
 static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
                               const float *codes, size_t group, bool slopes, double *term)
 {
 	static const int terms[DISTANCES] = {TERM_XZ, TERM_XX, TERM_ZZ};
-	invar_status st = INVAR_OK;
+	inv_matmul **product = p->product;
 
 	draw_shuffles(s, p, b, group);
 	memset(p->grad_xz, 0, p->M * s->w * sizeof(float));
 	memset(p->grad_zz, 0, p->M * s->w * sizeof(float));
-	for (size_t from = 0; from < p->L && st == INVAR_OK; from += p->block) {
+	for (size_t from = 0; from < p->L; from += p->block) {
 		size_t count = p->L - from < p->block ? p->L - from : p->block;
 
-		st = run_block(s, p, b, codes, group, from, count, slopes);
+		INV_TRY(draw_directions(s, p, b, group, from, count));
+		INV_TRY(inv_matmul_run(product[PROJECT_X], b->clean, p->theta_x, NULL, p->x));
+		INV_TRY(inv_matmul_run(product[PROJECT_XZ], codes, p->theta_xz, NULL, p->xz));
+		INV_TRY(inv_matmul_run(product[PROJECT_ZZ], codes, p->theta_zz, NULL, p->zz));
+		measure_distances(s, p, from, count, slopes);
+		if (!slopes)
+			continue;
+		INV_TRY(inv_matmul_run(product[BACK_XZ], p->xz, p->theta_xz, NULL, p->grad_xz));
+		INV_TRY(inv_matmul_run(product[BACK_ZZ], p->zz, p->theta_zz, NULL, p->grad_zz));
 	}
-	if (st != INVAR_OK)
-		return st;
 	for (int i = 0; i < DISTANCES; i++)
 		term[terms[i]] = inv_sliced_distance(p->powers[i], p->L, p->p);
 	term[TERM_SC] =
 		term[TERM_XZ] / pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / p->p);
-	if (!isfinite(term[TERM_XX] +
-	              term[TERM_ZZ])) /* so that a division by infinity does not give 0 */
+	if (!isfinite(term[TERM_XX] + term[TERM_ZZ])) /* a division by infinity would give 0 */
 		term[TERM_SC] = NAN;
 	return INVAR_OK;
 }
 
-/* ---- One augmentation, or several ---------------------------------------------------- */
-
-static invar_status evaluate_one(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
-                                 inv_loss_value *out, float *grad)
-{
-	invar_status st = correlate(s, p, b, b->codes, 0, grad, out->term);
-
-	out->value = -out->term[TERM_SC];
-	if (st == INVAR_OK && grad)
-		combine_gradients(s, p, out->term, -1, grad);
-	return st;
-}
-
-/* Clean rows come first and belong to every augmentation; its own rows follow. */
-static void gather_codes(const inv_loss_shape *s, waco *p, const float *codes, size_t group)
-{
-	size_t clean = p->codes_clean * s->N * s->w, own = s->s * s->N * s->w;
-
-	memcpy(p->codes, codes, clean * sizeof(float));
-	memcpy(p->codes + clean, codes + clean + group * own, own * sizeof(float));
-}
-
-static void add_gradient(const inv_loss_shape *s, const waco *p, size_t group, float *grad)
-{
-	size_t clean = p->codes_clean * s->N * s->w, own = s->s * s->N * s->w;
-
-	if (group == 0)
-		memcpy(grad, p->grad, clean * sizeof(float));
-	else
-		s->kernels->add(p->grad, clean, grad);
-	memcpy(grad + clean + group * own, p->grad + clean, own * sizeof(float));
-}
-
-static invar_status evaluate_several(const inv_loss_shape *s, waco *p,
-                                     const inv_loss_batch *b, inv_loss_value *out,
-                                     float *grad)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t g = 0; g < s->groups && st == INVAR_OK; g++) {
-		double *term = out->term + g * TERMS, sc;
-
-		gather_codes(s, p, b->codes, g);
-		st = correlate(s, p, b, p->codes, g, grad, term);
-		sc = term[TERM_SC];
-		out->value -= log(sc < log_floor ? log_floor : sc); /* a NaN stays one */
-		if (st != INVAR_OK || !grad)
-			continue;
-		combine_gradients(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
-		add_gradient(s, p, g, grad);
-	}
-	return st;
-}
-
+/*
+ * Of several augmentations each has the clean codes, which come first, and its own. So the
+ * gradients of clean codes are added up.
+ */
 static invar_status evaluate_waco(const inv_loss_shape *s, void *state,
                                   const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
-	return s->groups > 1 ? evaluate_several(s, state, b, out, grad)
-	                     : evaluate_one(s, state, b, out, grad);
+	waco *p = state;
+	size_t clean = p->codes_clean * s->N * s->w, copies = s->s * s->N * s->w;
+
+	if (s->groups == 1) {
+		INV_TRY(correlate(s, p, b, b->codes, 0, grad, out->term));
+		out->value = -out->term[TERM_SC];
+		if (grad)
+			combine_gradients(s, p, out->term, -1, grad);
+		return INVAR_OK;
+	}
+	for (size_t g = 0; g < s->groups; g++) {
+		double *term = out->term + g * TERMS, sc;
+
+		memcpy(p->codes, b->codes, clean * sizeof(float));
+		memcpy(p->codes + clean, b->codes + clean + g * copies, copies * sizeof(float));
+		INV_TRY(correlate(s, p, b, p->codes, g, grad, term));
+		sc = term[TERM_SC];
+		out->value -= log(sc < log_floor ? log_floor : sc); /* a NaN stays one */
+		if (!grad)
+			continue;
+		combine_gradients(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
+		if (g == 0)
+			memcpy(grad, p->grad, clean * sizeof(float));
+		else
+			s->kernels->add(p->grad, clean, grad);
+		memcpy(grad + clean + g * copies, p->grad + clean, copies * sizeof(float));
+	}
+	return INVAR_OK;
 }
 
 const inv_loss inv_loss_waco = {
 	.name = "waco",
+	.summary = "minus the sliced Wasserstein correlation of codes and F(x)",
 	.terms = {"sc", "sw_xz", "sw_xx", "sw_zz"},
 	.options = options,
 	.shares = "no-identity",

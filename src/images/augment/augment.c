@@ -417,7 +417,7 @@ typedef struct augment_fault {
 	char text[512];
 } augment_fault;
 
-typedef struct job {
+typedef struct augmenting {
 	const invar_augment *a;
 	const inv_draw *d;
 	streams t;
@@ -428,7 +428,7 @@ typedef struct job {
 	size_t capacity;       /* cells of one buffer */
 	float *buffers;        /* [threads, 2, capacity] */
 	augment_fault *faults; /* [threads] */
-} job;
+} augmenting;
 
 static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
 {
@@ -449,7 +449,7 @@ static size_t find_last_op(const inv_spec *s, size_t chain, const float *row, in
 	return last;
 }
 
-static invar_status run_chain(const job *j, const float *row, uint32_t image,
+static invar_status run_chain(const augmenting *j, const float *row, uint32_t image,
                               const float *x, float *out, float *buffers)
 {
 	const inv_spec *s = &j->a->spec;
@@ -493,7 +493,7 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 
 static void run_augment_block(void *user, size_t block, unsigned thread)
 {
-	job *j = user;
+	augmenting *j = user;
 	const inv_spec *s = &j->a->spec;
 	augment_fault *f = &j->faults[thread];
 	size_t from = block * j->per_block, to = from + j->per_block;
@@ -519,7 +519,7 @@ fail:
 	snprintf(f->text, sizeof f->text, "%s", invar_last_error());
 }
 
-static invar_status first_augment_fault(const job *j)
+static invar_status first_augment_fault(const augmenting *j)
 {
 	const augment_fault *first = NULL;
 
@@ -546,7 +546,7 @@ static size_t buffer_cells(const invar_augment *a, inv_extent in)
 	return largest;
 }
 
-static invar_status run_augment_blocks(job *j)
+static invar_status run_augment_blocks(augmenting *j)
 {
 	size_t cells = inv_extent_cells(j->in), threads = j->a->ctx->threads;
 	invar_status st;
@@ -566,7 +566,7 @@ end:
 invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const float *x,
                                const uint64_t shape[4], const float *params, float *out)
 {
-	job j = {.a = a, .d = d, .x = x, .params = params, .out = out};
+	augmenting j = {.a = a, .d = d, .x = x, .params = params, .out = out};
 
 	INV_TRY(inv_augment_shape(shape, &j.in));
 	INV_TRY(inv_augment_result(a, j.in, &j.result));

@@ -10,7 +10,7 @@
 #define INV_AUGMENT_H
 
 #include "base/context.h"
-#include "images/augment/augment_draw.h"
+#include "base/options.h"
 #include "images/augment/augment_kernels.h"
 #include "images/normalise.h"
 #include "images/spec.h"
@@ -27,6 +27,19 @@ struct invar_augment {
 	inv_tools tools;
 	inv_normalisation pixels;
 };
+
+/* A draw is a function of these and the image's index, whatever the threads and batches. */
+typedef struct inv_draw {
+	uint64_t seed;
+	const char *split;
+	uint64_t epoch; /* 0 in banks */
+	uint64_t copy;
+	uint64_t first; /* index of the first image */
+} inv_draw;
+
+invar_status inv_draw_declare(invar_options *o);
+/* Reads them from o; out->split is a view of *kept, which is given. */
+invar_status inv_draw_read(const invar_options *o, invar_options **kept, inv_draw *out);
 
 invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
                               const uint64_t shape[4], float *params);

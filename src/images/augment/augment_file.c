@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/npy_source.h"
+#include "formats/npy.h"
 #include "images/augment/augment.h"
 
 enum { BLOCK_BYTES = 32 << 20, MIN_PER_THREAD = 2 };
@@ -84,9 +84,10 @@ static invar_status find_file_shapes(file_work *w)
 {
 	const inv_npy_header *h = w->in->h;
 
-	if (h->rank != 4)
-		return inv_fail(INVAR_E_MISMATCH, "%s has rank %u, but images are [n, c, h, w]",
-		                w->in->name, h->rank);
+	if (h->ndim != 4)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has %u dimensions, but images are [n, c, h, w]", w->in->name,
+		                h->ndim);
 	memcpy(w->shape, h->shape, sizeof w->shape);
 	INV_TRY(invar_augment_result(w->a, w->shape, w->result));
 	w->cells = w->shape[1] * w->shape[2] * w->shape[3];

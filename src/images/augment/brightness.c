@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* brightness.c - pixels times a factor, as torchvision's adjust_brightness. */
-#include "images/augment/light.h"
+#include "images/augment/op.h"
 
 enum { FACTOR = INV_OWN_KEY };
 

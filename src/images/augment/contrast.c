@@ -4,7 +4,7 @@
  * adjust_contrast: pixel * factor + (1 - factor) * mean of 0.2989 R + 0.587 G +
  * 0.114 B; with other than three channels, of all values.
  */
-#include "images/augment/light.h"
+#include "images/augment/op.h"
 
 enum { FACTOR = INV_OWN_KEY };
 

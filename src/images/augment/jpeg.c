@@ -10,7 +10,7 @@
 #include <turbojpeg.h>
 
 #include "base/memory.h"
-#include "images/augment/light.h"
+#include "images/augment/op.h"
 
 enum { QUALITY = INV_OWN_KEY };
 enum { MAX_SIDE = 65500 };

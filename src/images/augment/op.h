@@ -94,7 +94,7 @@ typedef struct inv_op_call {
  */
 typedef struct inv_param_array {
 	const char *name;
-	size_t rank, shape[2]; /* after the number of images; 1 beyond the rank */
+	size_t ndim, shape[2]; /* after the number of images; 1 beyond ndim */
 	bool integer;
 	size_t column[2]; /* if there is no spread */
 	void (*spread)(const inv_value *v, inv_extent in, const float *row, double *cells);
@@ -142,5 +142,21 @@ const inv_key *inv_op_key(const inv_op *op, size_t k);
 
 /* low + u (high - low), u uniform on [0, 1) with 24 bits. */
 float inv_draw_range(inv_cursor *c, inv_value range);
+
+/* ---- Operations on pixels in [0, 1] ---------------------------------------------- */
+
+/*
+ * A tensor that was normalised is (pixel - mean) / std by channel. Brightness,
+ * contrast and jpeg are defined on pixels, so they work on the pixel, clamp it to [0, 1]
+ * and normalise again; linear operations do this in one step.
+ */
+typedef struct inv_pixel_scale {
+	float mean, std; /* pixel = value * std + mean */
+} inv_pixel_scale;
+
+inv_pixel_scale inv_pixels_of(const inv_tools *t, size_t channel);
+
+/* pixel = pixel * factor + offset, clamped to [0, 1], computed on normalised values. */
+void inv_pixels_scale(const inv_op_call *call, float factor, float offset, float *out);
 
 #endif

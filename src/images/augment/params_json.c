@@ -73,14 +73,14 @@ static json_t *flat_list(const inv_param_array *p, const double *cells, size_t c
 	return list;
 }
 
-/* The cells of one image, nested by the array's rank. */
+/* The cells of one image, nested by its dimensions. */
 static json_t *nest(const inv_param_array *p, const double *cells)
 {
 	json_t *list;
 
-	if (p->rank == 0)
+	if (p->ndim == 0)
 		return param_number(p, cells[0]);
-	if (p->rank == 1)
+	if (p->ndim == 1)
 		return flat_list(p, cells, p->shape[0]);
 	list = json_array();
 	for (size_t i = 0; i < p->shape[0]; i++)
@@ -93,7 +93,7 @@ static json_t *param_array_json(const inv_param_array *p, uint64_t rows, json_t 
 	json_t *shape = json_array();
 
 	json_array_append_new(shape, json_integer((json_int_t)rows));
-	for (size_t i = 0; i < p->rank; i++)
+	for (size_t i = 0; i < p->ndim; i++)
 		json_array_append_new(shape, json_integer((json_int_t)p->shape[i]));
 	return json_pack("{s:s, s:o, s:o}", "dtype", p->integer ? "int64" : "float32", "shape",
 	                 shape, "data", data);
@@ -166,7 +166,7 @@ static json_t *params_json(const layout *l, size_t op, const float *params)
 
 static json_t *matrices(const layout *l, size_t op, const float *params)
 {
-	const inv_param_array p = {.rank = 2, .shape = {3, 3}};
+	const inv_param_array p = {.ndim = 2, .shape = {3, 3}};
 	const inv_spec_op *o = &l->a->spec.op[op];
 	inv_extent in = inv_augment_input(l->a, l->in, op);
 	json_t *data = json_array();
@@ -326,9 +326,9 @@ static bool take_param_list(const json_t *list, size_t count, double *cells)
 static bool take_cells(const json_t *value, const inv_param_array *p, double *cells)
 {
 	cells[0] = json_number_value(value);
-	if (p->rank == 0)
+	if (p->ndim == 0)
 		return json_is_number(value);
-	if (p->rank == 1)
+	if (p->ndim == 1)
 		return take_param_list(value, p->shape[0], cells);
 	if (!json_is_array(value) || json_array_size(value) != p->shape[0])
 		return false;

@@ -128,16 +128,6 @@ static invar_status read_cifar10(const invar_dataset *d, const inv_images *s,
 	return INVAR_OK;
 }
 
-static invar_status measure_cifar10(const invar_dataset *d, const inv_images *s,
-                                    uint64_t source, uint32_t *width, uint32_t *height)
-{
-	(void)d;
-	(void)s;
-	(void)source;
-	*width = *height = SIDE;
-	return INVAR_OK;
-}
-
 static void close_cifar10(invar_dataset *d)
 {
 	cifar10 *own = d->own;
@@ -154,8 +144,8 @@ const inv_dataset_kind inv_dataset_cifar10 = {
 	.place = "DIR",
 	.about = "binary batches of 32 x 32",
 	.normalisation = "cifar10",
+	.side = SIDE,
 	.open = open_cifar10,
 	.read = read_cifar10,
-	.measure = measure_cifar10,
 	.close = close_cifar10,
 };

@@ -148,7 +148,7 @@ static void close_csv(invar_dataset *d)
 	inv_free(own);
 }
 
-/* ---- Reading ----------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------- */
 
 static const char *csv_image_name(const inv_images *s, uint64_t source)
 {
@@ -167,66 +167,12 @@ static invar_status find_csv_path(const inv_images *s, uint64_t source, char **o
 	return inv_new_path(out, own->folder, name);
 }
 
-static invar_status read_csv(const invar_dataset *d, const inv_images *s, uint64_t source,
-                             inv_image *out)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_csv_path(s, source, &path));
-	st = inv_image_load(path, out);
-	inv_free(path);
-	return st;
-}
-
-static invar_status fingerprint_csv(const invar_dataset *d, const inv_images *s,
-                                    uint64_t source, inv_image *image, inv_fingerprint *out)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_csv_path(s, source, &path));
-	st = inv_fingerprint_file(path, image, out);
-	inv_free(path);
-	return st;
-}
-
-static invar_status measure_csv(const invar_dataset *d, const inv_images *s,
-                                uint64_t source, uint32_t *width, uint32_t *height)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_csv_path(s, source, &path));
-	st = inv_image_measure(path, width, height);
-	inv_free(path);
-	return st;
-}
-
-static bool csv_image_id(const inv_images *s, uint64_t source, inv_file_id *out)
-{
-	char *path;
-	bool found;
-
-	if (find_csv_path(s, source, &path) != INVAR_OK)
-		return false;
-	found = inv_file_id_of(path, out);
-	inv_free(path);
-	return found;
-}
-
 const inv_dataset_kind inv_dataset_csv = {
 	.name = "csv",
 	.place = "FILE",
 	.about = "a list of image files with the columns path, label and split",
 	.open = open_csv,
-	.read = read_csv,
-	.fingerprint = fingerprint_csv,
-	.measure = measure_csv,
+	.path = find_csv_path,
 	.file = csv_image_name,
-	.file_id = csv_image_id,
 	.close = close_csv,
 };

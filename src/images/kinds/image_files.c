@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_files.c - finding image files below a folder, and decoding one of them. */
+/* image_files.c - finding image files below a folder. */
 #include "images/kinds/image_files.h"
 
 #include <inttypes.h>
@@ -260,64 +260,13 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 	return inv_dataset_add(d, split, f->names.count, labels, f);
 }
 
-/* ---- Decoding -------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------- */
 
-static invar_status find_image_file(const inv_images *s, uint64_t source, char **out)
+invar_status inv_file_path(const inv_images *s, uint64_t source, char **out)
 {
 	const inv_file_list *f = s->store;
 
 	return inv_new_path(out, f->root, inv_names_at(&f->names, source));
-}
-
-invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
-                           inv_image *out)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_image_file(s, source, &path));
-	st = inv_image_load(path, out);
-	inv_free(path);
-	return st;
-}
-
-invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
-                                  uint64_t source, inv_image *image, inv_fingerprint *out)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_image_file(s, source, &path));
-	st = inv_fingerprint_file(path, image, out);
-	inv_free(path);
-	return st;
-}
-
-invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
-                              uint32_t *width, uint32_t *height)
-{
-	char *path;
-	invar_status st;
-
-	(void)d;
-	INV_TRY(find_image_file(s, source, &path));
-	st = inv_image_measure(path, width, height);
-	inv_free(path);
-	return st;
-}
-
-bool inv_image_file_id(const inv_images *s, uint64_t source, inv_file_id *out)
-{
-	char *path;
-	bool found;
-
-	if (find_image_file(s, source, &path) != INVAR_OK)
-		return false;
-	found = inv_file_id_of(path, out);
-	inv_free(path);
-	return found;
 }
 
 const char *inv_file_name(const inv_images *s, uint64_t source)

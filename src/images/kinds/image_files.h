@@ -34,15 +34,8 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 invar_status inv_list_folders(const char *root, const char *folder, inv_names *out,
                               bool *has_images);
 
-/* The functions read, fingerprint, measure, file and file_id of such kinds; the store of a
- * split is its inv_file_list. */
-bool inv_image_file_id(const inv_images *s, uint64_t source, inv_file_id *out);
-invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
-                           inv_image *out);
-invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
-                                  uint64_t source, inv_image *image, inv_fingerprint *out);
-invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
-                              uint32_t *width, uint32_t *height);
+/* The functions path and file of such kinds; the store of a split is its inv_file_list. */
+invar_status inv_file_path(const inv_images *s, uint64_t source, char **out);
 const char *inv_file_name(const inv_images *s, uint64_t source);
 
 #endif

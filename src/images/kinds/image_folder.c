@@ -188,10 +188,7 @@ const inv_dataset_kind inv_dataset_folder = {
 	.place = "DIR",
 	.about = "JPEG, PNG, TIFF and WebP files of any size; folders are classes or splits",
 	.open = open_folder,
-	.read = inv_file_read,
-	.fingerprint = inv_file_fingerprint,
-	.measure = inv_file_measure,
+	.path = inv_file_path,
 	.file = inv_file_name,
-	.file_id = inv_image_file_id,
 	.close = close_folder,
 };

@@ -62,9 +62,9 @@ static invar_status open_mnist_file(const invar_dataset *d, const char *stem,
 		                d->place, stem, what, dimensions);
 	INV_TRY(inv_new_path(&path, d->place, name));
 	INV_TRY_OR(end, inv_idx_open(path, out));
-	if ((*out)->rank != dimensions)
-		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected %u", path, (*out)->rank,
-		              inv_noun((*out)->rank, "dimension", "dimensions"), dimensions);
+	if ((*out)->ndim != dimensions)
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected %u", path, (*out)->ndim,
+		              inv_noun((*out)->ndim, "dimension", "dimensions"), dimensions);
 end:
 	inv_free(path);
 	return st;
@@ -159,16 +159,12 @@ static invar_status read_mnist(const invar_dataset *d, const inv_images *s, uint
 	return INVAR_OK;
 }
 
-static invar_status measure_mnist(const invar_dataset *d, const inv_images *s,
-                                  uint64_t source, uint32_t *width, uint32_t *height)
+static void measure_mnist(const inv_images *s, uint32_t *width, uint32_t *height)
 {
 	const inv_idx *x = s->store;
 
-	(void)d;
-	(void)source;
 	*width = (uint32_t)x->shape[2];
 	*height = (uint32_t)x->shape[1];
-	return INVAR_OK;
 }
 
 static void close_mnist(invar_dataset *d)

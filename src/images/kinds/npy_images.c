@@ -33,18 +33,18 @@ static bool is_colour(uint64_t channels)
 	return channels == 1 || channels == INV_RGB;
 }
 
-static bool take_npy_shape(array *a, unsigned rank, const uint64_t *shape)
+static bool take_npy_shape(array *a, unsigned ndim, const uint64_t *shape)
 {
 	const uint64_t *size = shape + 1;
 
 	a->channels = 1;
-	if (rank == 4 && is_colour(shape[3])) {
+	if (ndim == 4 && is_colour(shape[3])) {
 		a->channels = (uint32_t)shape[3];
-	} else if (rank == 4 && is_colour(shape[1])) {
+	} else if (ndim == 4 && is_colour(shape[1])) {
 		a->channels = (uint32_t)shape[1];
 		a->channels_first = true;
 		size = shape + 2;
-	} else if (rank != 3) {
+	} else if (ndim != 3) {
 		return false;
 	}
 	a->count = shape[0];
@@ -60,11 +60,11 @@ static invar_status open_npy_images(array *a, const char *path)
 
 	INV_TRY(inv_npy_open(path, &a->images));
 	h = &a->images->h;
-	if (!take_npy_shape(a, h->rank, h->shape))
+	if (!take_npy_shape(a, h->ndim, h->shape))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its shape is %s but images are (n, h, w), (n, h, w, 3) or (n, "
 		                "3, h, w)",
-		                path, inv_shape_text(h->rank, h->shape, shape));
+		                path, inv_shape_text(h->ndim, h->shape, shape));
 	if (h->dtype != INV_U8 && inv_dtype_is_integer(h->dtype))
 		return inv_fail(INVAR_E_FORMAT, "%s: images must be uint8 or float, not %s", path,
 		                inv_dtype_name(h->dtype));
@@ -97,12 +97,12 @@ static invar_status open_npy_labels(invar_dataset *d, const char *path, int32_t 
 	invar_status st;
 
 	INV_TRY(inv_npy_open(path, &labels));
-	if (labels->h.rank != 1 || labels->h.shape[0] != a->count)
+	if (labels->h.ndim != 1 || labels->h.shape[0] != a->count)
 		INV_TRY_OR(end,
 		           inv_fail(INVAR_E_MISMATCH,
 		                    "%s: its shape is %s but (%" PRIu64 ",) was expected, as in %s",
 		                    labels->path,
-		                    inv_shape_text(labels->h.rank, labels->h.shape, text), a->count,
+		                    inv_shape_text(labels->h.ndim, labels->h.shape, text), a->count,
 		                    a->images->path));
 	INV_TRY_OR(end, inv_new_array(out, labels->h.cells + 1));
 	INV_TRY_OR(end, read_npy_labels(labels, *out, &greatest));
@@ -207,16 +207,12 @@ static invar_status read_npy(const invar_dataset *d, const inv_images *s, uint64
 	return INVAR_OK;
 }
 
-static invar_status measure_npy(const invar_dataset *d, const inv_images *s,
-                                uint64_t source, uint32_t *width, uint32_t *height)
+static void measure_npy(const inv_images *s, uint32_t *width, uint32_t *height)
 {
 	const array *a = s->store;
 
-	(void)d;
-	(void)source;
 	*width = a->width;
 	*height = a->height;
-	return INVAR_OK;
 }
 
 static bool npy_file_id(const inv_images *s, uint64_t source, inv_file_id *out)

@@ -239,16 +239,6 @@ static invar_status read_stl10(const invar_dataset *d, const inv_images *s, uint
 	return INVAR_OK;
 }
 
-static invar_status measure_stl10(const invar_dataset *d, const inv_images *s,
-                                  uint64_t source, uint32_t *width, uint32_t *height)
-{
-	(void)d;
-	(void)s;
-	(void)source;
-	*width = *height = SIDE;
-	return INVAR_OK;
-}
-
 static void close_stl10(invar_dataset *d)
 {
 	stl10 *own = d->own;
@@ -267,8 +257,8 @@ const inv_dataset_kind inv_dataset_stl10 = {
 	.place = "DIR",
 	.about = "binary files of 96 x 96, labelled and unlabelled",
 	.normalisation = "stl10",
+	.side = SIDE,
 	.open = open_stl10,
 	.read = read_stl10,
-	.measure = measure_stl10,
 	.close = close_stl10,
 };

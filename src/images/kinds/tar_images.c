@@ -497,55 +497,18 @@ static const char *tar_image_name(const inv_images *s, uint64_t source)
 	return inv_names_at(&own->rows.names, source);
 }
 
-static invar_status find_tar_bytes(const inv_images *s, uint64_t source,
-                                   const unsigned char **out, uint64_t *bytes)
+static invar_status find_tar_bytes(const inv_images *s, uint64_t source, const void **out,
+                                   uint64_t *bytes)
 {
 	const tars *own = s->store;
 	const place *where = &own->places[source];
 
-	*out = NULL;
-	*bytes = 0;
 	if (where->offset == BROKEN)
 		return fail_tar_link(tar_image_name(s, source),
 		                     inv_names_at(&own->broken, where->bytes));
 	*bytes = where->bytes;
 	*out = own->maps[where->file].data + where->offset;
 	return INVAR_OK;
-}
-
-static invar_status read_tar(const invar_dataset *d, const inv_images *s, uint64_t source,
-                             inv_image *out)
-{
-	uint64_t size;
-	const unsigned char *bytes;
-
-	(void)d;
-	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
-	return inv_image_decode(bytes, size, tar_image_name(s, source), out);
-}
-
-/* The same as of the file outside of a tar file. */
-static invar_status fingerprint_tar(const invar_dataset *d, const inv_images *s,
-                                    uint64_t source, inv_image *image, inv_fingerprint *out)
-{
-	uint64_t size;
-	const unsigned char *bytes;
-
-	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
-	if (image)
-		INV_TRY(read_tar(d, s, source, image));
-	return inv_fingerprint_bytes(bytes, size, out);
-}
-
-static invar_status measure_tar(const invar_dataset *d, const inv_images *s,
-                                uint64_t source, uint32_t *width, uint32_t *height)
-{
-	uint64_t size;
-	const unsigned char *bytes;
-
-	(void)d;
-	INV_TRY(find_tar_bytes(s, source, &bytes, &size));
-	return inv_image_size(bytes, size, tar_image_name(s, source), width, height);
 }
 
 static bool tar_image_id(const inv_images *s, uint64_t source, inv_file_id *out)
@@ -561,9 +524,7 @@ const inv_dataset_kind inv_dataset_tar = {
 	.place = "FILES",
 	.about = "images in tar files, labelled by .cls files (WebDataset) or by folders",
 	.open = open_tars,
-	.read = read_tar,
-	.fingerprint = fingerprint_tar,
-	.measure = measure_tar,
+	.bytes = find_tar_bytes,
 	.file = tar_image_name,
 	.file_id = tar_image_id,
 	.close = close_tars,

@@ -237,10 +237,7 @@ const inv_dataset_kind inv_dataset_tiny_imagenet = {
 	.place = "DIR",
 	.about = "JPEG files of 64 x 64",
 	.open = open_tiny,
-	.read = inv_file_read,
-	.fingerprint = inv_file_fingerprint,
-	.measure = inv_file_measure,
+	.path = inv_file_path,
 	.file = inv_file_name,
-	.file_id = inv_image_file_id,
 	.close = close_tiny,
 };

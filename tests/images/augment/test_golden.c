@@ -23,7 +23,7 @@ static float *load(const char *folder, const char *file, uint64_t repeat, uint64
 
 	snprintf(path, sizeof path, "%s/%s", folder, file);
 	assert_int_equal(inv_npy_open(path, &a), INVAR_OK);
-	assert_int_equal(a->h.rank, 4);
+	assert_int_equal(a->h.ndim, 4);
 	memcpy(shape, a->h.shape, 4 * sizeof *shape);
 	out = malloc(a->h.cells * repeat * sizeof *out);
 	for (uint64_t i = 0; i < repeat; i++)

@@ -219,7 +219,7 @@ static float *load(const char *kind, const char *name, uint64_t *shape)
 	         kind, name);
 	if (invar_array_open(test_ctx, path, &array) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	memcpy(shape, array->h.shape, array->h.rank * sizeof *shape);
+	memcpy(shape, array->h.shape, array->h.ndim * sizeof *shape);
 	x = malloc(array->h.cells * sizeof *x);
 	assert_int_equal(invar_array_read(array, 0, array->h.cells, x), INVAR_OK);
 	invar_array_close(array);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pair_conv.c - see pair_conv.h.
+ *
+ * The sum of a pixel runs over taps of the window, each with all channels: consecutive
+ * numbers of the maps. Images have up to four channels, too few for that: they are first
+ * rounded, padded, and stored with four numbers per pixel; there a tap is a row of the
+ * window, rounded up to four pixels, whose weights past the window are 0.
+ */
+#include "math/pair_conv.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/bfloat16.h"
+#include "math/panels.h"
+
+enum { BLOCK = 16, IMAGE_CHANNELS = 4, MIN_COLUMNS = 64 };
+
+struct inv_pair_conv {
+	const struct inv_kernels *kernels;
+	inv_window window;
+	size_t channels;
+	bool image, add, relu;
+	size_t taps, tap_cells; /* of the sum; cells of 32 bits, two numbers each */
+	inv_arena memory;
+	inv_panels weights; /* [taps, numbers of a tap][outputs, padded] */
+	float *bias, *zeros;
+};
+
+static size_t round_up(size_t n, size_t step)
+{
+	return (n + step - 1) / step * step;
+}
+
+size_t inv_pair_channels(size_t channels)
+{
+	return round_up(channels, BLOCK);
+}
+
+uint64_t inv_pair_maps_cells(inv_maps m)
+{
+	return (uint64_t)m.images * m.height * m.width * inv_pair_channels(m.channels);
+}
+
+/* ---- Making ----------------------------------------------------------------------- */
+
+/* Called twice: to sum up the size, then to hand out the memory. */
+static void place_weights(inv_pair_conv *p, size_t outputs)
+{
+	size_t k = 2 * p->taps * p->tap_cells, n = round_up(outputs, BLOCK);
+	inv_arena *a = &p->memory;
+
+	p->weights = inv_pair_panels_of(
+		k, n, inv_arena_take(a, inv_pair_panels_floats(k, n), sizeof(float)));
+	p->bias = inv_arena_take(a, n, sizeof(float));
+	p->zeros = inv_arena_take(a, p->tap_cells, sizeof(float));
+}
+
+/* [outputs, channels, kernel, kernel] -> [outputs, padded][taps, numbers of a tap] */
+static void order_weights(const inv_pair_conv *p, size_t outputs, const float *weights,
+                          float *rows)
+{
+	size_t kernel = p->window.kernel, each = 2 * p->tap_cells;
+
+	for (size_t o = 0; o < outputs; o++)
+		for (size_t c = 0; c < p->channels; c++)
+			for (size_t y = 0; y < kernel; y++)
+				for (size_t x = 0; x < kernel; x++) {
+					size_t at = p->image ? y * each + x * IMAGE_CHANNELS + c
+					                     : (y * kernel + x) * each + c;
+
+					rows[o * p->weights.k + at] =
+						weights[((o * p->channels + c) * kernel + y) * kernel + x];
+				}
+}
+
+invar_status inv_pair_conv_new(const struct inv_kernels *kernels, const inv_conv_spec *s,
+                               const float *weights, const float *bias, inv_pair_conv **out)
+{
+	size_t kernel = s->window.kernel;
+	inv_pair_conv *p;
+	float *rows = NULL;
+	invar_status st;
+
+	*out = NULL;
+	INV_TRY(inv_new(&p));
+	p->kernels = kernels;
+	p->window = s->window;
+	p->channels = s->from.channels;
+	p->image = s->plain;
+	p->add = s->add;
+	p->relu = s->relu;
+	p->taps = p->image ? kernel : kernel * kernel;
+	p->tap_cells = p->image ? round_up(kernel, 4) * IMAGE_CHANNELS / 2
+	                        : inv_pair_channels(p->channels) / 2;
+	place_weights(p, s->outputs);
+	INV_TRY_OR(fail, inv_arena_commit(&p->memory));
+	place_weights(p, s->outputs);
+	INV_TRY_OR(fail, inv_new_zeros(&rows, p->weights.n * p->weights.k));
+	order_weights(p, s->outputs, weights, rows);
+	inv_panels_fill_turned(kernels, &p->weights, rows, p->weights.k);
+	memset(p->bias, 0, p->weights.n * sizeof *p->bias);
+	memcpy(p->bias, bias, s->outputs * sizeof *p->bias);
+	memset(p->zeros, 0, p->tap_cells * sizeof *p->zeros);
+	inv_free(rows);
+	*out = p;
+	return INVAR_OK;
+fail:
+	inv_pair_conv_free(p);
+	return st;
+}
+
+void inv_pair_conv_free(inv_pair_conv *p)
+{
+	if (p)
+		inv_arena_free(&p->memory);
+	inv_free(p);
+}
+
+/* ---- Images ----------------------------------------------------------------------- */
+
+/* Numbers of a row, with what the last tap reads past it. */
+static size_t padded_row(const inv_pair_conv *p, inv_maps m)
+{
+	return (m.width + 2 * p->window.padding + 4) * IMAGE_CHANNELS;
+}
+
+static size_t padded_image(const inv_pair_conv *p, inv_maps m)
+{
+	return (m.height + 2 * p->window.padding) * padded_row(p, m);
+}
+
+static void pad_images(const inv_pair_conv *p, inv_maps m, const float *x, uint16_t *out)
+{
+	size_t pad = p->window.padding, plane = m.height * m.width;
+
+	memset(out, 0, m.images * padded_image(p, m) * sizeof *out);
+	for (size_t n = 0; n < m.images; n++)
+		for (size_t c = 0; c < m.channels; c++)
+			for (size_t y = 0; y < m.height; y++) {
+				const float *row = x + (n * m.channels + c) * plane + y * m.width;
+				uint16_t *to = out + n * padded_image(p, m) +
+				               (y + pad) * padded_row(p, m) + pad * IMAGE_CHANNELS + c;
+
+				for (size_t i = 0; i < m.width; i++)
+					to[i * IMAGE_CHANNELS] = inv_to_bfloat16(row[i]);
+			}
+}
+
+/* ---- Running ---------------------------------------------------------------------- */
+
+typedef struct pair_run {
+	const inv_pair_conv *p;
+	inv_maps from, to;
+	const uint16_t *x;
+	uint16_t *result;
+	size_t result_channels;
+	char *scratch;
+	size_t lane_bytes; /* of a thread's scratch */
+	size_t rows, height, columns, column_parts;
+} pair_run;
+
+/* Where the numbers of a tap are for one pixel of the result; zeros outside. */
+static const float *find_tap(const pair_run *r, size_t image, size_t row, size_t col,
+                             size_t tap)
+{
+	const inv_pair_conv *p = r->p;
+	const inv_window w = p->window;
+	size_t y, x;
+
+	if (p->image)
+		return (const float *)(const void *)(r->x + image * padded_image(p, r->from) +
+		                                     (row * w.stride + tap) *
+		                                         padded_row(p, r->from) +
+		                                     col * w.stride * IMAGE_CHANNELS);
+	y = row * w.stride + tap / w.kernel - w.padding; /* wraps around if outside */
+	x = col * w.stride + tap % w.kernel - w.padding;
+	if (y >= r->from.height || x >= r->from.width)
+		return p->zeros;
+	return (const float *)(const void *)(r->x + ((image * r->from.height + y) *
+	                                                 r->from.width +
+	                                             x) *
+	                                                2 * p->tap_cells);
+}
+
+/* Strips of the windows of pixels [first, first + rows), cells [cell, cell + cells). */
+static void pack_windows(const void *user, size_t first, size_t cell, size_t rows,
+                         size_t cells, float *strips)
+{
+	const pair_run *r = user;
+	const inv_pair_conv *p = r->p;
+	size_t width = r->to.width, pixels = r->to.height * width;
+
+	for (size_t i = 0; i < rows; i += INV_STRIP_ROWS) {
+		size_t image[INV_STRIP_ROWS], row[INV_STRIP_ROWS], col[INV_STRIP_ROWS], now;
+		float *out = strips + i * cells;
+
+		for (size_t j = 0; j < INV_STRIP_ROWS; j++) {
+			size_t pixel = first + (i + j < rows ? i + j : i);
+
+			image[j] = pixel / pixels;
+			row[j] = pixel % pixels / width;
+			col[j] = pixel % width;
+		}
+		for (size_t c = cell; c < cell + cells; c += now, out += now * INV_STRIP_ROWS) {
+			size_t tap = c / p->tap_cells, inside = c % p->tap_cells;
+			const float *at[INV_STRIP_ROWS];
+
+			now = p->tap_cells - inside;
+			now = now < cell + cells - c ? now : cell + cells - c;
+			for (size_t j = 0; j < INV_STRIP_ROWS; j++)
+				at[j] = find_tap(r, image[j], row[j], col[j], tap) + inside;
+			p->kernels->pack_strip(at, now, out);
+		}
+	}
+}
+
+static void run_block(void *user, size_t index, unsigned thread)
+{
+	const pair_run *r = user;
+	const inv_pair_conv *p = r->p;
+	size_t first = index / r->column_parts * r->height;
+	size_t column = index % r->column_parts * r->columns;
+	size_t rows = r->rows - first < r->height ? r->rows - first : r->height;
+	size_t columns = p->weights.n - column < r->columns ? p->weights.n - column : r->columns;
+	const inv_panels weights = inv_panels_columns(&p->weights, column, columns);
+	float *scratch = (float *)(void *)(r->scratch + thread * r->lane_bytes);
+	const inv_panels_rows product = {.rows = rows,
+	                                 .pack = pack_windows,
+	                                 .user = r,
+	                                 .first = first,
+	                                 .bias = p->bias + column,
+	                                 .relu = p->relu,
+	                                 .sums = scratch + inv_panels_room(),
+	                                 .sums_stride = columns,
+	                                 .half =
+	                                     r->result + first * r->result_channels + column,
+	                                 .half_stride = r->result_channels,
+	                                 .half_add = p->add};
+
+	inv_panels_multiply_rows(p->kernels, &weights, &product, scratch);
+}
+
+/* Floats: what a product needs, and its sums. */
+static size_t lane_floats(const inv_pair_conv *p)
+{
+	return round_up(inv_panels_room() + INV_MAX_PANEL_ROWS * p->weights.n, BLOCK);
+}
+
+size_t inv_pair_conv_scratch(const inv_pair_conv *p, inv_maps from, unsigned threads)
+{
+	size_t image = p->image ? from.images * padded_image(p, from) : 0;
+
+	return round_up(image * sizeof(uint16_t), INV_ALIGN) +
+	       threads * lane_floats(p) * sizeof(float);
+}
+
+void inv_pair_conv_run(const inv_pair_conv *p, const invar_context *ctx, inv_maps from,
+                       const void *x, size_t to_channels, size_t first, uint16_t *to,
+                       void *scratch)
+{
+	const inv_conv_spec s = {.from = from, .outputs = p->weights.n, .window = p->window};
+	size_t threads = ctx ? ctx->threads : 1, blocks;
+	pair_run r = {.p = p,
+	              .from = from,
+	              .to = inv_conv_result(&s),
+	              .x = x,
+	              .result = to + first,
+	              .result_channels = inv_pair_channels(to_channels),
+	              .scratch = scratch,
+	              .lane_bytes = lane_floats(p) * sizeof(float),
+	              .columns = p->weights.n,
+	              .column_parts = 1};
+
+	if (p->image) {
+		pad_images(p, from, x, scratch);
+		r.x = scratch;
+		r.scratch +=
+			round_up(from.images * padded_image(p, from) * sizeof(uint16_t), INV_ALIGN);
+	}
+	r.rows = from.images * r.to.height * r.to.width;
+	r.height = inv_panels_height(r.rows);
+	blocks = inv_blocks(r.rows, r.height);
+	/* Threads that have no rows of their own take columns, if these are enough. */
+	if (blocks < threads && p->weights.n >= 2 * MIN_COLUMNS) {
+		r.columns = round_up(inv_blocks(p->weights.n, inv_blocks(threads, blocks)), BLOCK);
+		r.column_parts = inv_blocks(p->weights.n, r.columns);
+	}
+	if (ctx)
+		inv_parallel(ctx, blocks * r.column_parts, run_block, &r);
+	else
+		for (size_t i = 0; i < blocks; i++)
+			run_block(&r, i, 0);
+}
+
+/* ---- Pooling ------------------------------------------------------------------------ */
+
+typedef struct pair_pool {
+	inv_maps from;
+	inv_window window;
+	size_t rows, cols, channels;
+	const uint16_t *x;
+	uint16_t *to;
+} pair_pool;
+
+/* Bits that compare like the numbers, and back. */
+static inline int16_t ordered(uint16_t half)
+{
+	return (int16_t)(half ^ (uint16_t)((half & 0x8000 ? 0x7fff : 0)));
+}
+
+static void pool_row(void *user, size_t index, unsigned thread)
+{
+	const pair_pool *r = user;
+	const inv_window w = r->window;
+	size_t image = index / r->rows, row = index % r->rows;
+
+	(void)thread;
+	for (size_t col = 0; col < r->cols; col++) {
+		uint16_t *to = r->to + (index * r->cols + col) * r->channels;
+
+		for (size_t c = 0; c < r->channels; c++)
+			to[c] = 0xff80; /* -infinity */
+		for (size_t tap = 0; tap < w.kernel * w.kernel; tap++) {
+			size_t y = row * w.stride + tap / w.kernel - w.padding; /* wraps around */
+			size_t x = col * w.stride + tap % w.kernel - w.padding;
+			const uint16_t *at = r->x + ((image * r->from.height + y) * r->from.width + x) *
+			                                r->channels;
+
+			if (y >= r->from.height || x >= r->from.width)
+				continue;
+			for (size_t c = 0; c < r->channels; c++) {
+				int16_t a = ordered(at[c]), b = ordered(to[c]);
+
+				to[c] = (uint16_t)ordered((uint16_t)(a > b ? a : b));
+			}
+		}
+	}
+}
+
+void inv_pair_max_pool(const invar_context *ctx, inv_maps from, inv_window w,
+                       const uint16_t *x, uint16_t *to)
+{
+	pair_pool r = {.from = from,
+	               .window = w,
+	               .rows = inv_window_places(w, from.height),
+	               .cols = inv_window_places(w, from.width),
+	               .channels = inv_pair_channels(from.channels),
+	               .x = x,
+	               .to = to};
+
+	if (ctx)
+		inv_parallel(ctx, from.images * r.rows, pool_row, &r);
+	else
+		for (size_t i = 0; i < from.images * r.rows; i++)
+			pool_row(&r, i, 0);
+}
+
+void inv_pair_mean_pool(inv_maps from, const uint16_t *x, float *to)
+{
+	size_t pixels = from.height * from.width, channels = inv_pair_channels(from.channels);
+
+	for (size_t n = 0; n < from.images; n++, x += pixels * channels)
+		for (size_t first = 0; first < from.channels; first += BLOCK) {
+			double sum[BLOCK] = {0};
+
+			for (size_t i = 0; i < pixels; i++)
+				for (size_t c = 0; c < BLOCK; c++)
+					sum[c] += (double)inv_from_bfloat16(x[i * channels + first + c]);
+			for (size_t c = 0; c < BLOCK && first + c < from.channels; c++)
+				*to++ = (float)(sum[c] / (double)pixels);
+		}
+}
