@@ -458,6 +458,17 @@ invar_status inv_writer_commit(inv_writer *w)
 	return st;
 }
 
+invar_status inv_file_remove_part(const char *path)
+{
+	inv_writer *w;
+	invar_status st = new_writer(path, INV_PART, &w);
+
+	if (st == INVAR_OK)
+		st = remove_leftover(w);
+	inv_writer_abort(w);
+	return st;
+}
+
 invar_status inv_file_save(const char *path, const void *data, size_t bytes)
 {
 	inv_writer *w;

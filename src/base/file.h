@@ -72,6 +72,8 @@ invar_status inv_writer_join(const char *path, uint64_t bytes, inv_writer **out)
 void inv_writer_leave(inv_writer *w); /* frees the writer; the part file stays */
 
 invar_status inv_file_save(const char *path, const void *data, size_t bytes);
+/* Removes the part file that a killed program left beside PATH, if there is one. */
+invar_status inv_file_remove_part(const char *path);
 
 /*
  * Which file it is and since when: equal on all machines that share its file system, and

@@ -601,8 +601,8 @@ static invar_status keep_done(inv_stages *s, const stage *g, state *now)
 	json_t *entry = entry_of(s, g);
 
 	inv_log(s->ctx, INVAR_LOG_INFO, "%s: done before", g->name);
-	if (g->place && json_object_get(entry, "next"))
-		INV_TRY(remove_stage_part(s, g));
+	if (json_object_get(entry, "next"))
+		INV_TRY(g->place ? remove_stage_part(s, g) : inv_file_remove_part(g->output));
 	entry = entry_of(s, g);
 	if (has_sizes(json_object_get(entry, "outputs")))
 		INV_TRY(inv_stamp_new(s->ctx, place_of_output(g), g->kind->list, &now->fresh));
@@ -690,7 +690,9 @@ invar_status inv_stages_run(inv_stages *s)
 		INV_TRY(inv_progress(s->ctx, "stages", s->next, s->count));
 		INV_TRY((alone ? take_turn : take_turn_together)(s, s->list[s->next]));
 	}
-	return s->unsaved ? save_record(s) : INVAR_OK;
+	if (s->unsaved)
+		return save_record(s);
+	return s->lock >= 0 ? inv_file_remove_part(s->path) : INVAR_OK;
 }
 
 void inv_stages_give_up(inv_stages *s)

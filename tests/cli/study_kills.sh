@@ -59,6 +59,20 @@ for set in first second third; do
 	for output in "${outputs[@]}"; do known[$output]+="$(digest $set/study/$output) "; done
 done
 
+# Killed while it writes a file with other options, then run with the old ones: the old file
+# is still right, and what the kill left beside it goes.
+for output in $below/eval/0/mawa.json $below/table.json table.tex report.html stages.json; do
+	rm -rf here
+	mkdir here
+	cp -r first/study here/study
+	INVAR_TEST_STOP="file:written study/$output=kill" run here second
+	[ $? = 137 ] || fail "not killed at $output"
+	[ -e here/study/$output.invar.part ] || fail "no part of $output"
+	run here first || fail "after a kill at $output: it fails"
+	find here -name '*.part' | grep . && fail "part files were left behind by a kill at $output"
+done
+
+rm -r here
 mkdir here
 cp -r first/study here/study
 points=$(cd here && cp -r study copy && INVAR_TEST_STOP='=list' "$invar" run ../study.yaml -o copy --threads 1 -q "${second[@]}" 2>&1 >/dev/null | wc -l)
