@@ -122,7 +122,8 @@ typedef struct quantile_resampling {
 } quantile_resampling;
 
 /* The value at place `at`, from 0, each counted as often as its image was drawn. */
-static double resampled_value(const quantile_resampling *r, const uint32_t *times, uint64_t at)
+static double resampled_value(const quantile_resampling *r, const uint32_t *times,
+                              uint64_t at)
 {
 	uint64_t before = 0, i = 0;
 
@@ -138,7 +139,8 @@ static double quantile_of(const quantile_resampling *r, const uint32_t *times, d
 
 	if (place == whole)
 		return value;
-	return value + (place - whole) * (resampled_value(r, times, (uint64_t)whole + 1) - value);
+	return value +
+	       (place - whole) * (resampled_value(r, times, (uint64_t)whole + 1) - value);
 }
 
 static void resample_quantiles(void *user, size_t number, unsigned thread)

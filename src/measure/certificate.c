@@ -174,11 +174,11 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 		goto end;
 	INV_TRY_OR(end, inv_adapter_fingerprint(e, tensors));
 	INV_TRY_OR(end, make_behaviour(e, bank, measured, &scratch, &behaviour));
-	INV_TRY_OR(end, make_profile(bank,
-	                             inv_bank_has_split(bank, train)
-	                                 ? inv_bank_split(bank, train)
-	                                 : measured,
-	                             &scratch, &profile));
+	INV_TRY_OR(end,
+	           make_profile(bank,
+	                        inv_bank_has_split(bank, train) ? inv_bank_split(bank, train)
+	                                                        : measured,
+	                        &scratch, &profile));
 	for (size_t i = 0; i < invar_results_metrics(r); i++) {
 		json_t *one = metric_json(r, invar_results_metric(r, i), column);
 
@@ -295,8 +295,8 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 	adapter = json_object_get(out->document, "adapter");
 	out->adapter = (inv_behaviour){number_in(adapter, "R2"), number_in(adapter, "CVRMSD"),
 	                               number_in(adapter, "moved"), number_in(adapter, "gone")};
-	INV_TRY(
-		inv_clean_profile_read(json_object_get(out->document, "clean"), where, &out->clean));
+	INV_TRY(inv_clean_profile_read(json_object_get(out->document, "clean"), where,
+	                               &out->clean));
 	if (out->clean.d != d)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: takes features of width %zu, but its certificate is about %zu",

@@ -4,8 +4,8 @@
  * by a classifier of F.
  *
  * Every class is a metric of its own, for programs; the table has the weakest and the
- * strongest, and a note names the weakest ones. The fraction of an image is over its copies,
- * intervals are over the images of the class.
+ * strongest, and a note names the weakest ones. The fraction of an image is over its
+ * copies, intervals are over the images of the class.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -94,7 +94,8 @@ static invar_status put_outcome(class_table *c, inv_outcome which)
 		INV_TRY(measure_class(c, which, k));
 	low = high = next_weakest(c, INV_NO_CLASS);
 	if (low == INV_NO_CLASS)
-		return inv_fail(INVAR_E_MISMATCH, "no selected row of %s has a label; raise @points",
+		return inv_fail(INVAR_E_MISMATCH,
+		                "no selected row of %s has a label; raise @points",
 		                in->split->name);
 	for (k = 0; k < classes; k++)
 		if (c->found[k].images) {
@@ -109,9 +110,10 @@ static invar_status put_outcome(class_table *c, inv_outcome which)
 	INV_TRY(inv_put_number(in->results, id, in->column, c->found[high].value,
 	                       c->found[high].images));
 
-	fill = (size_t)snprintf(sentence, sizeof sentence,
-	                        "%.100s, %s: classes recognised least often in copies:",
-	                        in->title, inv_outcome_title(in, which, title));
+	fill =
+		(size_t)snprintf(sentence, sizeof sentence,
+	                     "%.100s, %s: classes recognised least often in copies:", in->title,
+	                     inv_outcome_title(in, which, title));
 	k = low;
 	for (int i = 0; i < NAMED && k != INV_NO_CLASS && fill < sizeof sentence; i++) {
 		fill +=
@@ -141,8 +143,8 @@ static invar_status measure_classes(const inv_measure_input *in)
 	return put_outcome(&c, INV_KEPT);
 }
 
-#define ENDS(ID, ROW)                                                             \
-	INV_SHARE_METRIC("classes", "classes." ID ".weakest", ROW, "weakest", 1),     \
+#define ENDS(ID, ROW)                                                         \
+	INV_SHARE_METRIC("classes", "classes." ID ".weakest", ROW, "weakest", 1), \
 		INV_SHARE_METRIC("classes", "classes." ID ".strongest", ROW, "strongest", 1)
 
 static const invar_metric metrics[] = {

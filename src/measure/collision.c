@@ -4,10 +4,10 @@
  *
  * A point collides if the nearest clean point of another class is strictly closer than
  * the nearest of its own class, which includes the clean point of the same image unless
- * that is left out. Three rates: raw; aligned, after the best rigid map of the copy onto the clean
- * points, fitted on the same points, as published; and held out, with the map fitted on
- * other points. The published form can fit anything once the width approaches the number
- * of points, so the held-out one is shown beside it.
+ * that is left out. Three rates: raw; aligned, after the best rigid map of the copy onto
+ * the clean points, fitted on the same points, as published; and held out, with the map
+ * fitted on other points. The published form can fit anything once the width approaches the
+ * number of points, so the held-out one is shown beside it.
  *
  * Held out: fitted on the same copy of train. If train has fewer copies than the split:
  * fitted on the even points and measured on the odd ones, and vice versa, for all copies,
@@ -166,8 +166,8 @@ static invar_status measure_copy(collision *c, int32_t copy)
 		uint64_t now = inv_min(c->points - first, BLOCK);
 
 		INV_TRY_OR(end, report_progress(c, copy, first));
-		INV_TRY_OR(end, inv_measure_rows(c->in, &c->measured, copy, false, first, now,
-		                                 c->rows));
+		INV_TRY_OR(end,
+		           inv_measure_rows(c->in, &c->measured, copy, false, first, now, c->rows));
 		count_hits(c, RAW, copy, c->rows, first, 1, now);
 		memcpy(c->moved, c->rows, now * w * sizeof *c->moved);
 		INV_TRY_OR(end, count_moved(c, ALIGNED, copy, &aligned, first, 1, now));
@@ -251,13 +251,12 @@ static invar_status put_collision(collision *c)
 static invar_status measure_collision(const inv_measure_input *in)
 {
 	const inv_split *train = in->train;
-	collision c = {.in = in,
-	               .measured =
-	                   inv_select_points(in, inv_select_labelled(in->split, &in->labels)),
-	               .copies = in->split->copies,
-	               .halves = !train || train == in->split ||
-	                         train->copies < in->split->copies,
-	               .leave_one_out = inv_option_flag(in->options, "leave-one-out")};
+	collision c = {
+		.in = in,
+		.measured = inv_select_points(in, inv_select_labelled(in->split, &in->labels)),
+		.copies = in->split->copies,
+		.halves = !train || train == in->split || train->copies < in->split->copies,
+		.leave_one_out = inv_option_flag(in->options, "leave-one-out")};
 	invar_status st;
 
 	c.points = c.measured.points;
@@ -275,9 +274,7 @@ end:
 /* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option options[] = {
-	{.name = "leave-one-out",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_EXPERT,
+	{"leave-one-out", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_EXPERT,
      .group = "Measurements",
      .help = "collision: the clean feature of the same image does not count"},
 	{0},

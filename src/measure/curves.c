@@ -84,7 +84,8 @@ static bool describe_parameter(const curves *c, size_t column, parameter *p)
 		size_t times = 0, columns = inv_copy_params_columns(c->params);
 
 		snprintf(height, sizeof height, "%.*sh", prefix, name);
-		while (times < columns && strcmp(inv_copy_params_name(c->params, times), height) != 0)
+		while (times < columns &&
+		       strcmp(inv_copy_params_name(c->params, times), height) != 0)
 			times++;
 		if (times < columns) {
 			p->times = times;
@@ -231,8 +232,7 @@ static invar_status put_extremes(const curves *c)
 			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
 			         high ? "highest" : "lowest");
 			if (isfinite(value))
-				INV_TRY(inv_put_number(in->results, id, in->column, value,
-				                       c->outcomes->n));
+				INV_TRY(inv_put_number(in->results, id, in->column, value, c->outcomes->n));
 		}
 	}
 	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
@@ -293,21 +293,15 @@ end:
 /* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option options[] = {
-	{.name = "bins",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "12",
-     .min = 2,
-     .max = 360,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Measurements",
-     .help = "curves: number of bins of a parameter"},
+	{"bins", INVAR_OPTION_COUNT, "12", .min = 2, .max = 360, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Measurements", .help = "curves: number of bins of a parameter"},
 	{0},
 };
 
-#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                                       \
+#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                                        \
 	INV_METRIC("curves", "curves." ID ".lowest", ROW, "lowest", UNIT, BETTER, DIGITS), \
-		INV_METRIC("curves", "curves." ID ".highest", ROW, "highest", UNIT, BETTER, DIGITS)
+		INV_METRIC("curves", "curves." ID ".highest", ROW, "highest", UNIT, BETTER,    \
+	               DIGITS)
 
 static const invar_metric metrics[] = {
 	EXTREMES("displacement", "displacement, lowest | highest bin", INVAR_UNIT_NUMBER, -1,

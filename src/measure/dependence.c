@@ -124,8 +124,8 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 
 	snprintf(purpose, sizeof purpose, "dependence/directions/%s", t->name);
 	stream = inv_stream_of(o->seed, purpose, 0);
-	INV_TRY(inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal,
-	                          &p));
+	INV_TRY(
+		inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal, &p));
 	j.bytes = (2 * rows * sizeof(uint32_t) + sort + 63) / 64 * 64;
 	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads * j.bytes));
 	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sides, ctx->threads * t->pairings));

@@ -230,7 +230,8 @@ static const inv_measurement *next_wanted(const invar_options *o, size_t *i)
 }
 
 /* Adds a measurement and the options that matter for it. */
-static invar_status declare_measurement(const inv_measure_input *in, const inv_measurement *m)
+static invar_status declare_measurement(const inv_measure_input *in,
+                                        const inv_measurement *m)
 {
 	INV_TRY(inv_results_add_measurement(in->results, m->name, m->title));
 	return inv_results_options(in->results, m->name, inv_eval_options_of(in->options, m));
@@ -346,8 +347,8 @@ static invar_status measure_column(inv_measure_input *in, const invar_adapter *e
 	in->column = id;
 	in->title = title;
 	in->w = e ? (uint32_t)e->s.w : in->d;
-	INV_TRY(inv_results_add_column(in->results, id, title,
-	                               e ? invar_adapter_path(e) : NULL));
+	INV_TRY(
+		inv_results_add_column(in->results, id, title, e ? invar_adapter_path(e) : NULL));
 	if (e)
 		INV_TRY(inv_codes_new(e, in->bank, inv_codes_bound(), &in->codes));
 	INV_TRY_OR(end, measure_cells(in, f));
@@ -434,17 +435,16 @@ static invar_status describe_bank(const inv_measure_input *in)
 		INV_TRY_OR(end, add_split(b, in->train, hashes));
 	INV_TRY_OR(end, hash_json(hashes, hex));
 	INV_TRY_OR(end, inv_ranks_same(in->ctx, hex, b->path));
-	INV_TRY_OR(
-		end, inv_results_describe_all(
-				 in->results,
-				 json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
-	                       inv_json_path(b->path), "fingerprint", hex, "encoder",
-	                       invar_bank_field(b, "encoder"), "augment",
-	                       invar_bank_field(b, "augment"), "split", in->split->name,
-	                       "points", (json_int_t)points, "copies",
-	                       (json_int_t)in->split->copies, "dim", (json_int_t)in->d,
-	                       "classes", inv_bank_view_classes(b), "unit",
-	                       b->unit ? json_true() : NULL)));
+	INV_TRY_OR(end, inv_results_describe_all(
+						in->results,
+						json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}",
+	                              "bank", inv_json_path(b->path), "fingerprint", hex,
+	                              "encoder", invar_bank_field(b, "encoder"), "augment",
+	                              invar_bank_field(b, "augment"), "split", in->split->name,
+	                              "points", (json_int_t)points, "copies",
+	                              (json_int_t)in->split->copies, "dim", (json_int_t)in->d,
+	                              "classes", inv_bank_view_classes(b), "unit",
+	                              b->unit ? json_true() : NULL)));
 	st = describe_galleries(in);
 end:
 	json_decref(hashes);
@@ -524,8 +524,8 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
 		INV_TRY(inv_progress(in->ctx, "eval", i, count + 1));
 		if (i)
 			snprintf(id, sizeof id, "%zu", i);
-		INV_TRY(measure_column(in, i ? adapters[i - 1] : NULL, id, i ? titles[i - 1] : "F",
-		                       f));
+		INV_TRY(
+			measure_column(in, i ? adapters[i - 1] : NULL, id, i ? titles[i - 1] : "F", f));
 	}
 	return INVAR_OK;
 }

@@ -29,9 +29,9 @@ typedef struct graph_job {
 	size_t n, w, listed; /* listed: neighbours of a row */
 	inv_graph_side *side;
 	uint64_t done, total; /* steps of progress: the search, then spectra */
-	uint32_t *index; /* [n, listed] */
-	double *squared; /* [n, listed] */
-	double *vectors; /* [PAIRS, n] */
+	uint32_t *index;      /* [n, listed] */
+	double *squared;      /* [n, listed] */
+	double *vectors;      /* [PAIRS, n] */
 } graph_job;
 
 /* ---- A side ---------------------------------------------------------------------- */

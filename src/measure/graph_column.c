@@ -43,8 +43,8 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 	const size_t bytes = f->doubles * sizeof(double), count = bytes / sizeof(float);
 	char key[INV_SHA256_HEX];
 	float *floats;
-	json_t *options = json_pack("{s:b, s:I}", "published", published, "points",
-	                            (json_int_t)rows->points);
+	json_t *options =
+		json_pack("{s:b, s:I}", "published", published, "points", (json_int_t)rows->points);
 
 	INV_TRY(inv_cache_key(in->ctx, options, arrays, 1, key));
 	INV_TRY(inv_scratch_array(in->scratch, &floats, count));
@@ -61,8 +61,9 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 /* ---- Results --------------------------------------------------------------------- */
 
 /* For k number `size`; size SIZES: of all k. */
-static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n, const char *figure,
-                                     size_t size, double number, const char *reason)
+static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n,
+                                     const char *figure, size_t size, double number,
+                                     const char *reason)
 {
 	const invar_value value = {
 		.value = number, .low = NAN, .high = NAN, .count = n, .reason = reason};
@@ -125,10 +126,10 @@ static invar_status put_graphs(const inv_measure_input *in, bool published,
 {
 	json_t *k = json_array(), *edges = json_array(), *sigma = json_array(),
 		   *gap_index = json_array();
-	json_t *details = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points",
-	                            (json_int_t)side->n, "duplicates",
-	                            (json_int_t)side->spectrum[0].duplicates, "k", k, "edges",
-	                            edges, "sigma", sigma, "largest_gap_index", gap_index);
+	json_t *details =
+		json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points", (json_int_t)side->n,
+	              "duplicates", (json_int_t)side->spectrum[0].duplicates, "k", k, "edges",
+	              edges, "sigma", sigma, "largest_gap_index", gap_index);
 	invar_status st;
 
 	for (size_t i = 0; i < SIZES; i++) {
@@ -141,10 +142,12 @@ static invar_status put_graphs(const inv_measure_input *in, bool published,
 		json_array_append_new(edges, json_integer((json_int_t)s->edges));
 		json_array_append_new(sigma, json_real(s->sigma));
 		json_array_append_new(gap_index, json_integer((json_int_t)at));
-		INV_TRY_OR(end, put_graph_figure(in, side->n, "fiedler", i, s->eigenvalue[1], NULL));
+		INV_TRY_OR(end,
+		           put_graph_figure(in, side->n, "fiedler", i, s->eigenvalue[1], NULL));
 		INV_TRY_OR(end, put_graph_figure(in, side->n, "gap", i, gap, NULL));
 		INV_TRY_OR(end, put_graph_figure(in, side->n, "trace", i, trace, NULL));
-		INV_TRY_OR(end, put_graph_figure(in, side->n, "components", i, s->components, NULL));
+		INV_TRY_OR(end,
+		           put_graph_figure(in, side->n, "components", i, s->components, NULL));
 		INV_TRY_OR(end, put_spectrum(in, s, inv_graph_k[i]));
 	}
 	st = inv_results_detail(in->results, "graph", in->column, json_incref(details));
@@ -187,13 +190,8 @@ end:
 /* ---- What it declares ------------------------------------------------------------ */
 
 static const invar_option options[] = {
-	{.name = "graph",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "published",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "published|plain",
-     .meta = "WORD",
-     .group = "Measurements",
+	{"graph", INVAR_OPTION_TEXT, "published", .flags = INVAR_OPTION_EXPERT,
+     .choices = "published|plain", .meta = "WORD", .group = "Measurements",
      .help = "graph: as published (loops, spectra divided by their largest value, "
              "heat weights) or plain (no loops, weights 1)"},
 	{0},

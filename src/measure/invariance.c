@@ -82,8 +82,8 @@ static invar_status measure_clean_spread(invariance *v)
 		for (uint64_t first = 0; first < v->images; first += BLOCK) {
 			uint64_t now = inv_min(v->images - first, BLOCK);
 
-			INV_TRY(inv_measure_rows(v->in, &v->rows, INVAR_CLEAN, true, first, now,
-			                         v->clean));
+			INV_TRY(
+				inv_measure_rows(v->in, &v->rows, INVAR_CLEAN, true, first, now, v->clean));
 			add_spread(v, v->clean, now, s);
 		}
 		if (pass)
@@ -126,12 +126,12 @@ static invar_status measure_copies(invariance *v)
 
 			INV_TRY(inv_progress(in->ctx, "invariance", copy * v->images + first,
 			                     v->copies * v->images));
-			INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, first, now,
-			                         v->clean));
-			INV_TRY(inv_measure_rows(in, &v->rows, (int32_t)copy, true, first, now,
-			                         v->copy));
-			INV_TRY(inv_measure_rows(in, &v->rows, (int32_t)copy, false, first, now,
-			                         v->code));
+			INV_TRY(
+				inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, first, now, v->clean));
+			INV_TRY(
+				inv_measure_rows(in, &v->rows, (int32_t)copy, true, first, now, v->copy));
+			INV_TRY(
+				inv_measure_rows(in, &v->rows, (int32_t)copy, false, first, now, v->code));
 			for (uint64_t i = 0; i < now; i++)
 				add_image(v, first + i, copy, (size_t)i);
 			add_spread(v, v->code, now, &v->code_sums);
@@ -305,8 +305,8 @@ static const invar_metric metrics[] = {
 	COSINE("q10", "10 % | 90 %", "10 %", 1),
 	COSINE("q90", "10 % | 90 %", "90 %", 1),
 	INV_SHARE_METRIC("invariance", "invariance.gone", "squared displacement gone", NULL, 1),
-	INV_NUMBER_METRIC("invariance", "invariance.slope", "m | spread of copies / clean", "m", 0,
-                      3),
+	INV_NUMBER_METRIC("invariance", "invariance.slope", "m | spread of copies / clean", "m",
+                      0, 3),
 	INV_NUMBER_METRIC("invariance", "invariance.spread", "m | spread of copies / clean",
                       "spread of copies / clean", 0, 3),
 	{0},

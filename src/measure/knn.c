@@ -63,8 +63,8 @@ invar_status inv_voters_new(const inv_measure_input *in, bool old_index, inv_vot
 
 	*out = NULL;
 	if (old_index)
-		INV_TRY(inv_measure_same_width(
-			in, INV_MARKED "index old compares codes with features"));
+		INV_TRY(inv_measure_same_width(in, INV_MARKED
+		                               "index old compares codes with features"));
 	INV_TRY(inv_scratch_array(in->scratch, &v, 1));
 	*v = (inv_voters){.k = (size_t)count_voters(in),
 	                  .w = in->w,
@@ -85,8 +85,8 @@ invar_status inv_voters_new(const inv_measure_input *in, bool old_index, inv_vot
 		INV_TRY(inv_scratch_array(in->scratch, &stored, from.points * width));
 		make_unit(rows, from.points, v->w, STORED, stored);
 	}
-	INV_TRY(inv_neighbours_new(in->ctx, stored, from.points, width, NULL, v->k,
-	                           &v->gallery));
+	INV_TRY(
+		inv_neighbours_new(in->ctx, stored, from.points, width, NULL, v->k, &v->gallery));
 	*out = v;
 	return INVAR_OK;
 }
@@ -159,8 +159,8 @@ static invar_status measure_set(const inv_measure_input *in, inv_voters *voters,
 		for (uint64_t first = 0; first < rows; first += BLOCK) {
 			uint64_t now = inv_min(rows - first, BLOCK);
 
-			INV_TRY(inv_progress(in->ctx, "knn", (clean ? 0 : 1 + (uint64_t)c) * rows + first,
-			                     total));
+			INV_TRY(inv_progress(in->ctx, "knn",
+			                     (clean ? 0 : 1 + (uint64_t)c) * rows + first, total));
 			INV_TRY(inv_measure_rows(in, &asked, clean ? INVAR_CLEAN : (int32_t)c, false,
 			                         first, now, queries));
 			inv_voters_ask(voters, queries, now, answers);
@@ -198,28 +198,13 @@ end:
 /* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option options[] = {
-	{.name = "k",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "20",
-     .min = 1,
-     .max = 4e9,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Measurements",
-     .help = "knn: number of neighbours that vote"},
-	{.name = "index",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "new",
-     .choices = "new|old",
-     .meta = "WORD",
+	{"k", INVAR_OPTION_COUNT, "20", .min = 1, .max = 4e9, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Measurements", .help = "knn: number of neighbours that vote"},
+	{"index", INVAR_OPTION_TEXT, "new", .choices = "new|old", .meta = "WORD",
      .group = "Measurements",
      .help = "knn: search in a new index, whose stored features pass through E, or in the "
              "old one, whose stored features stay F(x)"},
-	{.name = "metric",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "l2",
-     .choices = "l2|cosine",
-     .meta = "WORD",
+	{"metric", INVAR_OPTION_TEXT, "l2", .choices = "l2|cosine", .meta = "WORD",
      .group = "Measurements",
      .help = "knn: metric of the search; same-image and same-class measure both"},
 	{0},

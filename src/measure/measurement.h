@@ -121,10 +121,10 @@ invar_status inv_check_width(const invar_adapter *e, const char *title,
                              const invar_bank *bank);
 
 /* Rows of a table of metrics; fractions are shown in percent with one decimal. */
-#define INV_METRIC(MEASUREMENT, ID, ROW, PART, UNIT, BETTER, DIGITS)    \
-	{                                                                   \
-		.id = ID, .measurement = MEASUREMENT, .row = ROW, .part = PART, \
-		.unit = UNIT, .better = BETTER, .digits = DIGITS                \
+#define INV_METRIC(MEASUREMENT, ID, ROW, PART, UNIT, BETTER, DIGITS)                  \
+	{                                                                                 \
+		.id = ID, .measurement = MEASUREMENT, .row = ROW, .part = PART, .unit = UNIT, \
+		.better = BETTER, .digits = DIGITS                                            \
 	}
 #define INV_SHARE_METRIC(MEASUREMENT, ID, ROW, PART, BETTER) \
 	INV_METRIC(MEASUREMENT, ID, ROW, PART, INVAR_UNIT_SHARE, BETTER, 1)

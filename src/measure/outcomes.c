@@ -26,7 +26,7 @@ typedef struct outcome_pass {
 	float *clean;     /* [BLOCK, d] */
 	float *code;      /* [BLOCK, d] */
 	uint32_t *answer; /* [BLOCK] */
-	inv_place *rank;   /* [BLOCK] */
+	inv_place *rank;  /* [BLOCK] */
 } outcome_pass;
 
 const char *inv_outcome_id(inv_outcome o)
@@ -137,8 +137,8 @@ static invar_status put_block(outcome_pass *p, uint32_t copy, uint64_t first, ui
 	for (int o = 0; o < INV_OUTCOMES; o++)
 		value[o] = is_now(p, (inv_outcome)o) ? p->out->value[o] + at : NULL;
 	for (uint64_t i = 0; i < now && value[INV_DISPLACEMENT]; i++)
-		value[INV_DISPLACEMENT][i] = (float)sqrt(
-			in->kernels.squared_distance(p->code + i * d, p->clean + i * d, d));
+		value[INV_DISPLACEMENT][i] =
+			(float)sqrt(in->kernels.squared_distance(p->code + i * d, p->clean + i * d, d));
 	if (value[INV_FOUND]) {
 		const inv_place_queries q = {.rows = p->code, .count = now, .own = p->answer};
 
@@ -154,8 +154,8 @@ static invar_status put_block(outcome_pass *p, uint32_t copy, uint64_t first, ui
 		put_right(p, first, now, value[INV_KNN]);
 	}
 	if (value[INV_KEPT]) {
-		INV_TRY(inv_classifier_predict(in->ctx, &p->spec, p->params, p->code, now,
-		                               p->answer));
+		INV_TRY(
+			inv_classifier_predict(in->ctx, &p->spec, p->params, p->code, now, p->answer));
 		put_right(p, first, now, value[INV_KEPT]);
 	}
 	return INVAR_OK;

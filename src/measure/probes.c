@@ -43,8 +43,7 @@ static const probe_kind ec = {.name = "ec",
                               .hidden_layers = 2,
                               .on_features = true,
                               .keep_answers = true};
-static const probe_kind kept = {
-	.name = "kept", .title = "probe kept", .on_features = true};
+static const probe_kind kept = {.name = "kept", .title = "probe kept", .on_features = true};
 static const probe_kind ceiling = {
 	.name = "ceiling", .title = "probe ceiling", .on_copies = true};
 
@@ -372,31 +371,15 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 /* ---- What they declare --------------------------------------------------------------- */
 
 static const invar_option options[] = {
-	{.name = "probe-epochs",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "50",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Probes",
+	{"probe-epochs", INVAR_OPTION_COUNT, "50", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_EXPERT, .meta = "N", .group = "Probes",
      .help = "training epochs of lc, nc, ec and kept"},
-	{.name = "probe-input",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "standard",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "standard|raw",
-     .meta = "WORD",
-     .group = "Probes",
+	{"probe-input", INVAR_OPTION_TEXT, "standard", .flags = INVAR_OPTION_EXPERT,
+     .choices = "standard|raw", .meta = "WORD", .group = "Probes",
      .help = "standard: probes see rows less the mean of the rows they are trained on, "
              "divided by their spread (one number), so that the scale of the codes does "
              "not matter; raw: rows as they are, as published"},
-	{.name = "seeds",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1",
-     .min = 1,
-     .max = 1000,
-     .meta = "N",
+	{"seeds", INVAR_OPTION_COUNT, "1", .min = 1, .max = 1000, .meta = "N",
      .group = "Probes",
      .help = "train every probe N times, with seeds from the given one on, and average"},
 	{0},
@@ -404,20 +387,14 @@ static const invar_option options[] = {
 
 /* Of probes with hidden layers, beside those above. */
 static const invar_option hidden_options[] = {
-	{.name = "probe-hidden",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "4096",
-     .min = 1,
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Probes",
+	{"probe-hidden", INVAR_OPTION_COUNT, "4096", .min = 1, .max = 1 << 20,
+     .flags = INVAR_OPTION_EXPERT, .meta = "N", .group = "Probes",
      .help = "width of the hidden layers of nc and ec"},
 	{0},
 };
 
-#define ACCURACIES(NAME, ROW)                                     \
-	INV_SHARE_METRIC(NAME, NAME ".clean", ROW, "clean", 1),       \
+#define ACCURACIES(NAME, ROW)                               \
+	INV_SHARE_METRIC(NAME, NAME ".clean", ROW, "clean", 1), \
 		INV_SHARE_METRIC(NAME, NAME ".augmented", ROW, "augmented", 1)
 
 static const invar_metric lc_metrics[] = {ACCURACIES("lc", "LC"), {0}};
@@ -468,8 +445,8 @@ static invar_status measure_ceiling(const inv_measure_input *in)
 const inv_measurement inv_measurement_lc = {
 	.name = "lc",
 	.title = "LC",
-	.about = "a linear classifier on the codes, trained on clean rows of "
-			 "train, tested on clean and augmented rows",
+	.about = "a linear classifier on the codes, trained on clean rows of train, "
+			 "tested on clean and augmented rows",
 	PROBE,
 	.metrics = lc_metrics,
 	.measure = measure_lc};
@@ -491,8 +468,7 @@ const inv_measurement inv_measurement_ec = {
 const inv_measurement inv_measurement_kept = {
 	.name = "kept",
 	.title = "LC-kept",
-	.about = "a linear classifier of F that is left alone and fed the "
-			 "codes",
+	.about = "a linear classifier of F that is left alone and fed the codes",
 	PROBE,
 	.metrics = kept_metrics,
 	.measure = measure_kept};

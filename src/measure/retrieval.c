@@ -66,7 +66,7 @@ typedef struct retrieval {
 	float *queries;     /* [BLOCK, views, width] */
 	uint32_t *own;      /* [BLOCK] */
 	uint32_t *class;    /* [BLOCK] */
-	inv_place *ranks;    /* [BLOCK] */
+	inv_place *ranks;   /* [BLOCK] */
 	double *fraction;   /* [images, INV_FIGURES] */
 	bool *has;          /* [images]: there is a relevant row */
 	uint64_t done, total;
@@ -98,10 +98,10 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 	for (uint64_t first = 0; first < r->images; first += BLOCK) {
 		uint64_t count = inv_min(r->images - first, BLOCK);
 		const inv_place_queries q = {.rows = r->queries,
-		                            .count = count,
-		                            .own = r->own,
-		                            .classes = by_class ? r->class : NULL,
-		                            .leave_own_out = by_class && !counts_same};
+		                             .count = count,
+		                             .own = r->own,
+		                             .classes = by_class ? r->class : NULL,
+		                             .leave_own_out = by_class && !counts_same};
 
 		INV_TRY(inv_progress(in->ctx, retrieval_name(r->sought), r->done, r->total));
 		for (uint64_t i = 0; i < count; i++) {
@@ -109,10 +109,9 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 			if (by_class)
 				r->class[i] = r->classes[r->own[i]];
 		}
-		INV_TRY(in->views
-		            ? inv_measure_views(in, &r->asked, copy, first, count, r->queries)
-		            : inv_measure_rows(in, &r->asked, copy, false, first, count,
-		                               r->queries));
+		INV_TRY(in->views ? inv_measure_views(in, &r->asked, copy, first, count, r->queries)
+		                  : inv_measure_rows(in, &r->asked, copy, false, first, count,
+		                                     r->queries));
 		inv_places_find(ranks, &q, r->ranks);
 		for (uint64_t i = first; i < first + count; i++) {
 			double figures[INV_FIGURES];
@@ -150,8 +149,7 @@ static invar_status ask_by_distance(retrieval *r, const inv_gallery *g,
 	inv_places *ranks;
 	invar_status st;
 
-	INV_TRY(inv_places_new(r->in->ctx, g, distance, r->in->views ? INV_VIEWS : 1,
-	                            &ranks));
+	INV_TRY(inv_places_new(r->in->ctx, g, distance, r->in->views ? INV_VIEWS : 1, &ranks));
 	INV_TRY_OR(end, ask_set(r, ranks, CLEAN, &out[CLEAN]));
 	st = ask_set(r, ranks, AUGMENTED, &out[AUGMENTED]);
 end:
@@ -211,7 +209,7 @@ static const char *id_of(const retrieval *r, int index, int distance, int set, i
                          char id[ID])
 {
 	snprintf(id, ID, "%s.%s.%s.%s.%s", retrieval_name(r->sought), index_name[index],
-	                distance_name[distance], set_name[set], figure_name[r->sought][figure]);
+	         distance_name[distance], set_name[set], figure_name[r->sought][figure]);
 	return id;
 }
 
@@ -226,12 +224,11 @@ static invar_status note_rival(const retrieval *r)
 
 	if (!in->adapter || in->views)
 		return INVAR_OK;
-	fill =
-		(size_t)snprintf(text, sizeof text,
-	                     "same %s @1, %s index: F with 4 views (4 encodings per query) is "
-	                     "ahead of %.60s by",
-	                     r->sought == INV_SAME_IMAGE ? "image" : "class", index_name[index],
-	                     in->title);
+	fill = (size_t)snprintf(
+		text, sizeof text,
+		"same %s @1, %s index: F with 4 views (4 encodings per query) is "
+		"ahead of %.60s by",
+		r->sought == INV_SAME_IMAGE ? "image" : "class", index_name[index], in->title);
 	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
 		const inv_interval *own = &r->found[index][d][AUGMENTED].figure[INV_AT_1];
 		const invar_value *rival = invar_results_value(
@@ -264,17 +261,17 @@ static invar_status put_retrieval(const retrieval *r)
 						                         id_of(r, index, distance, set, f, id),
 						                         in->column, i));
 				}
-	INV_TRY(inv_results_detail(in->results, retrieval_name(r->sought), in->column,
-	                                  json_pack("{s:I, s:I}", "gallery",
-	                                            (json_int_t)r->gallery_rows, "queries",
-	                                            (json_int_t)queries)));
+	INV_TRY(
+		inv_results_detail(in->results, retrieval_name(r->sought), in->column,
+	                       json_pack("{s:I, s:I}", "gallery", (json_int_t)r->gallery_rows,
+	                                 "queries", (json_int_t)queries)));
 	if (r->sought == INV_SAME_CLASS && !in->adapter && !in->views)
 		INV_TRY(inv_results_note(
-			in->results,
-			r->counts_same ? "same class: the image that a copy was made from counts as "
-							 "one of its class (query-image counted)"
-						   : "same class: the image that a query was made from is left "
-							 "out"));
+			in->results, r->counts_same
+							 ? "same class: the image that a copy was made from counts as "
+							   "one of its class (query-image counted)"
+							 : "same class: the image that a query was made from is left "
+							   "out"));
 	return note_rival(r);
 }
 
@@ -331,13 +328,8 @@ static invar_status measure_same_class(const inv_measure_input *in)
 /* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option class_options[] = {
-	{.name = "query-image",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "left-out",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "left-out|counted",
-     .meta = "WORD",
-     .group = "Measurements",
+	{"query-image", INVAR_OPTION_TEXT, "left-out", .flags = INVAR_OPTION_EXPERT,
+     .choices = "left-out|counted", .meta = "WORD", .group = "Measurements",
      .help = "same-class: leave out the image that a copy was made from, or count it as "
              "one of its class; a clean query never finds itself"},
 	{0},
@@ -354,20 +346,20 @@ static const invar_option class_options[] = {
 	METRIC("same-image", ID ".recall_at_1", CLEAN "same image @1 | @10, " ROW, "@1", 0),   \
 		METRIC("same-image", ID ".recall_at_10", CLEAN "same image @1 | @10, " ROW, "@10", \
 	           0)
-#define IMAGE_DETAILS(ID, CLEAN, ROW)                                                  \
-	METRIC("same-image", ID ".recall_at_5", CLEAN "same image @5, " ROW, "@5", 1),     \
-		METRIC("same-image", ID ".mean_reciprocal_rank",                               \
+#define IMAGE_DETAILS(ID, CLEAN, ROW)                                              \
+	METRIC("same-image", ID ".recall_at_5", CLEAN "same image @5, " ROW, "@5", 1), \
+		METRIC("same-image", ID ".mean_reciprocal_rank",                           \
 	           CLEAN "same image, 1 / rank, " ROW, NULL, 1)
 #define CLASS_FIGURES(ID, CLEAN, ROW)                                                    \
 	METRIC("same-class", ID ".recall_at_1", CLEAN "same class @1 | mAP, " ROW, "@1", 0), \
 		METRIC("same-class", ID ".mean_average_precision",                               \
 	           CLEAN "same class @1 | mAP, " ROW, "mAP", 0)
-#define CLASS_DETAILS(ID, CLEAN, ROW)                                                  \
-	METRIC("same-class", ID ".recall_at_5", CLEAN "same class @5, " ROW, "@5", 1),     \
+#define CLASS_DETAILS(ID, CLEAN, ROW)                                              \
+	METRIC("same-class", ID ".recall_at_5", CLEAN "same class @5, " ROW, "@5", 1), \
 		METRIC("same-class", ID ".recall_at_10", CLEAN "same class @10, " ROW, "@10", 1)
-#define OF_BOTH(KIND, ID, ROW)                                                         \
+#define OF_BOTH(KIND, ID, ROW)                                                             \
 	KIND##_FIGURES(ID ".augmented", "", ROW), KIND##_FIGURES(ID ".clean", "clean, ", ROW), \
-		KIND##_DETAILS(ID ".augmented", "", ROW),                                      \
+		KIND##_DETAILS(ID ".augmented", "", ROW),                                          \
 		KIND##_DETAILS(ID ".clean", "clean, ", ROW)
 
 static const invar_metric image_metrics[] = {

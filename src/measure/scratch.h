@@ -19,7 +19,7 @@ void *inv_scratch_take(inv_scratch *s, uint64_t count, size_t bytes);
 void inv_scratch_free(inv_scratch *s);
 
 /* A cleared array of `count` values, as inv_new_zeros. */
-#define inv_scratch_array(scratch, pointer, count)                                  \
+#define inv_scratch_array(scratch, pointer, count)                                      \
 	inv_check_memory(*(pointer) = inv_scratch_take(scratch, count, sizeof **(pointer)), \
 	                 inv_array_bytes(count, sizeof **(pointer)))
 

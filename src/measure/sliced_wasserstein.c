@@ -12,35 +12,13 @@
 enum { POWER_WITH_SLOPES = 10 };
 
 static const invar_option rows_of_options[] = {
-	{.name = "projections",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 1,
-     .max = 1 << 20,
-     .meta = "N",
-     .group = "Slices",
-     .help = "number of directions"},
-	{.name = "p",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "2",
-     .min = 1,
-     .max = 100,
-     .meta = "F",
-     .group = "Slices",
+	{"projections", INVAR_OPTION_COUNT, "1000", .min = 1, .max = 1 << 20, .meta = "N",
+     .group = "Slices", .help = "number of directions"},
+	{"p", INVAR_OPTION_NUMBER, "2", .min = 1, .max = 100, .meta = "F", .group = "Slices",
      .help = "power of the distance"},
-	{.name = "slices",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "random",
-     .choices = "random|orthogonal",
-     .meta = "WORD",
-     .group = "Slices",
-     .help = "independent directions, or blocks of orthogonal ones"},
-	{.name = "permutations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "20",
-     .max = 1e5,
-     .meta = "N",
-     .group = "Slices",
+	{"slices", INVAR_OPTION_TEXT, "random", .choices = "random|orthogonal", .meta = "WORD",
+     .group = "Slices", .help = "independent directions, or blocks of orthogonal ones"},
+	{"permutations", INVAR_OPTION_COUNT, "20", .max = 1e5, .meta = "N", .group = "Slices",
      .help = "number of shuffled pairings to compare with"},
 	{INV_SEED_ROW},
 	{0},
@@ -87,8 +65,8 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 	inv_projected p;
 	inv_matmul *back = NULL;
 	inv_scratch scratch = {0};
-	uint32_t *in_order; /* 0, 1, … */
-	double *powers;     /* [projections] */
+	uint32_t *in_order;    /* 0, 1, … */
+	double *powers;        /* [projections] */
 	float *product = NULL; /* [rows, dim] */
 	char *sorting;
 	double scale;

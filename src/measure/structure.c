@@ -57,7 +57,8 @@ typedef struct structure_job {
 /* ---- Packing ------------------------------------------------------------------------ */
 
 /* Points first … first+STRIP-1; past the last one, it is repeated. */
-static void pack_point_strip(const structure_job *j, int which, uint64_t first, float *packed)
+static void pack_point_strip(const structure_job *j, int which, uint64_t first,
+                             float *packed)
 {
 	const space *in = &j->in[which];
 
@@ -88,7 +89,8 @@ static const float *row_group(const space *in, uint64_t n, uint64_t first, float
 /* ---- One band ------------------------------------------------------------ */
 
 /* Squared distances of one group of rows to a strip, as [ROWS][STRIP]. */
-static void measure_row_group(const structure_job *j, band_scratch *s, int which, uint64_t row)
+static void measure_row_group(const structure_job *j, band_scratch *s, int which,
+                              uint64_t row)
 {
 	const space *in = &j->in[which];
 	const float *rows = row_group(in, j->n, row, s->edge[which]);
@@ -278,8 +280,13 @@ invar_status inv_structure_try(const invar_context *ctx, const float *x, uint32_
 
 	if (!inv_is_unmeasurable(st))
 		return st;
-	*out = (inv_structure){
-		.l1 = NAN, .l2 = NAN, .m = NAN, .b = NAN, .r2 = NAN, .rmsd = NAN, .nrmsd = NAN,
-		.cvrmsd = NAN};
+	*out = (inv_structure){.l1 = NAN,
+	                       .l2 = NAN,
+	                       .m = NAN,
+	                       .b = NAN,
+	                       .r2 = NAN,
+	                       .rmsd = NAN,
+	                       .nrmsd = NAN,
+	                       .cvrmsd = NAN};
 	return INVAR_OK;
 }

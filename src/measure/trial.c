@@ -313,10 +313,11 @@ static invar_status declare_figures(invar_results *r, bool gain)
 	return INVAR_OK;
 }
 
-static invar_status put_trial_figure(invar_results *r, const char *metric, const char *column,
-                                     const inv_interval *i)
+static invar_status put_trial_figure(invar_results *r, const char *metric,
+                                     const char *column, const inv_interval *i)
 {
-	return i->images && !isnan(i->value) ? inv_put_interval(r, metric, column, i) : INVAR_OK;
+	return i->images && !isnan(i->value) ? inv_put_interval(r, metric, column, i)
+	                                     : INVAR_OK;
 }
 
 /* Without old: only the new index. */
@@ -501,11 +502,10 @@ invar_status invar_trial_settle(const invar_results *r, invar_options *o)
 	    inv_results_about_number(r, "strength") != inv_option_number(o, "strength"))
 		INV_TRY(invar_options_set_number(o, "strength",
 		                                 inv_results_about_number(r, "strength")));
-	record =
-		json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict", verdict, "why", why, "images",
-	              (json_int_t)inv_results_about_number(r, "points"), "held_out",
-	              (json_int_t)inv_results_about_number(r, "held_out"), "strength",
-	              inv_option_number(o, "strength"), "figures",
-	              list_figures(r, invar_results_about(r, "column")));
+	record = json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict", verdict, "why", why,
+	                   "images", (json_int_t)inv_results_about_number(r, "points"),
+	                   "held_out", (json_int_t)inv_results_about_number(r, "held_out"),
+	                   "strength", inv_option_number(o, "strength"), "figures",
+	                   list_figures(r, invar_results_about(r, "column")));
 	return record ? inv_options_set_record(o, "trial", record) : inv_no_memory();
 }

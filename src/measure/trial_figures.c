@@ -67,8 +67,7 @@ static invar_status open_rows(const inv_trial_rows *r, const inv_trial_fold *f,
 	                  &out->moved_clean));
 	out->clean = out->moved_clean;
 	if (queries)
-		INV_TRY(
-			move_rows(r, c, f->query, f->code_query, r->queries, &out->moved_query));
+		INV_TRY(move_rows(r, c, f->query, f->code_query, r->queries, &out->moved_query));
 	out->query = out->moved_query;
 	return INVAR_OK;
 }
@@ -86,8 +85,10 @@ static void add_ranks(const inv_trial_rows *r, uint32_t fold, int index, int dis
 {
 	size_t all = measured_images(r), first = (size_t)fold * r->held;
 	double *at_1 = fraction + inv_trial_figure(index, INV_TRIAL_AT_1, distance, set) * all;
-	double *at_10 = fraction + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
-	double *class = fraction + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
+	double *at_10 =
+		fraction + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
+	double *class =
+		fraction + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
 	double weight = (double)r->held / (double)count;
 
 	for (uint64_t i = 0; i < count; i++) {

@@ -164,7 +164,8 @@ invar_status inv_trial_rows_open(inv_source *source, const invar_options *o,
 	                        .held = held,
 	                        .fitted = n - held,
 	                        .folds = folds,
-	                        .copies = limit_count(source->copies, MAX_QUERIES / (folds * held)),
+	                        .copies =
+	                            limit_count(source->copies, MAX_QUERIES / (folds * held)),
 	                        .gallery = limit_count(n, MAX_GALLERY)};
 	out->queries = (uint64_t)out->copies * held;
 	if (!source->bank->in_memory)

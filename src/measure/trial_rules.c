@@ -4,8 +4,8 @@
  *
  * The rules, in this order. They look at the old index, by L2 and by cosine; an adapter
  * that makes a space of its own (WaCo, SimCLR, HSIC, narrower codes) has only a new one.
- * "Beyond chance" means that the 95 % interval of the paired difference E - F lies beyond 0,
- * or beyond the number of points named.
+ * "Beyond chance" means that the 95 % interval of the paired difference E - F lies beyond
+ * 0, or beyond the number of points named.
  *
  *   harm     clean images find themselves first less often than 99 % of F's, chance or
  *            not: this comes first, and it is known within a fraction of a point; or
@@ -81,7 +81,7 @@ static int find_harm(const inv_trial_column *e, int index)
 				const inv_interval *gain = &e->gain[figure];
 
 				if ((by_class || set == INV_TRIAL_AUGMENTED) && has_interval(gain) &&
-				     gain->high < (by_class ? -noticeable : 0))
+				    gain->high < (by_class ? -noticeable : 0))
 					return figure;
 			}
 	return -1;
@@ -99,8 +99,8 @@ static int find_gain(const inv_trial_column *e, int index,
 			const inv_interval *gain = &e->gain[figure];
 
 			if (has_interval(gain) && gain->low > 0 &&
-			     e->value[figure].low > guess[sought] &&
-			     (best < 0 || gain->value > e->gain[best].value))
+			    e->value[figure].low > guess[sought] &&
+			    (best < 0 || gain->value > e->gain[best].value))
 				best = figure;
 		}
 	return best;

@@ -31,56 +31,23 @@ enum { BLOCK = 2048 }; /* rows between two calls of the hooks */
 static const double start_deviation = 1e-4;
 
 static const invar_option rows_of_options[] = {
-	{.name = "perplexity",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "30",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
-     .meta = "F",
-     .group = "Embedding",
+	{"perplexity", INVAR_OPTION_NUMBER, "30", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE, .meta = "F", .group = "Embedding",
      .help = "effective number of neighbours of a row"},
-	{.name = "iterations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Embedding",
+	{"iterations", INVAR_OPTION_COUNT, "1000", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Embedding",
      .help = "at most so many, the exaggerated ones included"},
-	{.name = "exaggeration",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "12",
-     .min = 1,
-     .max = 1e4,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Embedding",
+	{"exaggeration", INVAR_OPTION_NUMBER, "12", .min = 1, .max = 1e4,
+     .flags = INVAR_OPTION_RESULT, .meta = "F", .group = "Embedding",
      .help = "factor of attraction in the early iterations"},
-	{.name = "early-iterations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "250",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Embedding",
+	{"early-iterations", INVAR_OPTION_COUNT, "250", .max = 1e6,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Embedding",
      .help = "number of exaggerated iterations"},
-	{.name = "learning-rate",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Embedding",
+	{"learning-rate", INVAR_OPTION_NUMBER, "0", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "F", .group = "Embedding",
      .help = "step size; 0: rows / exaggeration / 4, at least 50"},
-	{.name = "init",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "pca",
-     .choices = "pca|random",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "WORD",
-     .group = "Embedding",
+	{"init", INVAR_OPTION_TEXT, "pca", .choices = "pca|random",
+     .flags = INVAR_OPTION_RESULT, .meta = "WORD", .group = "Embedding",
      .help = "start from principal components or from random points"},
 	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
@@ -342,7 +309,8 @@ static invar_status run_phase(descent *d, double exaggeration, float momentum, u
 
 /* y [n, 2] is the start and becomes the embedding; *done: iterations, *kl: divergence. */
 static invar_status descend_tsne(const invar_context *ctx, const inv_affinity *joint,
-                                 const descent_settings *o, float *y, uint64_t *done, double *kl)
+                                 const descent_settings *o, float *y, uint64_t *done,
+                                 double *kl)
 {
 	size_t values = 2 * joint->n;
 	uint64_t early = o->early < o->iterations ? o->early : o->iterations;
@@ -402,8 +370,8 @@ static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch
 }
 
 /* What a picture can show: all points, or INV_MAX_PLOTTED of them, evenly. */
-static invar_status put_tsne_points(const tsne_job *j, const naming *names, inv_scratch *scratch,
-                                    invar_results *r)
+static invar_status put_tsne_points(const tsne_job *j, const naming *names,
+                                    inv_scratch *scratch, invar_results *r)
 {
 	const invar_tsne_rows *in = j->in;
 	size_t count = (size_t)inv_min(j->n, INV_MAX_PLOTTED);
@@ -480,8 +448,7 @@ static invar_status put_embedding(const tsne_job *j, invar_results *r)
 	INV_TRY(inv_results_declare(r, "tsne", "t-SNE", metrics));
 	INV_TRY(inv_put_number(r, "tsne.kl", "tsne", j->kl, 0));
 	INV_TRY(inv_put_number(r, "tsne.iterations", "tsne", (double)j->iterations, 0));
-	INV_TRY(
-		inv_results_options(r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT)));
+	INV_TRY(inv_results_options(r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT)));
 	if (j->crowded) {
 		snprintf(sentence, sizeof sentence,
 		         "%" PRIu64
@@ -509,11 +476,10 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 	INV_TRY(inv_options_expect(o, "tsne"));
 	INV_TRY(check_input(&j));
 	j.k = (size_t)inv_min((uint64_t)(3 * inv_option_number(o, "perplexity") + 1), j.n - 1);
-	settings = (descent_settings){
-		.exaggeration = inv_option_number(o, "exaggeration"),
-		.learning_rate = inv_option_number(o, "learning-rate"),
-		.early = inv_option_count(o, "early-iterations"),
-		.iterations = inv_option_count(o, "iterations")};
+	settings = (descent_settings){.exaggeration = inv_option_number(o, "exaggeration"),
+	                              .learning_rate = inv_option_number(o, "learning-rate"),
+	                              .early = inv_option_count(o, "early-iterations"),
+	                              .iterations = inv_option_count(o, "iterations")};
 	if (!(settings.learning_rate > 0))
 		settings.learning_rate = fmax((double)j.n / settings.exaggeration / 4, 50);
 

@@ -82,8 +82,7 @@ static invar_status measure_tsne(const inv_measure_input *in)
 		INV_TRY(read_tsne_labels(in, &rows, &input));
 	INV_TRY(invar_options_new("tsne", &o));
 	INV_TRY_OR(end, invar_options_set_number(o, "seed", (double)in->seed));
-	INV_TRY_OR(end,
-	           invar_tsne((invar_context *)(uintptr_t)in->ctx, &input, o, points, &r));
+	INV_TRY_OR(end, invar_tsne((invar_context *)(uintptr_t)in->ctx, &input, o, points, &r));
 	st = put_tsne_panel(in, &rows, r);
 end:
 	invar_results_free(r);

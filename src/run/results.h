@@ -4,7 +4,8 @@
  *
  * A measurement describes its metrics once (invar_metric: id, row and part of the table,
  * unit, direction, digits) and puts values; tables, pages and programs read descriptions
- * and values and know no measurement by name. docs/reference/RESULTS-FORMAT.md has the JSON.
+ * and values and know no measurement by name. docs/reference/RESULTS-FORMAT.md has the
+ * JSON.
  *
  * Invariants:
  *   1. The id of a column or a metric is unique; titles need not be.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results_json.c - results as the JSON document of docs/reference/RESULTS-FORMAT.md, and back.
+ * results_json.c - results as the JSON document of docs/reference/RESULTS-FORMAT.md, and
+ * back.
  *
  * The reader builds with the calls that a program builds with (results.h), so both pass the
  * same checks. The arrays of curves and points are rows of two tables.
