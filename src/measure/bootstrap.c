@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 #include "base/threads.h"
-#include "measure/scratch.h"
 
 enum { LOW = 25, HIGH = 975 }; /* places of the percentiles among the sorted resamples */
 
@@ -175,18 +175,18 @@ invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
 	                         .q = q,
 	                         .k = k,
 	                         .stream = inv_stream_of(seed, "bootstrap", 0)};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &r.times, ctx->threads * images));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &r.quantiles, k * INV_RESAMPLES));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &r.times, ctx->threads * images));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &r.quantiles, k * INV_RESAMPLES));
 	qsort(all, images * copies, sizeof *all, by_sample);
 	inv_parallel(ctx, INV_RESAMPLES, resample_quantiles, &r);
 	for (size_t i = 0; i < k; i++)
 		out[i] = interval_of(quantile_of(&r, NULL, q[i]), r.quantiles + i * INV_RESAMPLES,
 		                     images);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -16,11 +16,10 @@ enum { VERSION = 1, POINTS = 1000 };
 /* ---- What E does ------------------------------------------------------------------ */
 
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t max_rows, inv_scratch *scratch, float **out,
-                           uint64_t *n)
+                           uint64_t max_rows, inv_pool *scratch, float **out, uint64_t *n)
 {
 	*n = inv_min(s->rows, max_rows);
-	INV_TRY(inv_scratch_array(scratch, out, *n * b->dim));
+	INV_TRY(inv_pool_zeros(scratch, out, *n * b->dim));
 	for (uint64_t i = 0; i < *n; i++)
 		INV_TRY(inv_bank_row(b, s, copy, i * s->rows / *n, *out + i * b->dim));
 	return INVAR_OK;
@@ -125,7 +124,7 @@ static json_t *bank_json(const invar_results *r)
 }
 
 static invar_status make_behaviour(const invar_adapter *e, const invar_bank *bank,
-                                   const inv_split *s, inv_scratch *scratch, json_t **out)
+                                   const inv_split *s, inv_pool *scratch, json_t **out)
 {
 	float *x, *copies = NULL;
 	inv_behaviour b;
@@ -142,7 +141,7 @@ static invar_status make_behaviour(const invar_adapter *e, const invar_bank *ban
 }
 
 static invar_status make_profile(const invar_bank *bank, const inv_split *s,
-                                 inv_scratch *scratch, json_t **out)
+                                 inv_pool *scratch, json_t **out)
 {
 	inv_clean_profile p = {0};
 	float *x;
@@ -166,7 +165,7 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 	const char *train = inv_option_text(o, "train-split");
 	const inv_split *measured = inv_bank_split(bank, inv_option_text(o, "split"));
 	json_t *behaviour = NULL, *profile = NULL, *metrics = json_array(), *all;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	char tensors[INV_SHA256_HEX];
 	invar_status st = INVAR_E_MISMATCH;
 
@@ -195,7 +194,7 @@ end:
 	json_decref(behaviour);
 	json_decref(profile);
 	json_decref(metrics);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -194,7 +194,7 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	const invar_bank view = inv_unit_view(bank), *rows = e->unit ? &view : bank;
 	inv_certificate c = {0};
 	inv_check_facts f = {.points = 0};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	const inv_split *s;
 	float *x, *points, *copies = NULL; /* for the shift; for the structure */
 	uint64_t n, max;
@@ -222,7 +222,7 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	INV_TRY_OR(end, inv_results_new(out));
 	st = put_check(*out, &c, &f, bank->in_memory ? NULL : bank->path);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	inv_certificate_clear(&c);
 	return inv_results_give(st, out);
 }

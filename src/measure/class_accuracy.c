@@ -135,9 +135,9 @@ static invar_status measure_classes(const inv_measure_input *in)
 	INV_TRY(inv_outcomes_take(in, 1u << INV_KNN | 1u << INV_KEPT, "classes", &c.outcomes));
 	if (!c.outcomes->value[INV_KEPT])
 		return inv_fail(INVAR_E_MISMATCH, "%s", c.outcomes->why[INV_KEPT]);
-	INV_TRY(inv_scratch_array(in->scratch, &c.label, c.outcomes->n));
-	INV_TRY(inv_scratch_array(in->scratch, &c.fraction, c.outcomes->n));
-	INV_TRY(inv_scratch_array(in->scratch, &c.found, in->labels.classes));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.label, c.outcomes->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.fraction, c.outcomes->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.found, in->labels.classes));
 	inv_measure_labels(&c.outcomes->images, &in->labels, c.label);
 	INV_TRY(put_outcome(&c, INV_KNN));
 	return put_outcome(&c, INV_KEPT);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 #include "base/threads.h"
-#include "measure/scratch.h"
 
 enum { NORMS = INV_PROFILE_DIRECTIONS, ROWS = 64, QUANTILES = INV_PROFILE_QUANTILES };
 
@@ -59,15 +59,14 @@ static invar_status check_profile_rows(uint64_t rows)
 }
 
 static invar_status take_along(const invar_context *ctx, const float *x, uint64_t rows,
-                               size_t d, const double *scale, inv_scratch *scratch,
-                               along *out)
+                               size_t d, const double *scale, inv_pool *scratch, along *out)
 {
 	inv_stream s = inv_stream_of(0, "profile", 0);
 
 	*out = (along){.x = x, .rows = rows, .d = d};
 	out->used = rows < INV_PROFILE_MAX_ROWS ? rows : INV_PROFILE_MAX_ROWS;
-	INV_TRY(inv_scratch_array(scratch, &out->direction, INV_PROFILE_DIRECTIONS * d));
-	INV_TRY(inv_scratch_array(scratch, &out->value, INV_PROFILE_CURVES * out->used));
+	INV_TRY(inv_pool_zeros(scratch, &out->direction, INV_PROFILE_DIRECTIONS * d));
+	INV_TRY(inv_pool_zeros(scratch, &out->value, INV_PROFILE_CURVES * out->used));
 	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++) {
 		float *v = out->direction + k * d;
 		double sum = 0;
@@ -231,16 +230,16 @@ static invar_status halve_curve(void *user, size_t k, unsigned thread)
 
 /* Fills quantiles, typical and largest. */
 static invar_status compare_halves(const invar_context *ctx, const along *a,
-                                   inv_scratch *scratch, inv_clean_profile *p)
+                                   inv_pool *scratch, inv_clean_profile *p)
 {
 	inv_stream s = inv_stream_of(0, "profile/halves", 0);
 	uint32_t *order;
 	bool *first;
 	double(*square)[INV_PROFILE_CURVES];
 
-	INV_TRY(inv_scratch_array(scratch, &order, a->used));
-	INV_TRY(inv_scratch_array(scratch, &first, INV_PROFILE_HALVES * a->used));
-	INV_TRY(inv_scratch_array(scratch, &square, INV_PROFILE_HALVES));
+	INV_TRY(inv_pool_zeros(scratch, &order, a->used));
+	INV_TRY(inv_pool_zeros(scratch, &first, INV_PROFILE_HALVES * a->used));
+	INV_TRY(inv_pool_zeros(scratch, &square, INV_PROFILE_HALVES));
 	for (uint32_t r = 0; r < INV_PROFILE_HALVES; r++) {
 		inv_permutation(&s, r, order, (uint32_t)a->used);
 		for (uint64_t i = 0; i < a->used / 2; i++)
@@ -265,7 +264,7 @@ static invar_status compare_halves(const invar_context *ctx, const along *a,
 invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, uint64_t rows,
                                     size_t d, inv_clean_profile *out)
 {
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	along a;
 	invar_status st;
 
@@ -278,7 +277,7 @@ invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, ui
 	find_spread(&a, out);
 	st = compare_halves(ctx, &a, &scratch, out);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -318,7 +317,7 @@ invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean
                                        const float *x, uint64_t rows, inv_shift *out)
 {
 	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	along a;
 	invar_status st;
 
@@ -334,7 +333,7 @@ invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean
 	old = median_of(p->quantile[NORMS]);
 	out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -192,20 +192,20 @@ end:
 static invar_status prepare_collision(collision *c)
 {
 	const inv_measure_input *in = c->in;
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 	uint64_t same = 0;
 
-	INV_TRY(inv_scratch_array(s, &c->clean, c->points * in->w));
-	INV_TRY(inv_scratch_array(s, &c->labels, c->points));
-	INV_TRY(inv_scratch_array(s, &c->rows, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(s, &c->moved, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(s, &c->classes, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->leave, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->other, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &c->clean, c->points * in->w));
+	INV_TRY(inv_pool_zeros(s, &c->labels, c->points));
+	INV_TRY(inv_pool_zeros(s, &c->rows, BLOCK * in->w));
+	INV_TRY(inv_pool_zeros(s, &c->moved, BLOCK * in->w));
+	INV_TRY(inv_pool_zeros(s, &c->classes, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &c->leave, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &c->own, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &c->other, BLOCK));
 	for (int kind = 0; kind < KINDS; kind++) {
-		INV_TRY(inv_scratch_array(s, &c->fraction[kind], c->points));
-		INV_TRY(inv_scratch_array(s, &c->rate[kind], c->copies));
+		INV_TRY(inv_pool_zeros(s, &c->fraction[kind], c->points));
+		INV_TRY(inv_pool_zeros(s, &c->rate[kind], c->copies));
 	}
 	inv_measure_classes(&c->measured, &in->labels, c->labels);
 	while (same < c->points && c->labels[same] == c->labels[0])

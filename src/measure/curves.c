@@ -252,20 +252,20 @@ static invar_status measure_curves(const inv_measure_input *in)
 {
 	size_t bins = (size_t)inv_option_count(in->options, "bins") + 1, drawn = 0;
 	uint64_t n = in->split->rows;
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 	curves c = {.in = in};
 	invar_status st;
 
 	INV_TRY(inv_copy_params_open(in->bank, in->split, &c.params));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.values, n * in->split->copies));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.row, inv_copy_params_columns(c.params)));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.sum, n));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.count, n));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.x, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.y, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.low, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.high, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.images, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.values, n * in->split->copies));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.row, inv_copy_params_columns(c.params)));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.sum, n));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.count, n));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.x, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.y, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.low, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.high, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.images, bins));
 	for (int o = 0; o < INV_OUTCOMES; o++) {
 		c.lowest[o] = INFINITY;
 		c.highest[o] = -INFINITY;

@@ -117,7 +117,7 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	size_t sort = inv_sliced_scratch(NULL, rows, false), total = o->projections;
 	inv_projected p;
 	dependence_job j = {.ctx = ctx, .o = o, .t = t, .p = &p, .rows = in_order};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	inv_stream stream;
 	char purpose[40];
 	invar_status st;
@@ -127,10 +127,10 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	INV_TRY(
 		inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal, &p));
 	j.bytes = (2 * rows * sizeof(uint32_t) + sort + 63) / 64 * 64;
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads * j.bytes));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sides, ctx->threads * t->pairings));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.scratch, ctx->threads * j.bytes));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.sides, ctx->threads * t->pairings));
 	INV_TRY_OR(end,
-	           inv_scratch_array(&scratch, &j.powers, ctx->threads * t->pairings * BLOCK));
+	           inv_pool_zeros(&scratch, &j.powers, ctx->threads * t->pairings * BLOCK));
 	for (j.from = 0; j.from < total; j.from += p.chunk) {
 		j.count = (size_t)inv_min(total - j.from, p.chunk);
 		INV_TRY_OR(end, inv_projected_run(&p, &stream, j.from, j.count, NULL, t->x, t->z));
@@ -140,7 +140,7 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	}
 end:
 	inv_projected_clear(&p);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -219,14 +219,14 @@ static invar_status measure_terms(const invar_context *ctx, const inv_sliced_set
 {
 	size_t L = o->projections, pairings = o->permutations;
 	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	uint32_t *in_order, *broken;
 	double *powers;
 	invar_status st;
 
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &broken, pairings * rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, (3 + pairings) * L));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &broken, pairings * rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &powers, (3 + pairings) * L));
 	for (size_t r = 0; r < rows; r++)
 		in_order[r] = (uint32_t)r;
 	for (size_t b = 0; b < pairings; b++)
@@ -242,7 +242,7 @@ static invar_status measure_terms(const invar_context *ctx, const inv_sliced_set
 	if (!isfinite(out->dependence + out->sw_xx * out->sw_zz))
 		st = inv_sliced_overflow();
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -215,7 +215,7 @@ static invar_status measure_distances(const inv_measure_input *in)
 	const bool measured[INDEXES] = {in->w == in->d, in->adapter != NULL};
 	distance_table t = {.in = in,
 	                    .asked = inv_select_points(in, inv_select_all(in->split))};
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 	uint64_t all;
 
 	INV_TRY(inv_gallery_count(in, &all, &t.first_row));
@@ -223,14 +223,14 @@ static invar_status measure_distances(const inv_measure_input *in)
 	t.gallery = inv_min(all, GALLERY);
 	t.total = (uint64_t)(measured[OLD] + measured[NEW]) * INV_DISTANCES * t.images *
 	          in->split->copies;
-	INV_TRY(inv_scratch_array(s, &t.row, t.gallery));
-	INV_TRY(inv_scratch_array(s, &t.old, t.gallery * in->d));
-	INV_TRY(inv_scratch_array(s, &t.new, t.gallery * in->w));
-	INV_TRY(inv_scratch_array(s, &t.query, BLOCK * (size_t)in->d));
-	INV_TRY(inv_scratch_array(s, &t.code, BLOCK * (size_t)in->w));
-	INV_TRY(inv_scratch_array(s, &t.own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &t.error, t.images));
-	INV_TRY(inv_scratch_array(s, &t.whole, t.images));
+	INV_TRY(inv_pool_zeros(s, &t.row, t.gallery));
+	INV_TRY(inv_pool_zeros(s, &t.old, t.gallery * in->d));
+	INV_TRY(inv_pool_zeros(s, &t.new, t.gallery * in->w));
+	INV_TRY(inv_pool_zeros(s, &t.query, BLOCK * (size_t)in->d));
+	INV_TRY(inv_pool_zeros(s, &t.code, BLOCK * (size_t)in->w));
+	INV_TRY(inv_pool_zeros(s, &t.own, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &t.error, t.images));
+	INV_TRY(inv_pool_zeros(s, &t.whole, t.images));
 
 	for (uint64_t i = 0; i < t.gallery; i++) {
 		t.row[i] = i * all / t.gallery;

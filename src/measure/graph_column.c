@@ -47,7 +47,7 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 		json_pack("{s:b, s:I}", "published", published, "points", (json_int_t)rows->points);
 
 	INV_TRY(inv_cache_key(in->ctx, options, arrays, 1, key));
-	INV_TRY(inv_scratch_array(in->scratch, &floats, count));
+	INV_TRY(inv_pool_zeros(in->scratch, &floats, count));
 	if (inv_cache_find(in->bank, "graph", key, floats, count)) {
 		memcpy(f->spectrum, floats, bytes);
 		return INVAR_OK;

@@ -152,8 +152,8 @@ static invar_status measure_slope(invariance *v)
 	v->slope = 1;
 	if (!in->adapter)
 		return INVAR_OK;
-	INV_TRY(inv_scratch_array(in->scratch, &x, n * v->d));
-	INV_TRY(inv_scratch_array(in->scratch, &e, n * v->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &x, n * v->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &e, n * v->d));
 	INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, 0, n, x));
 	INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, false, 0, n, e));
 	INV_TRY(inv_structure_try(in->ctx, x, in->d, e, in->w, n, &s));
@@ -256,22 +256,22 @@ static invar_status measure_invariance(const inv_measure_input *in)
 	                .rows = inv_select_points(in, inv_select_all(in->split)),
 	                .copies = in->split->copies,
 	                .d = in->d};
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 
 	v.images = v.rows.points;
 	INV_TRY(inv_measure_same_width(in, "displacement compares codes with features"));
-	INV_TRY(inv_scratch_array(s, &v.clean, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.copy, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.code, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.mean, v.images));
-	INV_TRY(inv_scratch_array(s, &v.before, v.images));
-	INV_TRY(inv_scratch_array(s, &v.after, v.images));
-	INV_TRY(inv_scratch_array(s, &v.cosine, v.images));
-	INV_TRY(inv_scratch_array(s, &v.all, v.images * v.copies));
-	INV_TRY(inv_scratch_array(s, &v.cosines, v.images * v.copies));
-	INV_TRY(inv_scratch_array(s, &v.origin, v.d));
-	INV_TRY(inv_scratch_array(s, &v.clean_sums.sum, v.d));
-	INV_TRY(inv_scratch_array(s, &v.code_sums.sum, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.clean, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.copy, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.code, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.mean, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.before, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.after, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.cosine, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.all, v.images * v.copies));
+	INV_TRY(inv_pool_zeros(s, &v.cosines, v.images * v.copies));
+	INV_TRY(inv_pool_zeros(s, &v.origin, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.clean_sums.sum, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.code_sums.sum, v.d));
 
 	INV_TRY(measure_clean_spread(&v));
 	INV_TRY(measure_copies(&v));

@@ -65,24 +65,24 @@ invar_status inv_voters_new(const inv_measure_input *in, bool old_index, inv_vot
 	if (old_index)
 		INV_TRY(inv_measure_same_width(in, INV_MARKED
 		                               "index old compares codes with features"));
-	INV_TRY(inv_scratch_array(in->scratch, &v, 1));
+	INV_TRY(inv_pool_zeros(in->scratch, &v, 1));
 	*v = (inv_voters){.k = (size_t)count_voters(in),
 	                  .w = in->w,
 	                  .cosine = inv_option_is(in->options, "metric", "cosine")};
 	v->block = MAX_FOUND / v->k < 1 ? 1 : (size_t)inv_min(BLOCK, MAX_FOUND / v->k);
 	width = v->w + (v->cosine ? MORE : 0);
-	INV_TRY(inv_scratch_array(in->scratch, &rows, from.points * v->w));
-	INV_TRY(inv_scratch_array(in->scratch, &v->classes, from.points));
-	INV_TRY(inv_scratch_array(in->scratch, &v->index, v->block * v->k));
-	INV_TRY(inv_scratch_array(in->scratch, &v->squared, v->block * v->k));
-	INV_TRY(inv_scratch_array(in->scratch, &v->votes, v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &rows, from.points * v->w));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->classes, from.points));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->index, v->block * v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->squared, v->block * v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->votes, v->k));
 
 	INV_TRY(inv_measure_rows(in, &from, INVAR_CLEAN, old_index, 0, from.points, rows));
 	inv_measure_classes(&from, &in->train_labels, v->classes);
 	stored = rows;
 	if (v->cosine) {
-		INV_TRY(inv_scratch_array(in->scratch, &v->unit, v->block * width));
-		INV_TRY(inv_scratch_array(in->scratch, &stored, from.points * width));
+		INV_TRY(inv_pool_zeros(in->scratch, &v->unit, v->block * width));
+		INV_TRY(inv_pool_zeros(in->scratch, &stored, from.points * width));
 		make_unit(rows, from.points, v->w, STORED, stored);
 	}
 	INV_TRY(
@@ -151,9 +151,9 @@ static invar_status measure_set(const inv_measure_input *in, inv_voters *voters,
 	float *queries;
 	double *fraction; /* [rows] */
 
-	INV_TRY(inv_scratch_array(in->scratch, &labels, rows));
-	INV_TRY(inv_scratch_array(in->scratch, &queries, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(in->scratch, &fraction, rows));
+	INV_TRY(inv_pool_zeros(in->scratch, &labels, rows));
+	INV_TRY(inv_pool_zeros(in->scratch, &queries, BLOCK * in->w));
+	INV_TRY(inv_pool_zeros(in->scratch, &fraction, rows));
 	inv_measure_classes(&asked, &in->train_labels, labels);
 	for (uint32_t c = 0; c < copies; c++)
 		for (uint64_t first = 0; first < rows; first += BLOCK) {

@@ -61,7 +61,7 @@ static invar_status prepare_search(outcome_pass *p)
 	float *rows;
 
 	INV_TRY(inv_gallery_count(in, &g.n, &p->first_row));
-	INV_TRY(inv_scratch_array(in->scratch, &rows, g.n * in->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &rows, g.n * in->d));
 	g.rows = rows;
 	INV_TRY(inv_measure_gallery(in, true, rows));
 	return inv_places_new(in->ctx, &g, INV_L2, 1, &p->ranks);
@@ -90,7 +90,7 @@ static bool is_now(const outcome_pass *p, inv_outcome o)
 static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 {
 	inv_outcomes *out = p->out;
-	inv_scratch *s = p->in->scratch;
+	inv_pool *s = p->in->scratch;
 
 	for (int o = 0; o < INV_OUTCOMES; o++) {
 		invar_status st;
@@ -106,16 +106,16 @@ static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 		INV_TRY(inv_new_zeros(&out->value[o], out->n * out->copies));
 	}
 	if (is_now(p, INV_KNN) || is_now(p, INV_KEPT)) {
-		INV_TRY(inv_scratch_array(s, &p->label, out->n));
-		INV_TRY(inv_scratch_array(s, &p->class, out->n));
+		INV_TRY(inv_pool_zeros(s, &p->label, out->n));
+		INV_TRY(inv_pool_zeros(s, &p->class, out->n));
 		inv_measure_labels(&out->images, &p->in->labels, p->label);
 		for (uint64_t i = 0; i < out->n; i++)
 			p->class[i] = inv_labels_class(&p->in->train_labels, p->label[i]);
 	}
-	INV_TRY(inv_scratch_array(s, &p->clean, BLOCK * p->in->d));
-	INV_TRY(inv_scratch_array(s, &p->code, BLOCK * p->in->d));
-	INV_TRY(inv_scratch_array(s, &p->answer, BLOCK));
-	return inv_scratch_array(s, &p->rank, BLOCK);
+	INV_TRY(inv_pool_zeros(s, &p->clean, BLOCK * p->in->d));
+	INV_TRY(inv_pool_zeros(s, &p->code, BLOCK * p->in->d));
+	INV_TRY(inv_pool_zeros(s, &p->answer, BLOCK));
+	return inv_pool_zeros(s, &p->rank, BLOCK);
 }
 
 /* ---- Passing over the copies --------------------------------------------------------- */

@@ -99,11 +99,11 @@ static invar_status prepare_probe(const inv_measure_input *in, const probe_kind 
 		p->copies = fit ? (uint32_t)fit : 1;
 	}
 	p->examples = p->learned.points * (p->copies ? p->copies : 1);
-	INV_TRY(inv_scratch_array(in->scratch, &p->labels, p->n));
-	INV_TRY(inv_scratch_array(in->scratch, &p->from_labels, p->examples));
-	INV_TRY(inv_scratch_array(in->scratch, &p->right, 2 * p->n));
-	INV_TRY(inv_scratch_array(in->scratch, &p->params, inv_classifier_floats(&p->spec)));
-	INV_TRY(inv_scratch_array(in->scratch, &p->rows, BLOCK * p->spec.inputs));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->labels, p->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->from_labels, p->examples));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->right, 2 * p->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->params, inv_classifier_floats(&p->spec)));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->rows, BLOCK * p->spec.inputs));
 	for (uint64_t at = 0; at < p->examples; at += p->learned.points)
 		inv_measure_classes(&p->learned, known, p->from_labels + at);
 	inv_measure_classes(&p->asked, known, p->labels);
@@ -124,7 +124,7 @@ static invar_status train_probe(probe *p)
 	uint32_t copies = p->copies ? p->copies : 1;
 
 	if (!p->from) {
-		INV_TRY(inv_scratch_array(in->scratch, &p->from, copies * cells));
+		INV_TRY(inv_pool_zeros(in->scratch, &p->from, copies * cells));
 		for (uint32_t c = 0; c < copies; c++) { /* spread evenly over those of train */
 			uint64_t copy = (uint64_t)c * in->train->copies / copies;
 
@@ -193,7 +193,7 @@ static invar_status answer_once(probe *p)
 	const inv_npy **arrays; /* all that the answers depend on */
 	char key[INV_SHA256_HEX];
 
-	INV_TRY(inv_scratch_array(p->in->scratch, &arrays, 4 + split->aug_files));
+	INV_TRY(inv_pool_zeros(p->in->scratch, &arrays, 4 + split->aug_files));
 	arrays[0] = train->clean;
 	arrays[1] = train->labels;
 	arrays[2] = split->clean;
@@ -251,7 +251,7 @@ static invar_status put_chance(const probe *p)
 	const inv_labels *l = &p->in->labels;
 	uint64_t *rows, largest = 0;
 
-	INV_TRY(inv_scratch_array(p->in->scratch, &rows, l->classes));
+	INV_TRY(inv_pool_zeros(p->in->scratch, &rows, l->classes));
 	for (uint64_t i = 0; i < l->rows; i++) {
 		uint64_t now = ++rows[inv_labels_class(l, l->label[i])];
 
@@ -338,7 +338,7 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 	invar_status st;
 
 	INV_TRY_OR(end, prepare_probe(in, kind, &p));
-	INV_TRY_OR(end, inv_scratch_array(in->scratch, &fraction, 2 * p.n));
+	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &fraction, 2 * p.n));
 	INV_TRY_OR(end, run_seeds(&p, inv_option_count(in->options, "seeds"), fraction,
 	                          fraction + p.n, seeds));
 	INV_TRY_OR(end, put_accuracy(&p, "clean", fraction));

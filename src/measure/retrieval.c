@@ -178,8 +178,8 @@ static invar_status number_all_classes(retrieval *r)
 	uint64_t row = 0, labelled = 0;
 	inv_labels all = {0};
 
-	INV_TRY(inv_scratch_array(r->in->scratch, &label, r->gallery_rows));
-	INV_TRY(inv_scratch_array(r->in->scratch, &known, r->gallery_rows));
+	INV_TRY(inv_pool_zeros(r->in->scratch, &label, r->gallery_rows));
+	INV_TRY(inv_pool_zeros(r->in->scratch, &known, r->gallery_rows));
 	for (uint64_t i = 0; i < r->gallery_rows; i++)
 		label[i] = -1;
 	for (size_t s = 0; s < bank->split_count; s++) {
@@ -284,9 +284,9 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 			   new = in->adapter != NULL;
 	const size_t width = in->w > in->d ? in->w : in->d, views = in->views ? INV_VIEWS : 1;
 	retrieval *r;
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 
-	INV_TRY(inv_scratch_array(s, &r, 1));
+	INV_TRY(inv_pool_zeros(s, &r, 1));
 	r->in = in;
 	r->sought = sought;
 	r->counts_same = inv_option_is(in->options, "query-image", "counted");
@@ -294,15 +294,15 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 	                                          : inv_select_all(in->split));
 	r->images = r->asked.points;
 	INV_TRY(inv_gallery_count(in, &r->gallery_rows, &r->first_row));
-	INV_TRY(inv_scratch_array(s, &r->gallery, r->gallery_rows * width));
-	INV_TRY(inv_scratch_array(s, &r->queries, BLOCK * views * width));
-	INV_TRY(inv_scratch_array(s, &r->own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->class, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->ranks, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->fraction, r->images * INV_FIGURES));
-	INV_TRY(inv_scratch_array(s, &r->has, r->images));
+	INV_TRY(inv_pool_zeros(s, &r->gallery, r->gallery_rows * width));
+	INV_TRY(inv_pool_zeros(s, &r->queries, BLOCK * views * width));
+	INV_TRY(inv_pool_zeros(s, &r->own, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->class, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->ranks, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->fraction, r->images * INV_FIGURES));
+	INV_TRY(inv_pool_zeros(s, &r->has, r->images));
 	if (by_class) {
-		INV_TRY(inv_scratch_array(s, &r->classes, r->gallery_rows));
+		INV_TRY(inv_pool_zeros(s, &r->classes, r->gallery_rows));
 		INV_TRY(number_all_classes(r));
 	}
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "math/sliced.h"
 #include "measure/projected.h"
-#include "measure/scratch.h"
 
 /* Slopes |gap|^(p - 1) are floats: with a larger p, ordinary gaps would overflow. */
 enum { POWER_WITH_SLOPES = 10 };
@@ -64,7 +64,7 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 	inv_sliced_settings o;
 	inv_projected p;
 	inv_matmul *back = NULL;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	uint32_t *in_order;    /* 0, 1, … */
 	double *powers;        /* [projections] */
 	float *product = NULL; /* [rows, dim] */
@@ -79,16 +79,16 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 		                POWER_WITH_SLOPES);
 	stream = inv_stream_of(o.seed, "sliced/directions", 0);
 	INV_TRY(inv_projected_new(ctx, rows, dim, dim, false, o.projections, o.orthogonal, &p));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, o.projections));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &sorting,
-	                                  inv_sliced_scratch(ctx, rows, grad_a != NULL)));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &powers, o.projections));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &sorting,
+	                               inv_sliced_scratch(ctx, rows, grad_a != NULL)));
 	for (size_t r = 0; r < rows; r++)
 		in_order[r] = (uint32_t)r;
 	if (grad_a) {
 		const inv_matmul_spec spec = {.m = rows, .n = dim, .k = p.chunk};
 
-		INV_TRY_OR(end, inv_scratch_array(&scratch, &product, rows * dim));
+		INV_TRY_OR(end, inv_pool_zeros(&scratch, &product, rows * dim));
 		INV_TRY_OR(end, inv_matmul_new(ctx, &spec, &back));
 		memset(grad_a, 0, rows * dim * sizeof *grad_a);
 	}
@@ -122,6 +122,6 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 end:
 	inv_projected_clear(&p);
 	inv_matmul_free(back);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }

@@ -106,11 +106,11 @@ static invar_status measure_structure(const inv_measure_input *in)
 	inv_structure s;
 	float *x, *e;
 
-	INV_TRY(inv_scratch_array(in->scratch, &x, n * in->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &x, n * in->d));
 	INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, true, 0, n, x));
 	e = x;
 	if (in->adapter) {
-		INV_TRY(inv_scratch_array(in->scratch, &e, n * in->w));
+		INV_TRY(inv_pool_zeros(in->scratch, &e, n * in->w));
 		INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, false, 0, n, e));
 	}
 	INV_TRY(inv_structure_measure(in->ctx, x, in->d, e, in->w, n, &s));

@@ -36,23 +36,13 @@ const char *const inv_trial_words[] = {"helps", "none", "harm", "unknown"};
 
 static const double noticeable = 0.01; /* of a class figure: a point */
 
-enum { NAME = 120, FEW = 300 }; /* FEW images: the sentence says what that means */
+enum { FEW = 300 }; /* FEW images: the sentence says what that means */
 
 static const char *const distance_names[INV_DISTANCES] = {"L2", "cosine"};
 static const char *const index_names[INV_TRIAL_INDEXES] = {"old index", "new index"};
 static const char *const set_names[INV_TRIAL_SETS] = {"clean", "augmented"};
 static const char *const sought_names[INV_TRIAL_SOUGHT] = {
 	"same image @1", "same image @10", "class of the nearest neighbour"};
-
-static void name_trial_figure(int figure, char *out, size_t size)
-{
-	int sought = figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
-
-	snprintf(out, size, "%s of %s images (%s, %s)", sought_names[sought],
-	         set_names[figure % INV_TRIAL_SETS],
-	         index_names[figure / (INV_TRIAL_FIGURES / INV_TRIAL_INDEXES)],
-	         distance_names[figure / INV_TRIAL_SETS % INV_DISTANCES]);
-}
 
 void inv_trial_guess(const inv_trial_rows *r, double guess[INV_TRIAL_SOUGHT])
 {
@@ -113,15 +103,17 @@ static size_t tell_figure(const inv_trial_column *f, const inv_trial_column *e, 
                           const char *verb, char *out, size_t size)
 {
 	const inv_interval *gain = &e->gain[figure];
-	char name[NAME];
+	int sought = figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
 
-	name_trial_figure(figure, name, sizeof name);
-	return (size_t)snprintf(out, size,
-	                        "%s %s from %.1f %% with F to %.1f %% (95 %% interval of the "
-	                        "difference: %+.1f to %+.1f points)",
-	                        name, verb, 100 * f->value[figure].value,
-	                        100 * e->value[figure].value, 100 * gain->low,
-	                        100 * gain->high);
+	return (size_t)snprintf(
+		out, size,
+		"%s of %s images (%s, %s) %s from %.1f %% with F to %.1f %% (95 %% interval of the "
+		"difference: %+.1f to %+.1f points)",
+		sought_names[sought], set_names[figure % INV_TRIAL_SETS],
+		index_names[figure / (INV_TRIAL_FIGURES / INV_TRIAL_INDEXES)],
+		distance_names[figure / INV_TRIAL_SETS % INV_DISTANCES], verb,
+		100 * f->value[figure].value, 100 * e->value[figure].value, 100 * gain->low,
+		100 * gain->high);
 }
 
 void inv_trial_judge(const inv_trial_column *f, const inv_trial_column *e, bool own_space,

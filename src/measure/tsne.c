@@ -315,24 +315,24 @@ static invar_status descend_tsne(const invar_context *ctx, const inv_affinity *j
 	size_t values = 2 * joint->n;
 	uint64_t early = o->early < o->iterations ? o->early : o->iterations;
 	descent d = {.ctx = ctx, .joint = joint, .o = o, .values = values, .y = y};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
 	*done = 0;
 	*kl = NAN;
 	INV_TRY(inv_repulsion_new(ctx, joint->n, &d.repulsion));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.pull, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.update, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.gains, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.push, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.norms, inv_blocks(values, STEP)));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.pull, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.update, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.gains, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.push, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.norms, inv_blocks(values, STEP)));
 	INV_TRY_OR(end, run_phase(&d, o->exaggeration, 0.5f, early, done));
 	INV_TRY_OR(end, run_phase(&d, 1, 0.8f, o->iterations, done));
 	INV_TRY_OR(end, find_repulsion(&d, *done));
 	st = inv_affinity_divergence(ctx, joint, y, d.z, kl);
 end:
 	inv_repulsion_free(d.repulsion);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -345,19 +345,18 @@ typedef struct naming {
 	const char **name;
 } naming;
 
-static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch,
-                                 naming *out)
+static invar_status name_classes(const invar_tsne_rows *in, inv_pool *scratch, naming *out)
 {
 	uint64_t labelled = 0, names = 0;
 	int64_t *known;
 
-	INV_TRY(inv_scratch_array(scratch, &known, in->count));
+	INV_TRY(inv_pool_zeros(scratch, &known, in->count));
 	for (uint64_t i = 0; i < in->count && in->labels; i++)
 		if (in->labels[i] >= 0)
 			known[labelled++] = in->labels[i];
 	INV_TRY(inv_labels_take(known, labelled, &out->labels));
-	INV_TRY(inv_scratch_array(scratch, &out->text, out->labels.classes));
-	INV_TRY(inv_scratch_array(scratch, &out->name, out->labels.classes + 1));
+	INV_TRY(inv_pool_zeros(scratch, &out->text, out->labels.classes));
+	INV_TRY(inv_pool_zeros(scratch, &out->name, out->labels.classes + 1));
 	while (in->classes && in->classes[names])
 		names++;
 	for (uint32_t c = 0; c < out->labels.classes; c++) {
@@ -371,7 +370,7 @@ static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch
 
 /* What a picture can show: all points, or INV_MAX_PLOTTED of them, evenly. */
 static invar_status put_tsne_points(const tsne_job *j, const naming *names,
-                                    inv_scratch *scratch, invar_results *r)
+                                    inv_pool *scratch, invar_results *r)
 {
 	const invar_tsne_rows *in = j->in;
 	size_t count = (size_t)inv_min(j->n, INV_MAX_PLOTTED);
@@ -379,10 +378,10 @@ static invar_status put_tsne_points(const tsne_job *j, const naming *names,
 	int32_t *class, *mark;
 	inv_points points = {.count = count, .total = j->n};
 
-	INV_TRY(inv_scratch_array(scratch, &x, count));
-	INV_TRY(inv_scratch_array(scratch, &y, count));
-	INV_TRY(inv_scratch_array(scratch, &class, count));
-	INV_TRY(inv_scratch_array(scratch, &mark, count));
+	INV_TRY(inv_pool_zeros(scratch, &x, count));
+	INV_TRY(inv_pool_zeros(scratch, &y, count));
+	INV_TRY(inv_pool_zeros(scratch, &class, count));
+	INV_TRY(inv_pool_zeros(scratch, &mark, count));
 	for (size_t i = 0; i < count; i++) {
 		size_t row = i * j->n / count;
 		uint64_t rest = row;
@@ -404,7 +403,7 @@ static invar_status put_tsne_points(const tsne_job *j, const naming *names,
 static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
 	const inv_axis across = {.title = ""}, up = {.title = ""};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	naming names = {0};
 	char title[64];
 	inv_scatter scatter = {.id = "tsne",
@@ -425,7 +424,7 @@ static invar_status put_scatter(const tsne_job *j, invar_results *r)
 	st = put_tsne_points(j, &names, &scratch, r);
 end:
 	inv_labels_clear(&names.labels);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -130,9 +130,9 @@ static invar_status measure_worst(const inv_measure_input *in)
 	INV_TRY(inv_outcomes_take(in, 1u << INV_DISPLACEMENT | 1u << INV_KEPT, "worst images",
 	                          &w.outcomes));
 	o = w.outcomes;
-	INV_TRY(inv_scratch_array(in->scratch, &w.image, o->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &w.image, o->n));
 	if (s->labels) {
-		INV_TRY(inv_scratch_array(in->scratch, &w.label, s->rows));
+		INV_TRY(inv_pool_zeros(in->scratch, &w.label, s->rows));
 		if (invar_bank_labels(in->bank, s->name, w.label) != INVAR_OK)
 			return INVAR_E_MISMATCH;
 	}

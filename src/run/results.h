@@ -139,6 +139,8 @@ invar_status inv_results_read(const json_t *document, const char *where,
 invar_status inv_results_reorder(const invar_results *r, const char *second, bool others,
                                  invar_results **out);
 
+/* metrics.json of a run; *out is NULL if there is none. Gives. */
+invar_status inv_run_load_metrics(const char *run, json_t **out);
 /* Refuses what is not the metrics.json of a run; names `where`. */
 invar_status inv_results_check_metrics(const json_t *metrics, const char *where);
 /*

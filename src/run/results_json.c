@@ -85,7 +85,7 @@ static invar_status read_plotted_array(invar_results *r, const array_field *f,
                                        const char **why)
 {
 	const json_t *list = json_object_get(json, f->key);
-	void *array = NULL;
+	double *array;
 
 	if (!list && f->optional)
 		return INVAR_OK;
@@ -95,7 +95,7 @@ static invar_status read_plotted_array(invar_results *r, const array_field *f,
 	*why = "the arrays of a curve or a set of points differ in length";
 	if (json_array_size(list) != count)
 		return INVAR_E_FORMAT;
-	INV_TRY(inv_results_keep(r, count, sizeof(double), &array)); /* the largest type */
+	INV_TRY(inv_pool_zeros(&r->pool, &array, count)); /* the largest type */
 	for (size_t i = 0; i < count; i++)
 		if ((*why = read_array_entry(json_array_get(list, i), f->type, array, i)))
 			return INVAR_E_FORMAT;
@@ -381,7 +381,7 @@ static invar_status read_scatter_names(invar_results *r, const json_t *list,
 	if (list && !json_is_array(list))
 		return INVAR_E_FORMAT;
 	*count = json_array_size(list);
-	INV_TRY(inv_results_keep(r, *count, sizeof *names, &names));
+	INV_TRY(inv_pool_zeros(&r->pool, &names, *count));
 	*why = "a name of a scatter is not a text";
 	for (size_t i = 0; i < *count; i++)
 		if (!(names[i] = json_string_value(json_array_get(list, i))))
@@ -401,7 +401,7 @@ static invar_status read_lines(invar_results *r, const json_t *list, inv_points 
 	if (list && !json_is_array(list))
 		return INVAR_E_FORMAT;
 	p->line_count = json_array_size(list);
-	INV_TRY(inv_results_keep(r, p->line_count, sizeof *lines, &lines));
+	INV_TRY(inv_pool_zeros(&r->pool, &lines, p->line_count));
 	json_array_foreach (list, i, one)
 		lines[i] = (inv_line){inv_text_of(one, "title"), number_or_nan(one, "slope"),
 		                      number_or_nan(one, "offset")};

@@ -396,22 +396,6 @@ static invar_status fill_document(collection *c, const json_t *bank)
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-static invar_status load_run(collection *c, size_t i, const char *run)
-{
-	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st;
-
-	c->title[i] = inv_run_title(run);
-	INV_TRY_OR(end, path && c->title[i] ? INVAR_OK : inv_no_memory());
-	if (inv_exists(path)) {
-		INV_TRY_OR(end, inv_json_load(path, &c->metrics[i]));
-		st = inv_results_check_metrics(c->metrics[i], path);
-	}
-end:
-	inv_free(path);
-	return st;
-}
-
 static invar_status read_measured(const char *const *runs, size_t count, bool alone,
                                   size_t i, invar_results **out)
 {
@@ -422,8 +406,11 @@ static invar_status read_measured(const char *const *runs, size_t count, bool al
 	*out = NULL;
 	INV_TRY_OR(end, inv_new_zeros(&c.metrics, count + 1));
 	INV_TRY_OR(end, inv_new_zeros(&c.title, count + 1));
-	for (size_t run = 0; run < count; run++)
-		INV_TRY_OR(end, load_run(&c, run, runs[run]));
+	for (size_t run = 0; run < count; run++) {
+		INV_TRY_OR(end,
+		           (c.title[run] = inv_run_title(runs[run])) ? INVAR_OK : inv_no_memory());
+		INV_TRY_OR(end, inv_run_load_metrics(runs[run], &c.metrics[run]));
+	}
 	if ((bank = bank_at(&c, i))) {
 		INV_TRY_OR(end, fill_document(&c, bank));
 		st = inv_results_read(c.document, INV_RUN_METRICS, out);

@@ -14,8 +14,9 @@
 #define ELSEWHERE "augment|weights|encoder"
 
 static const inv_recipe_key keys[] = {
-	{"name", "title of tables and page; default: the recipe's file name"},
-	{"output", "folder of the study; default: the recipe's file name without .yaml"},
+	{"name", .about = "title of tables and page; default: the recipe's file name"},
+	{"output",
+     .about = "folder of the study; default: the recipe's file name without .yaml"},
 	{"data", "images: a DATASET as in 'invar encode', or a list of items",
      .command = "encode", .items = "name|data", .without = ELSEWHERE, .shorthand = "data"},
 	{"encode", "options of 'invar encode' for all banks", .command = "encode",
