@@ -36,16 +36,14 @@ typedef struct probe_kind {
 	bool keep_answers; /* of the whole probe, in the cache */
 } probe_kind;
 
-static const probe_kind lc = {.name = "lc", .title = "probe lc"};
-static const probe_kind nc = {.name = "nc", .title = "probe nc", .hidden_layers = 1};
-static const probe_kind ec = {.name = "ec",
-                              .title = "probe ec",
-                              .hidden_layers = 2,
-                              .on_features = true,
-                              .keep_answers = true};
-static const probe_kind kept = {.name = "kept", .title = "probe kept", .on_features = true};
-static const probe_kind ceiling = {
-	.name = "ceiling", .title = "probe ceiling", .on_copies = true};
+static const probe_kind kinds[] = {
+	{.name = "lc", .title = "probe lc"},
+	{"nc", "probe nc", .hidden_layers = 1},
+	{"ec", "probe ec", .hidden_layers = 2, .on_features = true, .keep_answers = true},
+	{"kept", "probe kept", .on_features = true},
+	{"ceiling", "probe ceiling", .on_copies = true},
+};
+static const probe_kind *const kept = &kinds[3];
 
 typedef struct probe {
 	const inv_measure_input *in;
@@ -227,40 +225,6 @@ static double deviation_of(const json_t *seeds, const char *figure)
 	return sqrt(square / (count - 1));
 }
 
-/* Each seed's accuracies, and how far they deviate; takes seeds. */
-static json_t *probe_details(const probe *p, json_t *seeds)
-{
-	json_t *details = json_pack("{s:o}", "seeds", seeds);
-
-	if (p->copies)
-		json_object_set_new(details, "copies", json_integer(p->copies));
-	if (json_array_size(seeds) > 1) {
-		json_t *spread = json_pack("{s:f}", "clean", deviation_of(seeds, "clean"));
-
-		if (p->in->split->copies)
-			json_object_set_new(spread, "augmented",
-			                    json_real(deviation_of(seeds, "augmented")));
-		json_object_set_new(details, "deviation", spread);
-	}
-	return details;
-}
-
-/* The accuracy of naming the largest class of the measured rows, whatever the image. */
-static invar_status put_chance(const probe *p)
-{
-	const inv_labels *l = &p->in->labels;
-	uint64_t *rows, largest = 0;
-
-	INV_TRY(inv_pool_zeros(p->in->scratch, &rows, l->classes));
-	for (uint64_t i = 0; i < l->rows; i++) {
-		uint64_t now = ++rows[inv_labels_class(l, l->label[i])];
-
-		largest = now > largest ? now : largest;
-	}
-	return inv_put_number(p->in->results, "ceiling.chance", p->in->column,
-	                      (double)largest / (double)l->rows, l->rows);
-}
-
 /*
  * Once, for the column F; `kept` and the measurements that are averages of outcomes use
  * the same classifier, and the note about it appears once.
@@ -277,7 +241,7 @@ static invar_status note_few_steps(const probe *p)
 		sentence, sizeof sentence,
 		"%s was trained for %" PRIu64 " %s, and few steps may leave a classifier close "
 		"to its initial values; try probe-epochs %" PRIu64,
-		p->kind == &kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
+		p->kind == kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
 		inv_noun(steps, "step", "steps"), inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
 	for (size_t i = 0; (note = inv_results_note_at(p->in->results, i)); i++)
 		if (strcmp(note, sentence) == 0)
@@ -286,38 +250,6 @@ static invar_status note_few_steps(const probe *p)
 }
 
 /* ---- The whole ----------------------------------------------------------------------- */
-
-/* Trains and asks once per seed: adds each image's fraction to clean and augmented [n]. */
-static invar_status run_seeds(probe *p, uint64_t seeds, double *clean, double *augmented,
-                              json_t *list)
-{
-	uint32_t copies = p->in->split->copies;
-
-	for (uint64_t s = 0; s < seeds; s++) {
-		double all_clean = 0, all_augmented = 0, n = (double)p->n;
-		json_t *seed = json_object();
-
-		p->spec.seed = p->in->seed + s;
-		json_array_append_new(list, seed);
-		INV_TRY(p->kind->keep_answers ? answer_once(p) : train_and_ask(p));
-		for (uint64_t i = 0; i < p->n; i++) {
-			double fraction = copies ? p->right[p->n + i] / (double)copies : 0;
-
-			all_clean += p->right[i];
-			all_augmented += fraction;
-			clean[i] += p->right[i];
-			augmented[i] += fraction;
-		}
-		json_object_set_new(seed, "clean", json_real(all_clean / n));
-		if (copies)
-			json_object_set_new(seed, "augmented", json_real(all_augmented / n));
-	}
-	for (uint64_t i = 0; i < p->n; i++) {
-		clean[i] /= (double)seeds;
-		augmented[i] /= (double)seeds;
-	}
-	return INVAR_OK;
-}
 
 static invar_status put_accuracy(const probe *p, const char *set, const double *fraction)
 {
@@ -330,27 +262,80 @@ static invar_status put_accuracy(const probe *p, const char *set, const double *
 	return inv_put_interval(in->results, id, in->column, &i);
 }
 
-static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
+/* The measurement of the probe that is called `name`. */
+static invar_status measure_probe(const inv_measure_input *in, const char *name)
 {
-	double *fraction; /* [2, n]: clean, augmented */
-	json_t *seeds = json_array();
+	const probe_kind *kind = kinds;
+	const inv_labels *l = &in->labels;
+	uint64_t seeds = inv_option_count(in->options, "seeds"), *class_rows, largest = 0;
+	uint32_t copies = in->split->copies;
+	double *clean, *augmented; /* [n]: fractions of right answers */
+	json_t *list = json_array(), *details = json_pack("{s:o}", "seeds", list);
 	probe p;
 	invar_status st;
 
+	while (strcmp(kind->name, name) != 0)
+		kind++;
 	INV_TRY_OR(end, prepare_probe(in, kind, &p));
-	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &fraction, 2 * p.n));
-	INV_TRY_OR(end, run_seeds(&p, inv_option_count(in->options, "seeds"), fraction,
-	                          fraction + p.n, seeds));
-	INV_TRY_OR(end, put_accuracy(&p, "clean", fraction));
-	if (in->split->copies)
-		INV_TRY_OR(end, put_accuracy(&p, "augmented", fraction + p.n));
-	if (kind->on_copies)
-		INV_TRY_OR(end, put_chance(&p));
-	INV_TRY_OR(end, inv_results_detail(in->results, kind->name, in->column,
-	                                   probe_details(&p, json_incref(seeds))));
+	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &clean, p.n));
+	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &augmented, p.n));
+
+	/* Trains and asks once per seed. */
+	for (uint64_t s = 0; s < seeds; s++) {
+		double all_clean = 0, all_augmented = 0, n = (double)p.n;
+		json_t *seed = json_object();
+
+		p.spec.seed = in->seed + s;
+		json_array_append_new(list, seed);
+		INV_TRY_OR(end, kind->keep_answers ? answer_once(&p) : train_and_ask(&p));
+		for (uint64_t i = 0; i < p.n; i++) {
+			double fraction = copies ? p.right[p.n + i] / (double)copies : 0;
+
+			all_clean += p.right[i];
+			all_augmented += fraction;
+			clean[i] += p.right[i];
+			augmented[i] += fraction;
+		}
+		json_object_set_new(seed, "clean", json_real(all_clean / n));
+		if (copies)
+			json_object_set_new(seed, "augmented", json_real(all_augmented / n));
+	}
+	for (uint64_t i = 0; i < p.n; i++) {
+		clean[i] /= (double)seeds;
+		augmented[i] /= (double)seeds;
+	}
+	INV_TRY_OR(end, put_accuracy(&p, "clean", clean));
+	if (copies)
+		INV_TRY_OR(end, put_accuracy(&p, "augmented", augmented));
+
+	/* Chance names the largest class of the measured rows, whatever the image. */
+	if (kind->on_copies) {
+		INV_TRY_OR(end, inv_pool_zeros(in->scratch, &class_rows, l->classes));
+		for (uint64_t i = 0; i < l->rows; i++) {
+			uint64_t now = ++class_rows[inv_labels_class(l, l->label[i])];
+
+			largest = now > largest ? now : largest;
+		}
+		INV_TRY_OR(end, inv_put_number(in->results, "ceiling.chance", in->column,
+		                               (double)largest / (double)l->rows, l->rows));
+	}
+
+	/* Each seed's accuracies, and how far they deviate. */
+	if (p.copies)
+		json_object_set_new(details, "copies", json_integer(p.copies));
+	if (seeds > 1) {
+		json_t *spread = json_pack("{s:f}", "clean", deviation_of(list, "clean"));
+
+		if (copies)
+			json_object_set_new(spread, "augmented",
+			                    json_real(deviation_of(list, "augmented")));
+		json_object_set_new(details, "deviation", spread);
+	}
+	INV_TRY_OR(end,
+	           inv_results_detail(in->results, name, in->column, json_incref(details)));
 	st = note_few_steps(&p);
 end:
-	json_decref(seeds);
+	json_decref(details);
 	return st;
 }
 
@@ -360,7 +345,7 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 	probe p;
 
 	*params = NULL;
-	INV_TRY(prepare_probe(in, &kept, &p));
+	INV_TRY(prepare_probe(in, kept, &p));
 	INV_TRY(train_linear_once(&p));
 	INV_TRY(note_few_steps(&p));
 	*spec = p.spec;
@@ -409,29 +394,29 @@ static const invar_metric ceiling_metrics[] = {
 
 static invar_status measure_lc(const inv_measure_input *in)
 {
-	return measure_probe(in, &lc);
+	return measure_probe(in, "lc");
 }
 
 static invar_status measure_nc(const inv_measure_input *in)
 {
-	return measure_probe(in, &nc);
+	return measure_probe(in, "nc");
 }
 
 static invar_status measure_ec(const inv_measure_input *in)
 {
-	return measure_probe(in, &ec);
+	return measure_probe(in, "ec");
 }
 
 static invar_status measure_kept(const inv_measure_input *in)
 {
 	INV_TRY(inv_measure_same_width(in, "LC-kept reads codes as features"));
-	return measure_probe(in, &kept);
+	return measure_probe(in, "kept");
 }
 
 static invar_status measure_ceiling(const inv_measure_input *in)
 {
 	return in->train->copies
-	           ? measure_probe(in, &ceiling)
+	           ? measure_probe(in, "ceiling")
 	           : inv_fail(INVAR_E_MISMATCH, "%s has no augmented copies", in->train->name);
 }
 

@@ -49,11 +49,6 @@ bool inv_retrieval_figures(inv_sought sought, const inv_place *rank,
 
 /* ---- Queries ------------------------------------------------------------------------ */
 
-/* Figures of one set of queries by one distance; images is 0 if there are none. */
-typedef struct found {
-	inv_interval figure[INV_FIGURES];
-} found;
-
 typedef struct retrieval {
 	const inv_measure_input *in;
 	inv_sought sought;
@@ -70,7 +65,8 @@ typedef struct retrieval {
 	double *fraction;   /* [images, INV_FIGURES] */
 	bool *has;          /* [images]: there is a relevant row */
 	uint64_t done, total;
-	found found[INDEXES][INV_DISTANCES][SETS];
+	/* Of a set of queries by a distance; images is 0 if there are none. */
+	inv_interval found[INDEXES][INV_DISTANCES][SETS][INV_FIGURES];
 } retrieval;
 
 static const char *retrieval_name(inv_sought sought)
@@ -126,7 +122,7 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 }
 
 /* Images without a relevant row do not count. */
-static invar_status ask_set(retrieval *r, inv_places *ranks, int set, found *out)
+static invar_status ask_set(retrieval *r, inv_places *ranks, int set, inv_interval *out)
 {
 	uint32_t queries = queries_of(r, set);
 	uint64_t kept = 0;
@@ -138,23 +134,9 @@ static invar_status ask_set(retrieval *r, inv_places *ranks, int set, found *out
 		if (r->has[i])
 			memmove(r->fraction + kept++ * INV_FIGURES, r->fraction + i * INV_FIGURES,
 			        INV_FIGURES * sizeof *r->fraction);
-	return kept ? inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES, r->in->seed,
-	                            out->figure)
-	            : INVAR_OK;
-}
-
-static invar_status ask_by_distance(retrieval *r, const inv_gallery *g,
-                                    inv_distance distance, found out[SETS])
-{
-	inv_places *ranks;
-	invar_status st;
-
-	INV_TRY(inv_places_new(r->in->ctx, g, distance, r->in->views ? INV_VIEWS : 1, &ranks));
-	INV_TRY_OR(end, ask_set(r, ranks, CLEAN, &out[CLEAN]));
-	st = ask_set(r, ranks, AUGMENTED, &out[AUGMENTED]);
-end:
-	inv_places_free(ranks);
-	return st;
+	return kept
+	           ? inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES, r->in->seed, out)
+	           : INVAR_OK;
 }
 
 static invar_status search_index(retrieval *r, int index)
@@ -162,10 +144,21 @@ static invar_status search_index(retrieval *r, int index)
 	const inv_gallery g = {r->gallery, r->gallery_rows, index == OLD ? r->in->d : r->in->w,
 	                       r->classes};
 
+	inv_places *ranks = NULL;
+	invar_status st;
+
 	INV_TRY(inv_measure_gallery(r->in, index == OLD, r->gallery));
-	for (int d = 0; d < INV_DISTANCES; d++)
-		INV_TRY(ask_by_distance(r, &g, (inv_distance)d, r->found[index][d]));
-	return INVAR_OK;
+	for (int d = 0; d < INV_DISTANCES; d++) {
+		INV_TRY_OR(end, inv_places_new(r->in->ctx, &g, (inv_distance)d,
+		                               r->in->views ? INV_VIEWS : 1, &ranks));
+		for (int set = 0; set < SETS; set++)
+			INV_TRY_OR(end, ask_set(r, ranks, set, r->found[index][d][set]));
+		inv_places_free(ranks);
+		ranks = NULL;
+	}
+end:
+	inv_places_free(ranks);
+	return st;
 }
 
 /* ---- Classes ------------------------------------------------------------------------ */
@@ -230,7 +223,7 @@ static invar_status note_rival(const retrieval *r)
 		"ahead of %.60s by",
 		r->sought == INV_SAME_IMAGE ? "image" : "class", index_name[index], in->title);
 	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
-		const inv_interval *own = &r->found[index][d][AUGMENTED].figure[INV_AT_1];
+		const inv_interval *own = &r->found[index][d][AUGMENTED][INV_AT_1];
 		const invar_value *rival = invar_results_value(
 			in->results, id_of(r, OLD, d, AUGMENTED, INV_AT_1, id), "F.views");
 
@@ -254,7 +247,7 @@ static invar_status put_retrieval(const retrieval *r)
 		for (int distance = 0; distance < INV_DISTANCES; distance++)
 			for (int set = 0; set < SETS; set++)
 				for (int f = 0; f < INV_FIGURES; f++) {
-					const inv_interval *i = &r->found[index][distance][set].figure[f];
+					const inv_interval *i = &r->found[index][distance][set][f];
 
 					if (i->images)
 						INV_TRY(inv_put_interval(in->results,
