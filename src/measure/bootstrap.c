@@ -28,8 +28,6 @@ static inv_interval interval_of(double value, double *resampled, uint64_t n)
 	return (inv_interval){value, resampled[LOW - 1], resampled[HIGH - 1], n};
 }
 
-/* ---- Means and ratios ---------------------------------------------------------------- */
-
 typedef struct resampling {
 	const double *fraction; /* [n, k] */
 	uint64_t n;
@@ -109,8 +107,6 @@ end:
 	return st;
 }
 
-/* ---- Quantiles ----------------------------------------------------------------------- */
-
 typedef struct quantile_resampling {
 	const inv_sample *sorted;
 	uint64_t images, copies;
@@ -189,8 +185,6 @@ end:
 	inv_pool_free(&scratch);
 	return st;
 }
-
-/* ---- As a value ---------------------------------------------------------------------- */
 
 invar_value inv_interval_value(const inv_interval *i, char why[INV_INTERVAL_WHY])
 {

@@ -123,23 +123,6 @@ static json_t *bank_json(const invar_results *r)
 	return bank;
 }
 
-static invar_status make_behaviour(const invar_adapter *e, const invar_bank *bank,
-                                   const inv_split *s, inv_pool *scratch, json_t **out)
-{
-	float *x, *copies = NULL;
-	inv_behaviour b;
-	uint64_t n;
-
-	INV_TRY(inv_take_rows(bank, s, INVAR_CLEAN, POINTS, scratch, &x, &n));
-	if (s->copies)
-		INV_TRY(inv_take_rows(bank, s, 0, POINTS, scratch, &copies, &n));
-	INV_TRY(inv_behaviour_measure(e, x, copies, n, &b));
-	*out = json_pack("{s:o, s:o, s:o, s:o}", "R2", inv_json_number(b.r2), "CVRMSD",
-	                 inv_json_number(b.cvrmsd), "moved", inv_json_number(b.moved), "gone",
-	                 inv_json_number(b.gone));
-	return INVAR_OK;
-}
-
 static invar_status make_profile(const invar_bank *bank, const inv_split *s,
                                  inv_pool *scratch, json_t **out)
 {
@@ -168,11 +151,20 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 	inv_pool scratch = {0};
 	char tensors[INV_SHA256_HEX];
 	invar_status st = INVAR_E_MISMATCH;
+	float *x, *copies = NULL;
+	inv_behaviour b;
+	uint64_t n;
 
 	if (!measured)
 		goto end;
 	INV_TRY_OR(end, inv_adapter_fingerprint(e, tensors));
-	INV_TRY_OR(end, make_behaviour(e, bank, measured, &scratch, &behaviour));
+	INV_TRY_OR(end, inv_take_rows(bank, measured, INVAR_CLEAN, POINTS, &scratch, &x, &n));
+	if (measured->copies)
+		INV_TRY_OR(end, inv_take_rows(bank, measured, 0, POINTS, &scratch, &copies, &n));
+	INV_TRY_OR(end, inv_behaviour_measure(e, x, copies, n, &b));
+	behaviour = json_pack("{s:o, s:o, s:o, s:o}", "R2", inv_json_number(b.r2), "CVRMSD",
+	                      inv_json_number(b.cvrmsd), "moved", inv_json_number(b.moved),
+	                      "gone", inv_json_number(b.gone));
 	INV_TRY_OR(end,
 	           make_profile(bank,
 	                        inv_bank_has_split(bank, train) ? inv_bank_split(bank, train)

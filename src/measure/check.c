@@ -27,8 +27,6 @@ invar_status inv_check_declare(invar_options *o)
 	return inv_options_add_rows(o, rows_of_options);
 }
 
-/* ---- The rules ------------------------------------------------------------------- */
-
 /* Shifts of features and of norms that are fine however many rows there are. */
 static const double fine[2] = {0.2, 0.3};
 
@@ -106,8 +104,6 @@ bool inv_check_judge(const inv_check_facts *f, char why[INV_CHECK_WHY])
 	return r.count > 0;
 }
 
-/* ---- The results ------------------------------------------------------------------ */
-
 #define METRIC(ID, ROW, BETTER, DIGITS) \
 	INV_NUMBER_METRIC("check", "check." ID, ROW, NULL, BETTER, DIGITS)
 
@@ -162,8 +158,6 @@ static invar_status put_check(invar_results *r, const inv_certificate *c,
 	return inv_results_note(
 		r, "in the rows of shifts, 'certified' is the largest shift that is fine");
 }
-
-/* ---- The call --------------------------------------------------------------------- */
 
 static const inv_split *choose_split(const invar_bank *b, const char *name)
 {

@@ -32,26 +32,6 @@ static const char *class_name(const class_table *c, uint32_t k, char text[INV_CL
 	return inv_class_text(inv_bank_class(c->in->bank, label), label, text);
 }
 
-static invar_status measure_class(class_table *c, inv_outcome which, uint32_t k)
-{
-	const inv_outcomes *o = c->outcomes;
-	uint64_t images = 0;
-
-	for (uint64_t i = 0; i < o->n; i++) {
-		double sum = 0;
-
-		if (c->label[i] != c->in->labels.class_label[k])
-			continue;
-		for (uint32_t copy = 0; copy < o->copies; copy++)
-			sum += o->value[which][copy * o->n + i];
-		c->fraction[images++] = sum / o->copies;
-	}
-	c->found[k] = (inv_interval){.images = images};
-	return images ? inv_bootstrap(c->in->ctx, c->fraction, images, 1, c->in->seed,
-	                              &c->found[k])
-	              : INVAR_OK;
-}
-
 static invar_status put_class(const class_table *c, inv_outcome which, uint32_t k)
 {
 	char name[NAME], id[NAME + 40], row[NAME + INV_OUTCOME_TITLE + 8];
@@ -90,8 +70,23 @@ static invar_status put_outcome(class_table *c, inv_outcome which)
 	char sentence[800], name[NAME], title[INV_OUTCOME_TITLE], id[64];
 	size_t fill;
 
-	for (k = 0; k < classes; k++)
-		INV_TRY(measure_class(c, which, k));
+	for (k = 0; k < classes; k++) {
+		const inv_outcomes *o = c->outcomes;
+		uint64_t images = 0;
+
+		for (uint64_t i = 0; i < o->n; i++) {
+			double sum = 0;
+
+			if (c->label[i] != in->labels.class_label[k])
+				continue;
+			for (uint32_t copy = 0; copy < o->copies; copy++)
+				sum += o->value[which][copy * o->n + i];
+			c->fraction[images++] = sum / o->copies;
+		}
+		c->found[k] = (inv_interval){.images = images};
+		if (images)
+			INV_TRY(inv_bootstrap(in->ctx, c->fraction, images, 1, in->seed, &c->found[k]));
+	}
 	low = high = next_weakest(c, INV_NO_CLASS);
 	if (low == INV_NO_CLASS)
 		return inv_fail(INVAR_E_MISMATCH,

@@ -215,45 +215,13 @@ end:
 	return st;
 }
 
-/* ---- The column ---------------------------------------------------------------------- */
-
-/* The extremes of each outcome; and, once, why there is no curve of an outcome. */
-static invar_status put_extremes(const curves *c)
-{
-	const inv_measure_input *in = c->in;
-	char id[64], sentence[600], text[INV_OUTCOME_TITLE];
-
-	for (int i = 0; i < INV_OUTCOMES; i++) {
-		inv_outcome o = (inv_outcome)i;
-
-		for (int high = 0; high < 2 && c->outcomes->value[o]; high++) {
-			double value = high ? c->highest[o] : c->lowest[o];
-
-			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
-			         high ? "highest" : "lowest");
-			if (isfinite(value))
-				INV_TRY(inv_put_number(in->results, id, in->column, value, c->outcomes->n));
-		}
-	}
-	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
-		inv_outcome o = (inv_outcome)i;
-
-		if (!*c->outcomes->why[o])
-			continue;
-		snprintf(sentence, sizeof sentence, "curves have no %s: %s",
-		         o == INV_KNN ? "kNN" : inv_outcome_title(in, o, text),
-		         c->outcomes->why[o]);
-		INV_TRY(inv_results_note(in->results, sentence));
-	}
-	return INVAR_OK;
-}
-
 static invar_status measure_curves(const inv_measure_input *in)
 {
 	size_t bins = (size_t)inv_option_count(in->options, "bins") + 1, drawn = 0;
 	uint64_t n = in->split->rows;
 	inv_pool *s = in->scratch;
 	curves c = {.in = in};
+	char id[64], sentence[600], text[INV_OUTCOME_TITLE];
 	invar_status st;
 
 	INV_TRY(inv_copy_params_open(in->bank, in->split, &c.params));
@@ -279,18 +247,40 @@ static invar_status measure_curves(const inv_measure_input *in)
 			INV_TRY_OR(end, put_curves(&c, &p, &drawn));
 	}
 	if (!drawn)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "the parameters of all copies of %s are equal or NaN, so there is "
-		              "nothing to draw a curve over",
-		              in->split->name);
-	else
-		st = put_extremes(&c);
+		INV_TRY_OR(
+			end,
+			inv_fail(INVAR_E_MISMATCH,
+		             "the parameters of all copies of %s are equal or NaN, so there is "
+		             "nothing to draw a curve over",
+		             in->split->name));
+
+	/* The extremes of each outcome; and, once, why there is no curve of an outcome. */
+	for (int i = 0; i < INV_OUTCOMES; i++) {
+		inv_outcome o = (inv_outcome)i;
+
+		for (int high = 0; high < 2 && c.outcomes->value[o]; high++) {
+			double value = high ? c.highest[o] : c.lowest[o];
+
+			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
+			         high ? "highest" : "lowest");
+			if (isfinite(value))
+				INV_TRY_OR(
+					end, inv_put_number(in->results, id, in->column, value, c.outcomes->n));
+		}
+	}
+	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
+		inv_outcome o = (inv_outcome)i;
+
+		if (!*c.outcomes->why[o])
+			continue;
+		snprintf(sentence, sizeof sentence, "curves have no %s: %s",
+		         o == INV_KNN ? "kNN" : inv_outcome_title(in, o, text), c.outcomes->why[o]);
+		INV_TRY_OR(end, inv_results_note(in->results, sentence));
+	}
 end:
 	inv_copy_params_close(c.params);
 	return st;
 }
-
-/* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option options[] = {
 	{"bins", INVAR_OPTION_COUNT, "12", .min = 2, .max = 360, .flags = INVAR_OPTION_EXPERT,

@@ -69,18 +69,6 @@ static inv_side side_of(const dependence_job *j, size_t column, const uint32_t *
 	                  .M = j->p->rows};
 }
 
-static void draw_shuffle(const dependence_job *j, size_t block, uint32_t *sigma[2])
-{
-	char purpose[40];
-	inv_stream stream;
-
-	snprintf(purpose, sizeof purpose, "dependence/shuffle/%s", j->t->name);
-	stream = inv_stream_of(j->o->seed, purpose, 0);
-	for (uint32_t half = 0; half < 2; half++)
-		inv_permutation(&stream, 2 * (uint32_t)block + half, sigma[half],
-		                (uint32_t)j->p->rows);
-}
-
 static void measure_direction_block(void *user, size_t block, unsigned thread)
 {
 	const dependence_job *j = user;
@@ -97,8 +85,14 @@ static void measure_direction_block(void *user, size_t block, unsigned thread)
 	                  .others = others,
 	                  .other_count = t->pairings,
 	                  .other_powers = broken};
+	char purpose[40];
+	inv_stream stream;
 
-	draw_shuffle(j, (j->from + column) / BLOCK, sigma);
+	snprintf(purpose, sizeof purpose, "dependence/shuffle/%s", j->t->name);
+	stream = inv_stream_of(j->o->seed, purpose, 0);
+	for (uint32_t half = 0; half < 2; half++)
+		inv_permutation(&stream, 2 * (uint32_t)((j->from + column) / BLOCK) + half,
+		                sigma[half], (uint32_t)j->p->rows);
 	job.first = side_of(j, column, j->rows, j->rows);
 	job.second = side_of(j, column, sigma[0], sigma[1]);
 	for (size_t b = 0; b < t->pairings; b++)
@@ -108,8 +102,6 @@ static void measure_direction_block(void *user, size_t block, unsigned thread)
 		memcpy(t->broken_powers + b * j->o->projections + j->from + column,
 		       broken + b * job.L, job.L * sizeof *broken);
 }
-
-/* ---- One distance ---------------------------------------------------------------- */
 
 static invar_status measure_term(const invar_context *ctx, const inv_sliced_settings *o,
                                  const term *t, size_t rows, const uint32_t *in_order)
@@ -193,27 +185,6 @@ static void find_floor(const inv_sliced_settings *o, const term *xz, dependence_
 		out->floor_deviation = sqrt(fmax(squares - sum * sum / count, 0) / (count - 1));
 }
 
-static void conclude_dependence(const inv_sliced_settings *o, const term t[3],
-                                dependence_result *out)
-{
-	double p = o->p, error[3];
-
-	for (int i = 0; i < 3; i++)
-		error[i] = relative_error(t[i].powers, o->projections) / p;
-	out->dependence = inv_sliced_distance(t[0].powers, o->projections, p);
-	out->sw_xx = inv_sliced_distance(t[1].powers, o->projections, p);
-	out->sw_zz = inv_sliced_distance(t[2].powers, o->projections, p);
-	out->correlation = correlation_of(out->dependence, out->sw_xx, out->sw_zz, p);
-	out->dependence_error = out->dependence * error[0];
-	/* The three are independent; XX and ZZ are under a p-th root (Eq. 8). */
-	out->correlation_error =
-		out->correlation *
-		sqrt(error[0] * error[0] + (error[1] * error[1] + error[2] * error[2]) / (p * p));
-	find_floor(o, &t[0], out);
-}
-
-/* ---- The whole ------------------------------------------------------------------- */
-
 static invar_status measure_terms(const invar_context *ctx, const inv_sliced_settings *o,
                                   term t[3], size_t rows, dependence_result *out)
 {
@@ -223,6 +194,7 @@ static invar_status measure_terms(const invar_context *ctx, const inv_sliced_set
 	uint32_t *in_order, *broken;
 	double *powers;
 	invar_status st;
+	double p, error[3];
 
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &in_order, rows));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &broken, pairings * rows));
@@ -238,7 +210,19 @@ static invar_status measure_terms(const invar_context *ctx, const inv_sliced_set
 		t[i].powers = powers + (size_t)i * L;
 		INV_TRY_OR(end, measure_term(ctx, o, &t[i], rows, in_order));
 	}
-	conclude_dependence(o, t, out);
+	p = o->p;
+	for (int i = 0; i < 3; i++)
+		error[i] = relative_error(t[i].powers, o->projections) / p;
+	out->dependence = inv_sliced_distance(t[0].powers, o->projections, p);
+	out->sw_xx = inv_sliced_distance(t[1].powers, o->projections, p);
+	out->sw_zz = inv_sliced_distance(t[2].powers, o->projections, p);
+	out->correlation = correlation_of(out->dependence, out->sw_xx, out->sw_zz, p);
+	out->dependence_error = out->dependence * error[0];
+	/* The three are independent; XX and ZZ are under a p-th root (Eq. 8). */
+	out->correlation_error =
+		out->correlation *
+		sqrt(error[0] * error[0] + (error[1] * error[1] + error[2] * error[2]) / (p * p));
+	find_floor(o, &t[0], out);
 	if (!isfinite(out->dependence + out->sw_xx * out->sw_zz))
 		st = inv_sliced_overflow();
 end:

@@ -165,22 +165,6 @@ end:
 	return st;
 }
 
-/* Ends at the first row that differs, which is the second of any real bank. */
-static invar_status compare_features(inv_measure_input *in)
-{
-	float *row;
-	invar_status st;
-
-	INV_TRY(inv_pool_zeros(in->scratch, &row, 2 * (size_t)in->d));
-	st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row);
-	in->constant = st == INVAR_OK && in->split->rows > 1;
-	for (uint64_t i = 1; i < in->split->rows && in->constant; i++) {
-		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
-		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
-	}
-	return st == INVAR_E_NUMERIC ? INVAR_OK : st; /* a NaN is what measurements report */
-}
-
 /* ---- What could not be measured -------------------------------------------------- */
 
 /*
@@ -456,6 +440,8 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
 {
 	char sentence[SENTENCE];
 	size_t first = 0;
+	float *row;
+	invar_status st;
 
 	for (size_t i = 0; i < count; i++) {
 		char hex[INV_SHA256_HEX];
@@ -481,7 +467,17 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
 
 	INV_TRY(describe_bank(in));
 	INV_TRY(prepare_labels(in));
-	INV_TRY(compare_features(in));
+
+	/* Are all rows equal? Of any real bank, the second one differs from the first. */
+	INV_TRY(inv_pool_zeros(in->scratch, &row, 2 * (size_t)in->d));
+	st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row);
+	in->constant = st == INVAR_OK && in->split->rows > 1;
+	for (uint64_t i = 1; i < in->split->rows && in->constant; i++) {
+		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
+		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
+	}
+	if (st != INVAR_E_NUMERIC) /* a NaN is what measurements report */
+		INV_TRY(st);
 	INV_TRY(begin_measurements(in, f));
 	for (size_t i = 0; i <= count; i++) {
 		char id[24] = "F";

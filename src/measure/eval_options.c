@@ -47,8 +47,6 @@ const char *inv_measurement_about(size_t i, const char **title, const char **abo
 	return m ? m->name : NULL;
 }
 
-/* ---- Declaring ------------------------------------------------------------------- */
-
 static bool is_in_group(const inv_measurement *m, const char *group)
 {
 	return m->group && strcmp(m->group, group) == 0;
@@ -110,8 +108,6 @@ invar_status inv_eval_declare(invar_options *o)
 		INV_TRY(inv_options_share(o, "metrics", m->name, m->shares));
 	return INVAR_OK;
 }
-
-/* ---- Which measurements ------------------------------------------------------------- */
 
 static bool answers_to(const inv_measurement *m, const char *word)
 {

@@ -18,8 +18,6 @@
 enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES };
 enum { ID = 64 };
 
-/* ---- Measuring ------------------------------------------------------------------- */
-
 static invar_status measure_side(const inv_measure_input *in, const inv_selection *rows,
                                  bool published, bool raw, inv_graph_side *side)
 {
@@ -58,8 +56,6 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 	return INVAR_OK;
 }
 
-/* ---- Results --------------------------------------------------------------------- */
-
 /* For k number `size`; size SIZES: of all k. */
 static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n,
                                      const char *figure, size_t size, double number,
@@ -74,30 +70,6 @@ static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n,
 	else
 		snprintf(id, sizeof id, "graph.%s", figure);
 	return inv_results_put(in->results, id, in->column, &value);
-}
-
-static invar_status put_distances(const inv_measure_input *in, bool published,
-                                  const inv_graph_side *f, const inv_graph_side *side)
-{
-	double spectral = 0, heat = 0;
-	const char *reason = NULL;
-
-	for (size_t i = 0; i < SIZES; i++) {
-		const char *why =
-			inv_graph_has_heat(f, i) && inv_graph_has_heat(side, i)
-				? NULL
-				: "a graph of more than 50 components has no definite 50 eigenvectors";
-		double s = inv_graph_spectral_distance(f, side, published, i);
-		double h = why ? NAN : inv_graph_heat_distance(f, side, published, i);
-
-		reason = why ? why : reason;
-		spectral += s / SIZES;
-		heat += h / SIZES;
-		INV_TRY(put_graph_figure(in, side->n, "spectral", i, s, NULL));
-		INV_TRY(put_graph_figure(in, side->n, "heat", i, h, why));
-	}
-	INV_TRY(put_graph_figure(in, side->n, "spectral", SIZES, spectral, NULL));
-	return put_graph_figure(in, side->n, "heat", SIZES, heat, reason);
 }
 
 static invar_status put_spectrum(const inv_measure_input *in, const inv_graph_spectrum *s,
@@ -156,8 +128,6 @@ end:
 	return st;
 }
 
-/* ---- The column ------------------------------------------------------------------ */
-
 static invar_status measure_graph(const inv_measure_input *in)
 {
 	const inv_selection rows = inv_select_points(in, inv_select_all(in->split));
@@ -165,6 +135,8 @@ static invar_status measure_graph(const inv_measure_input *in)
 	inv_graph_side f, e = {0}, *side = in->adapter ? &e : &f;
 	char note[300];
 	invar_status st;
+	double spectral = 0, heat = 0;
+	const char *reason = NULL;
 
 	INV_TRY(inv_graph_side_new(rows.points, &f));
 	INV_TRY_OR(end, measure_f_once(in, &rows, published, &f));
@@ -172,7 +144,22 @@ static invar_status measure_graph(const inv_measure_input *in)
 		INV_TRY_OR(end, inv_graph_side_new(rows.points, &e));
 		INV_TRY_OR(end, measure_side(in, &rows, published, false, &e));
 	}
-	INV_TRY_OR(end, put_distances(in, published, &f, side));
+	for (size_t i = 0; i < SIZES; i++) {
+		const char *why =
+			inv_graph_has_heat(&f, i) && inv_graph_has_heat(side, i)
+				? NULL
+				: "a graph of more than 50 components has no definite 50 eigenvectors";
+		double s = inv_graph_spectral_distance(&f, side, published, i);
+		double h = why ? NAN : inv_graph_heat_distance(&f, side, published, i);
+
+		reason = why ? why : reason;
+		spectral += s / SIZES;
+		heat += h / SIZES;
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "spectral", i, s, NULL));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "heat", i, h, why));
+	}
+	INV_TRY_OR(end, put_graph_figure(in, side->n, "spectral", SIZES, spectral, NULL));
+	INV_TRY_OR(end, put_graph_figure(in, side->n, "heat", SIZES, heat, reason));
 	INV_TRY_OR(end, put_graphs(in, published, side));
 	if (side->spectrum[0].duplicates) {
 		snprintf(note, sizeof note,
@@ -186,8 +173,6 @@ end:
 	inv_graph_side_free(&f);
 	return st;
 }
-
-/* ---- What it declares ------------------------------------------------------------ */
 
 static const invar_option options[] = {
 	{"graph", INVAR_OPTION_TEXT, "published", .flags = INVAR_OPTION_EXPERT,

@@ -116,31 +116,6 @@ static void add_image(invariance *v, uint64_t image, uint32_t copy, size_t at)
 	v->cosines[copy * v->images + image] = (inv_sample){cosine, (uint32_t)image};
 }
 
-static invar_status measure_copies(invariance *v)
-{
-	const inv_measure_input *in = v->in;
-
-	for (uint32_t copy = 0; copy < v->copies; copy++)
-		for (uint64_t first = 0; first < v->images; first += BLOCK) {
-			uint64_t now = inv_min(v->images - first, BLOCK);
-
-			INV_TRY(inv_progress(in->ctx, "invariance", copy * v->images + first,
-			                     v->copies * v->images));
-			INV_TRY(
-				inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, first, now, v->clean));
-			INV_TRY(
-				inv_measure_rows(in, &v->rows, (int32_t)copy, true, first, now, v->copy));
-			INV_TRY(
-				inv_measure_rows(in, &v->rows, (int32_t)copy, false, first, now, v->code));
-			for (uint64_t i = 0; i < now; i++)
-				add_image(v, first + i, copy, (size_t)i);
-			add_spread(v, v->code, now, &v->code_sums);
-		}
-	v->spread_ratio =
-		v->clean_spread > 0 ? spread_of(v, &v->code_sums) / v->clean_spread : NAN;
-	return INVAR_OK;
-}
-
 /* 1 for F; NaN if clean rows have no structure to fit. */
 static invar_status measure_slope(invariance *v)
 {
@@ -209,29 +184,13 @@ static invar_status put_gone(const invariance *v)
 	return put_invariance_value(v, "gone", &i);
 }
 
-static invar_status note_shrinkage(const invariance *v)
-{
-	char sentence[400], slope[32] = "";
-
-	if (!v->in->adapter || !(v->spread_ratio < shrunk))
-		return INVAR_OK;
-	if (isfinite(v->slope)) /* two images have no slope */
-		snprintf(slope, sizeof slope, " (m %.2f)", v->slope);
-	snprintf(sentence, sizeof sentence,
-	         "%.100s shrinks: its copies have %.2f times the spread of clean features"
-	         "%s, which harms a search by L2 in the old index; train with the option "
-	         "spread, make a new index, or search by cosine",
-	         v->in->title, v->spread_ratio, slope);
-	inv_log(v->in->ctx, INVAR_LOG_DETAIL, "%s", sentence);
-	return inv_results_note(v->in->results, sentence);
-}
-
 /* The mean displacement also in units of the spread of clean features. */
 static invar_status put_invariance(const invariance *v)
 {
 	const inv_measure_input *in = v->in;
 	double spread = v->clean_spread;
 	inv_interval i;
+	char sentence[400], slope[32] = "";
 
 	INV_TRY(put_distribution(v, "displacement", v->mean, v->all, &i));
 	i = (inv_interval){i.value / spread, i.low / spread, i.high / spread, i.images};
@@ -245,10 +204,18 @@ static invar_status put_invariance(const invariance *v)
 	if (!isnan(v->spread_ratio))
 		INV_TRY(inv_put_number(in->results, "invariance.spread", in->column,
 		                       v->spread_ratio, v->images));
-	return note_shrinkage(v);
+	if (!v->in->adapter || !(v->spread_ratio < shrunk))
+		return INVAR_OK;
+	if (isfinite(v->slope)) /* two images have no slope */
+		snprintf(slope, sizeof slope, " (m %.2f)", v->slope);
+	snprintf(sentence, sizeof sentence,
+	         "%.100s shrinks: its copies have %.2f times the spread of clean features"
+	         "%s, which harms a search by L2 in the old index; train with the option "
+	         "spread, make a new index, or search by cosine",
+	         v->in->title, v->spread_ratio, slope);
+	inv_log(v->in->ctx, INVAR_LOG_DETAIL, "%s", sentence);
+	return inv_results_note(v->in->results, sentence);
 }
-
-/* ---- The column ------------------------------------------------------------------ */
 
 static invar_status measure_invariance(const inv_measure_input *in)
 {
@@ -274,12 +241,25 @@ static invar_status measure_invariance(const inv_measure_input *in)
 	INV_TRY(inv_pool_zeros(s, &v.code_sums.sum, v.d));
 
 	INV_TRY(measure_clean_spread(&v));
-	INV_TRY(measure_copies(&v));
+	for (uint32_t copy = 0; copy < v.copies; copy++)
+		for (uint64_t first = 0; first < v.images; first += BLOCK) {
+			uint64_t now = inv_min(v.images - first, BLOCK);
+
+			INV_TRY(inv_progress(in->ctx, "invariance", copy * v.images + first,
+			                     v.copies * v.images));
+			INV_TRY(inv_measure_rows(in, &v.rows, INVAR_CLEAN, true, first, now, v.clean));
+			INV_TRY(inv_measure_rows(in, &v.rows, (int32_t)copy, true, first, now, v.copy));
+			INV_TRY(
+				inv_measure_rows(in, &v.rows, (int32_t)copy, false, first, now, v.code));
+			for (uint64_t i = 0; i < now; i++)
+				add_image(&v, first + i, copy, (size_t)i);
+			add_spread(&v, v.code, now, &v.code_sums);
+		}
+	v.spread_ratio =
+		v.clean_spread > 0 ? spread_of(&v, &v.code_sums) / v.clean_spread : NAN;
 	INV_TRY(measure_slope(&v));
 	return put_invariance(&v);
 }
-
-/* ---- What it declares ------------------------------------------------------------ */
 
 #define DISPLACEMENT(NAME, ROW, PART)                                                  \
 	{                                                                                  \

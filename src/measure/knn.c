@@ -12,8 +12,6 @@
 
 enum { BLOCK = 2048, MAX_FOUND = 1 << 22 }; /* queries, neighbours per block */
 
-/* ---- Voters ---------------------------------------------------------------------- */
-
 /*
  * By cosine, rows are unit vectors with two more values, which are 0: |a - b|² is then
  * 2 (1 - cos). A stored row of zeros gets 1 as the first of them and a query of zeros as
@@ -138,8 +136,6 @@ void inv_voters_ask(inv_voters *v, const float *queries, uint64_t count, uint32_
 	}
 }
 
-/* ---- The column ---------------------------------------------------------- */
-
 /* The clean rows, or all copies; the fraction of an image is over its copies. */
 static invar_status measure_set(const inv_measure_input *in, inv_voters *voters, bool clean,
                                 inv_interval *out)
@@ -194,8 +190,6 @@ end:
 	inv_voters_free(voters);
 	return st;
 }
-
-/* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option options[] = {
 	{"k", INVAR_OPTION_COUNT, "20", .min = 1, .max = 4e9, .flags = INVAR_OPTION_EXPERT,

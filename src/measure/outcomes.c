@@ -52,8 +52,6 @@ const char *inv_outcome_title(const inv_measure_input *in, inv_outcome o,
 	return text;
 }
 
-/* ---- Preparing ----------------------------------------------------------------------- */
-
 static invar_status prepare_search(outcome_pass *p)
 {
 	const inv_measure_input *in = p->in;
@@ -117,8 +115,6 @@ static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 	INV_TRY(inv_pool_zeros(s, &p->answer, BLOCK));
 	return inv_pool_zeros(s, &p->rank, BLOCK);
 }
-
-/* ---- Passing over the copies --------------------------------------------------------- */
 
 static void put_right(const outcome_pass *p, uint64_t first, uint64_t now, float *out)
 {

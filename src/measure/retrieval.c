@@ -121,24 +121,6 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 	return INVAR_OK;
 }
 
-/* Images without a relevant row do not count. */
-static invar_status ask_set(retrieval *r, inv_places *ranks, int set, inv_interval *out)
-{
-	uint32_t queries = queries_of(r, set);
-	uint64_t kept = 0;
-
-	memset(r->fraction, 0, r->images * INV_FIGURES * sizeof *r->fraction);
-	for (uint32_t i = 0; i < queries; i++)
-		INV_TRY(ask_copy(r, ranks, set == CLEAN ? INVAR_CLEAN : (int32_t)i, 1.0 / queries));
-	for (uint64_t i = 0; i < r->images && queries; i++)
-		if (r->has[i])
-			memmove(r->fraction + kept++ * INV_FIGURES, r->fraction + i * INV_FIGURES,
-			        INV_FIGURES * sizeof *r->fraction);
-	return kept
-	           ? inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES, r->in->seed, out)
-	           : INVAR_OK;
-}
-
 static invar_status search_index(retrieval *r, int index)
 {
 	const inv_gallery g = {r->gallery, r->gallery_rows, index == OLD ? r->in->d : r->in->w,
@@ -151,8 +133,24 @@ static invar_status search_index(retrieval *r, int index)
 	for (int d = 0; d < INV_DISTANCES; d++) {
 		INV_TRY_OR(end, inv_places_new(r->in->ctx, &g, (inv_distance)d,
 		                               r->in->views ? INV_VIEWS : 1, &ranks));
-		for (int set = 0; set < SETS; set++)
-			INV_TRY_OR(end, ask_set(r, ranks, set, r->found[index][d][set]));
+		for (int set = 0; set < SETS; set++) {
+			uint32_t queries = queries_of(r, set);
+			uint64_t kept = 0;
+
+			/* Images without a relevant row do not count. */
+			memset(r->fraction, 0, r->images * INV_FIGURES * sizeof *r->fraction);
+			for (uint32_t i = 0; i < queries; i++)
+				INV_TRY_OR(end, ask_copy(r, ranks, set == CLEAN ? INVAR_CLEAN : (int32_t)i,
+				                         1.0 / queries));
+			for (uint64_t i = 0; i < r->images && queries; i++)
+				if (r->has[i])
+					memmove(r->fraction + kept++ * INV_FIGURES,
+					        r->fraction + i * INV_FIGURES,
+					        INV_FIGURES * sizeof *r->fraction);
+			if (kept)
+				INV_TRY_OR(end, inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES,
+				                              r->in->seed, r->found[index][d][set]));
+		}
 		inv_places_free(ranks);
 		ranks = NULL;
 	}
@@ -160,8 +158,6 @@ end:
 	inv_places_free(ranks);
 	return st;
 }
-
-/* ---- Classes ------------------------------------------------------------------------ */
 
 /* Classes of all splits together, numbered in the order of their labels. */
 static invar_status number_all_classes(retrieval *r)
@@ -237,37 +233,6 @@ static invar_status note_rival(const retrieval *r)
 	return any ? inv_results_note(in->results, text) : INVAR_OK;
 }
 
-static invar_status put_retrieval(const retrieval *r)
-{
-	const inv_measure_input *in = r->in;
-	uint64_t queries = r->images * queries_of(r, AUGMENTED);
-	char id[ID];
-
-	for (int index = 0; index < INDEXES; index++)
-		for (int distance = 0; distance < INV_DISTANCES; distance++)
-			for (int set = 0; set < SETS; set++)
-				for (int f = 0; f < INV_FIGURES; f++) {
-					const inv_interval *i = &r->found[index][distance][set][f];
-
-					if (i->images)
-						INV_TRY(inv_put_interval(in->results,
-						                         id_of(r, index, distance, set, f, id),
-						                         in->column, i));
-				}
-	INV_TRY(
-		inv_results_detail(in->results, retrieval_name(r->sought), in->column,
-	                       json_pack("{s:I, s:I}", "gallery", (json_int_t)r->gallery_rows,
-	                                 "queries", (json_int_t)queries)));
-	if (r->sought == INV_SAME_CLASS && !in->adapter && !in->views)
-		INV_TRY(inv_results_note(
-			in->results, r->counts_same
-							 ? "same class: the image that a copy was made from counts as "
-							   "one of its class (query-image counted)"
-							 : "same class: the image that a query was made from is left "
-							   "out"));
-	return note_rival(r);
-}
-
 /* ---- The column --------------------------------------------------------------------- */
 
 /* Codes of another width than features cannot be looked up in the old index. */
@@ -278,6 +243,8 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 	const size_t width = in->w > in->d ? in->w : in->d, views = in->views ? INV_VIEWS : 1;
 	retrieval *r;
 	inv_pool *s = in->scratch;
+	uint64_t queries;
+	char id[ID];
 
 	INV_TRY(inv_pool_zeros(s, &r, 1));
 	r->in = in;
@@ -305,7 +272,30 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 		INV_TRY(search_index(r, OLD));
 	if (new)
 		INV_TRY(search_index(r, NEW));
-	return put_retrieval(r);
+	queries = r->images * queries_of(r, AUGMENTED);
+	for (int index = 0; index < INDEXES; index++)
+		for (int distance = 0; distance < INV_DISTANCES; distance++)
+			for (int set = 0; set < SETS; set++)
+				for (int f = 0; f < INV_FIGURES; f++) {
+					const inv_interval *i = &r->found[index][distance][set][f];
+
+					if (i->images)
+						INV_TRY(inv_put_interval(in->results,
+						                         id_of(r, index, distance, set, f, id),
+						                         in->column, i));
+				}
+	INV_TRY(
+		inv_results_detail(in->results, retrieval_name(r->sought), in->column,
+	                       json_pack("{s:I, s:I}", "gallery", (json_int_t)r->gallery_rows,
+	                                 "queries", (json_int_t)queries)));
+	if (r->sought == INV_SAME_CLASS && !in->adapter && !in->views)
+		INV_TRY(inv_results_note(
+			in->results, r->counts_same
+							 ? "same class: the image that a copy was made from counts as "
+							   "one of its class (query-image counted)"
+							 : "same class: the image that a query was made from is left "
+							   "out"));
+	return note_rival(r);
 }
 
 static invar_status measure_same_image(const inv_measure_input *in)
@@ -317,8 +307,6 @@ static invar_status measure_same_class(const inv_measure_input *in)
 {
 	return measure_retrieval(in, INV_SAME_CLASS);
 }
-
-/* ---- What it declares ---------------------------------------------------------------- */
 
 static const invar_option class_options[] = {
 	{"query-image", INVAR_OPTION_TEXT, "left-out", .flags = INVAR_OPTION_EXPERT,

@@ -53,8 +53,6 @@ invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t wid
 	return INVAR_OK;
 }
 
-/* ---- Distance and derivative --------------------------------------------------------- */
-
 invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const float *b,
                                       uint64_t rows, uint32_t dim, const float *directions,
                                       const invar_options *options, double *value,

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "measure/labels.h"
 
-/* ---- On arrays ----------------------------------------------------------------------- */
-
 static double squared_gap_of(const double *a, const double *b, size_t d)
 {
 	double sum = 0;
@@ -65,8 +63,6 @@ void inv_choose_apart(const double *means, uint32_t n, size_t d, uint32_t k,
 		take_class(means, n, d, best, nearest);
 	}
 }
-
-/* ---- On a bank ----------------------------------------------------------------------- */
 
 /* Mean clean features [classes, d]; row [d] and rows [classes] are scratch. */
 static invar_status find_means(const invar_bank *b, const inv_split *s, const inv_labels *l,

@@ -385,8 +385,6 @@ end:
 	return inv_results_give(st, out);
 }
 
-/* ---- The trial of one training ------------------------------------------------------- */
-
 #define TRIED "E" /* id of its column */
 
 invar_status invar_trial(const invar_bank *bank, const invar_options *o,

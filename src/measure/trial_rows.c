@@ -165,7 +165,8 @@ invar_status inv_trial_rows_open(inv_source *source, const invar_options *o,
 		for (uint64_t i = 0; i < out->queries; i++) {
 			f->own[i] = (uint32_t)(i % out->held);
 			INV_TRY(inv_bank_row(out->bank, source->stored, (int32_t)(i / out->held),
-			                     f->images[out->fitted + f->own[i]], f->query + i * out->d));
+			                     f->images[out->fitted + f->own[i]],
+			                     f->query + i * out->d));
 		}
 	}
 	return read_classes(out);

@@ -96,8 +96,6 @@ static int find_gain(const inv_trial_column *e, int index,
 	return best;
 }
 
-/* ---- Words --------------------------------------------------------------------------- */
-
 /* "same image @1 of clean images (old index, L2) falls from 100.0 % with F to 63.2 %" */
 static size_t tell_figure(const inv_trial_column *f, const inv_trial_column *e, int figure,
                           const char *verb, char *out, size_t size)

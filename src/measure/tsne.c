@@ -70,8 +70,6 @@ typedef struct tsne_job {
 	double kl;
 } tsne_job;
 
-/* ---- What is embedded -------------------------------------------------------------- */
-
 static invar_status check_input(const tsne_job *j)
 {
 	const invar_tsne_rows *in = j->in;
@@ -115,8 +113,6 @@ static invar_status check_input(const tsne_job *j)
 	return INVAR_OK;
 }
 
-/* ---- Neighbours and P --------------------------------------------------------------- */
-
 /* Neighbours and distances are freed once p is known: they are the larger half. */
 static invar_status find_joint(tsne_job *j)
 {
@@ -157,19 +153,6 @@ end:
 }
 
 /* ---- The start ------------------------------------------------------------------- */
-
-static void start_at_random(const tsne_job *j)
-{
-	inv_stream s = inv_stream_of(inv_option_count(j->o, "seed"), "tsne/start", 0);
-
-	for (size_t i = 0; i < j->n; i++) {
-		float z[2];
-
-		inv_fill_normal(&s, (uint32_t)i, z, 2);
-		j->y[2 * i] = (float)(start_deviation * z[0]);
-		j->y[2 * i + 1] = (float)(start_deviation * z[1]);
-	}
-}
 
 static double score_deviation(const double *scores, size_t n, size_t column)
 {
@@ -437,31 +420,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-static invar_status put_embedding(const tsne_job *j, invar_results *r)
-{
-	char sentence[200];
-
-	INV_TRY(inv_results_describe(r, "points", json_integer((json_int_t)j->n)));
-	INV_TRY(inv_results_describe(r, "dim", json_integer(j->in->dim)));
-	INV_TRY(inv_results_add_column(r, "tsne", "t-SNE", NULL));
-	INV_TRY(inv_results_declare(r, "tsne", "t-SNE", metrics));
-	INV_TRY(inv_put_number(r, "tsne.kl", "tsne", j->kl, 0));
-	INV_TRY(inv_put_number(r, "tsne.iterations", "tsne", (double)j->iterations, 0));
-	INV_TRY(inv_results_options(r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT)));
-	if (j->crowded) {
-		snprintf(sentence, sizeof sentence,
-		         "%" PRIu64
-		         " row%s more than %g equally near neighbours, such as duplicates, and "
-		         "treat%s them alike",
-		         j->crowded, j->crowded == 1 ? " has" : "s have",
-		         inv_option_number(j->o, "perplexity"), j->crowded == 1 ? "s" : "");
-		INV_TRY(inv_results_note(r, sentence));
-	}
-	return put_scatter(j, r);
-}
-
-/* ---- The whole ---------------------------------------------------------------------- */
-
 invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
                         const invar_options *o, float *points, invar_results **out)
 {
@@ -469,6 +427,8 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 	tsne_job j = {.ctx = ctx, .in = &given, .o = o, .n = in->count, .y = points};
 	descent_settings settings;
 	invar_status st;
+	inv_stream s;
+	char sentence[200];
 
 	*out = NULL;
 	memcpy(&given, in, in->size < sizeof given ? in->size : sizeof given);
@@ -483,12 +443,37 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 		settings.learning_rate = fmax((double)j.n / settings.exaggeration / 4, 50);
 
 	INV_TRY_OR(end, find_joint(&j));
-	start_at_random(&j);
+	s = inv_stream_of(inv_option_count(j.o, "seed"), "tsne/start", 0);
+	for (size_t i = 0; i < j.n; i++) {
+		float z[2];
+
+		inv_fill_normal(&s, (uint32_t)i, z, 2);
+		j.y[2 * i] = (float)(start_deviation * z[0]);
+		j.y[2 * i + 1] = (float)(start_deviation * z[1]);
+	}
 	if (inv_option_is(o, "init", "pca"))
 		INV_TRY_OR(end, start_at_components(&j));
 	INV_TRY_OR(end, descend_tsne(ctx, &j.joint, &settings, j.y, &j.iterations, &j.kl));
 	INV_TRY_OR(end, inv_results_new(out));
-	st = put_embedding(&j, *out);
+	INV_TRY_OR(end, inv_results_describe(*out, "points", json_integer((json_int_t)j.n)));
+	INV_TRY_OR(end, inv_results_describe(*out, "dim", json_integer(j.in->dim)));
+	INV_TRY_OR(end, inv_results_add_column(*out, "tsne", "t-SNE", NULL));
+	INV_TRY_OR(end, inv_results_declare(*out, "tsne", "t-SNE", metrics));
+	INV_TRY_OR(end, inv_put_number(*out, "tsne.kl", "tsne", j.kl, 0));
+	INV_TRY_OR(end,
+	           inv_put_number(*out, "tsne.iterations", "tsne", (double)j.iterations, 0));
+	INV_TRY_OR(
+		end, inv_results_options(*out, "tsne", inv_options_json(j.o, INVAR_OPTION_RESULT)));
+	if (j.crowded) {
+		snprintf(sentence, sizeof sentence,
+		         "%" PRIu64
+		         " row%s more than %g equally near neighbours, such as duplicates, and "
+		         "treat%s them alike",
+		         j.crowded, j.crowded == 1 ? " has" : "s have",
+		         inv_option_number(j.o, "perplexity"), j.crowded == 1 ? "s" : "");
+		INV_TRY_OR(end, inv_results_note(*out, sentence));
+	}
+	st = put_scatter(&j, *out);
 end:
 	inv_affinity_clear(&j.joint);
 	return inv_results_give(st, out);

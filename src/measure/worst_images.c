@@ -52,8 +52,6 @@ static int by_wrong(const void *a, const void *b)
 	return by_displacement(a, b);
 }
 
-/* ---- Results ------------------------------------------------------------------------- */
-
 static json_t *describe_image(const worst_list *w, const image *x)
 {
 	json_t *entry = json_pack("{s:I}", "row", (json_int_t)x->row);
