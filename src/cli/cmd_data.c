@@ -37,22 +37,12 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "sheet",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
-	{.name = "each",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 100,
-     .meta = "N",
-     .group = "Result",
-     .help = "images of each class on the sheet; 0: as many as fit well"},
-	{.name = "check",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "decode every image instead of reading its header"},
+	{INV_ROW(TEXT, "sheet", "FILE", "Result",
+             "draw a contact sheet; SVG if the name ends in .svg, else PNG")},
+	{INV_ROW(COUNT, "each", "N", "Result",
+             "images of each class on the sheet; 0: as many as fit well"),
+     .initial = "0", .max = 100},
+	{INV_FLAG_ROW("check", "Result", "decode every image instead of reading its header")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -233,13 +223,14 @@ static json_t *dataset_json(const contents *c)
 		for (size_t k = 0; p->has_labels && k < c->classes; k++)
 			json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
 		json_array_append_new(
-			splits, json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
-		                      inv_json_path(p->name), "images", (json_int_t)p->count, "broken",
-		                      (json_int_t)surveyed(p, "broken"), "labels", p->has_labels,
-		                      "width", (json_int_t)surveyed(p, "min-width"),
-		                      (json_int_t)surveyed(p, "max-width"), "height",
-		                      (json_int_t)surveyed(p, "min-height"),
-		                      (json_int_t)surveyed(p, "max-height"), "class_counts", counts));
+			splits,
+			json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
+		              inv_json_path(p->name), "images", (json_int_t)p->count, "broken",
+		              (json_int_t)surveyed(p, "broken"), "labels", p->has_labels, "width",
+		              (json_int_t)surveyed(p, "min-width"),
+		              (json_int_t)surveyed(p, "max-width"), "height",
+		              (json_int_t)surveyed(p, "min-height"),
+		              (json_int_t)surveyed(p, "max-height"), "class_counts", counts));
 	}
 	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
 		json_array_append_new(there, inv_json_path(name));
@@ -292,8 +283,9 @@ static invar_status fill_cells(inv_session *s, const contents *c, const split *p
 			break;
 		if (p->has_labels && (k < 0 || (uint64_t)k >= classes || added[k] == each))
 			continue;
-		INV_TRY_OR(end, add_dataset_image(s, c, p, row,
-		                          &cell[p->has_labels ? (size_t)k * each + added[k]++ : row]));
+		INV_TRY_OR(end, add_dataset_image(
+							s, c, p, row,
+							&cell[p->has_labels ? (size_t)k * each + added[k]++ : row]));
 	}
 	st = INVAR_OK;
 end:
@@ -319,9 +311,7 @@ static invar_status draw_class_sheet(inv_session *s, const contents *c)
 		each = asked;
 	else if (p->has_labels && classes && SHEET_PICTURES / classes > 1)
 		each = SHEET_PICTURES / classes < MAX_EACH ? SHEET_PICTURES / classes : MAX_EACH;
-	count = p->has_labels         ? classes * each
-	        : p->count < UNLABELLED ? p->count
-	                              : UNLABELLED;
+	count = p->has_labels ? classes * each : p->count < UNLABELLED ? p->count : UNLABELLED;
 	columns = each * (WIDE / each > 1 ? WIDE / each : 1);
 
 	used = snprintf(subtitle, sizeof subtitle, "%s: %" PRIu64 " %s", p->name, p->count,

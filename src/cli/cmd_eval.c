@@ -47,24 +47,15 @@ static const invar_option own[] = {
 		"FILE",
 		"also write the results to this file, as JSON, or as a table if --format is "
 		"not text")},
-	{.name = "format",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "text",
-     .choices = INV_TABLE_FORMATS,
-     .meta = "WORD",
-     .group = "Result",
-     .help = "format of the table"},
-	{.name = "plots",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DIR",
-     .group = "Result",
-     .help = "also draw the results into this folder, as 'invar plot' does"},
-	{.name = "certify",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "write what was measured, and what the clean features look like, into the "
-             "metadata of each adapter, for 'invar check' and model cards; its tensors "
-             "stay as they are"},
+	{INV_ROW(TEXT, "format", "WORD", "Result", "format of the table"), .initial = "text",
+     .choices = INV_TABLE_FORMATS},
+	{INV_ROW(TEXT, "plots", "DIR", "Result",
+             "also draw the results into this folder, as 'invar plot' does")},
+	{INV_FLAG_ROW(
+		"certify", "Result",
+		"write what was measured, and what the clean features look like, into the "
+		"metadata of each adapter, for 'invar check' and model cards; its tensors "
+		"stay as they are")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -191,7 +182,8 @@ static invar_status keep_results(inv_session *s, const columns *c, const invar_r
 	if (inv_text(s, "plots")) {
 		st = inv_figures_add(&all, r);
 		if (st == INVAR_OK)
-			st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
+			st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"),
+			                      false);
 		inv_figures_free(&all);
 		INV_TRY(st);
 	}
@@ -269,12 +261,14 @@ const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
-	.about = "The first column is always F, the features without an adapter. The results of "
-			 "a run are merged into its metrics.json.",
-	.details = "If a measurement fails, the others are still made and the reason is shown "
-			   "below the table and in the JSON; the exit code is 1 only if --metrics named "
-			   "it. Labels may be any numbers; a negative label means that the row has none. "
-			   "Measurements:",
+	.about =
+		"The first column is always F, the features without an adapter. The results of "
+		"a run are merged into its metrics.json.",
+	.details =
+		"If a measurement fails, the others are still made and the reason is shown "
+		"below the table and in the JSON; the exit code is 1 only if --metrics named "
+		"it. Labels may be any numbers; a negative label means that the row has none. "
+		"Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,

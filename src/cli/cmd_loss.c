@@ -46,44 +46,38 @@ static const inv_argument arguments[] = {
 
 enum { KINDS = 256 }; /* bytes of a list of all of them */
 
-#define FILE_ROW(type_, name_, meta_, group_, help_)                                \
-	{                                                                               \
-		.name = name_, .type = type_, .meta = meta_, .group = group_, .help = help_ \
-	}
-#define ONE(name, meta, group, help) FILE_ROW(INVAR_OPTION_TEXT, name, meta, group, help)
-#define LIST(name, meta, group, help) FILE_ROW(INVAR_OPTION_LIST, name, meta, group, help)
-
 static const invar_option own[] = {
-	ONE("adapter", "FILE", "Arrays", "the adapter E: a safetensors file or a run folder"),
-	ONE("clean", "X.npy", "Arrays", "clean features [N, d]"),
-	LIST("aug", "A.npy", "Arrays",
-         "augmented features [N, s, d]; default: none, s = 0; several only with waco"),
-	ONE("views", "V.npy", "Arrays",
-        "simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair"),
-	ONE("decoder", "FILE", "Arrays",
-        "a decoder; its reconstruction error is added, weighted by --alpha and --beta"),
-	ONE("vicinal", "V.npy", "Arrays",
-        "keep: vicinal rows [N, d]; default: drawn from the clean rows"),
-	ONE("origin", "M.npy", "Arrays",
-        "keep: mean of the features in units of their spread [d]; default: zeros"),
-	ONE("grad", "DIR", "Arrays",
-        "write the gradient of every parameter to this folder as NAME.npy"),
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Arrays",
-     .help = "let gradients replace any existing files; never one that is read"},
-	LIST("directions-xz", "D.npy", "Draws of waco",
-         "directions [L, d + w], one array for each --aug"),
-	LIST("directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]"),
-	LIST("directions-zz", "D.npy", "Draws of waco", "directions [L, 2 w]"),
-	LIST("perm-xz", "P1,P2", "Draws of waco",
-         "two permutations of the rows as NumPy files, one pair for each --aug"),
-	LIST("perm-xx", "P1,P2", "Draws of waco", "the same for XX"),
-	LIST("perm-zz", "P1,P2", "Draws of waco", "the same for ZZ"),
-	ONE("a", "A.npy", "Arrays of sw", "first set [n, d]"),
-	ONE("b", "B.npy", "Arrays of sw", "second set [n, d]"),
-	ONE("directions", "D.npy", "Arrays of sw",
-        "directions [L, d], used as given; default: --projections random ones"),
+	{INV_ROW(TEXT, "adapter", "FILE", "Arrays",
+             "the adapter E: a safetensors file or a run folder")},
+	{INV_ROW(TEXT, "clean", "X.npy", "Arrays", "clean features [N, d]")},
+	{INV_ROW(LIST, "aug", "A.npy", "Arrays",
+             "augmented features [N, s, d]; default: none, s = 0; several only with waco")},
+	{INV_ROW(
+		TEXT, "views", "V.npy", "Arrays",
+		"simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair")},
+	{INV_ROW(
+		TEXT, "decoder", "FILE", "Arrays",
+		"a decoder; its reconstruction error is added, weighted by --alpha and --beta")},
+	{INV_ROW(TEXT, "vicinal", "V.npy", "Arrays",
+             "keep: vicinal rows [N, d]; default: drawn from the clean rows")},
+	{INV_ROW(TEXT, "origin", "M.npy", "Arrays",
+             "keep: mean of the features in units of their spread [d]; default: zeros")},
+	{INV_ROW(TEXT, "grad", "DIR", "Arrays",
+             "write the gradient of every parameter to this folder as NAME.npy")},
+	{INV_FLAG_ROW("force", "Arrays",
+                  "let gradients replace any existing files; never one that is read")},
+	{INV_ROW(LIST, "directions-xz", "D.npy", "Draws of waco",
+             "directions [L, d + w], one array for each --aug")},
+	{INV_ROW(LIST, "directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]")},
+	{INV_ROW(LIST, "directions-zz", "D.npy", "Draws of waco", "directions [L, 2 w]")},
+	{INV_ROW(LIST, "perm-xz", "P1,P2", "Draws of waco",
+             "two permutations of the rows as NumPy files, one pair for each --aug")},
+	{INV_ROW(LIST, "perm-xx", "P1,P2", "Draws of waco", "the same for XX")},
+	{INV_ROW(LIST, "perm-zz", "P1,P2", "Draws of waco", "the same for ZZ")},
+	{INV_ROW(TEXT, "a", "A.npy", "Arrays of sw", "first set [n, d]")},
+	{INV_ROW(TEXT, "b", "B.npy", "Arrays of sw", "second set [n, d]")},
+	{INV_ROW(TEXT, "directions", "D.npy", "Arrays of sw",
+             "directions [L, d], used as given; default: --projections random ones")},
 	{0},
 };
 
@@ -451,7 +445,8 @@ static invar_status evaluate_given_loss(loss_call *c)
 	if (views && inv_options_text(c->s->options, "aug", 0))
 		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
 	if (!views || decoder)
-		INV_TRY(need_option(c->s, "clean", "the clean features are missing: --clean X.npy"));
+		INV_TRY(
+			need_option(c->s, "clean", "the clean features are missing: --clean X.npy"));
 	for (size_t i = 0; i < 2 && !decoder; i++)
 		if (inv_options_is_set(c->s->options, i ? "beta" : "alpha"))
 			return inv_fail(INVAR_E_USE, "--%s needs --decoder", i ? "beta" : "alpha");
@@ -539,9 +534,8 @@ static invar_status run_loss(inv_session *s)
 	snprintf(kinds + fill, sizeof kinds - fill, "sw");
 	INV_TRY(inv_require_word("KIND", kinds, kind));
 	INV_TRY(check_loss_options(s, kind));
-	INV_TRY(inv_check_output(s, &(inv_output){.option = "--grad",
-	                                          .path = inv_text(s, "grad"),
-	                                          .folder = true}));
+	INV_TRY(inv_check_output(
+		s, &(inv_output){.option = "--grad", .path = inv_text(s, "grad"), .folder = true}));
 	if (strcmp(kind, "sw") == 0) {
 		st = compute_sw(&c);
 	} else {

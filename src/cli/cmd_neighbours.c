@@ -23,49 +23,24 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "data",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "the images that the bank was made from; give the options of 'invar encode' "
-             "that choose images as well"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "test",
-     .meta = "NAME",
-     .group = "Search",
-     .help = "split of the bank whose copies are looked up"},
-	{.name = "gallery",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .meta = "NAME",
-     .group = "Search",
-     .help = "split of the bank whose clean features are searched, beside those of the "
-             "split that is looked up"},
-	{.name = "copy",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1e9,
-     .meta = "N",
-     .group = "Search",
-     .help = "copy of the queries that is looked up"},
-	{.name = "queries",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "10",
-     .min = 1,
-     .max = INV_MAX_QUERIES,
-     .meta = "N",
-     .group = "Search",
-     .help = "number of queries: with labels the first image of each class, else spread "
-             "evenly"},
-	{.name = "nearest",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "3",
-     .min = 1,
-     .max = INV_MAX_NEAREST,
-     .meta = "N",
-     .group = "Search",
-     .help = "neighbours per query"},
+	{INV_ROW(TEXT, "data", "DATASET", "Images",
+             "the images that the bank was made from; give the options of 'invar encode' "
+             "that choose images as well")},
+	{INV_ROW(TEXT, "split", "NAME", "Search",
+             "split of the bank whose copies are looked up"),
+     .initial = "test"},
+	{INV_ROW(TEXT, "gallery", "NAME", "Search",
+             "split of the bank whose clean features are searched, beside those of the "
+             "split that is looked up"),
+     .initial = "train"},
+	{INV_ROW(COUNT, "copy", "N", "Search", "copy of the queries that is looked up"),
+     .initial = "0", .max = 1e9},
+	{INV_ROW(COUNT, "queries", "N", "Search",
+             "number of queries: with labels the first image of each class, else spread "
+             "evenly"),
+     .initial = "10", .min = 1, .max = INV_MAX_QUERIES},
+	{INV_ROW(COUNT, "nearest", "N", "Search", "neighbours per query"), .initial = "3",
+     .min = 1, .max = INV_MAX_NEAREST},
 	{INV_OUTPUT_ROW("FILE", "sheet to write; SVG if the name ends in .svg, else PNG")},
 	{INV_FORCE_ROW},
 	{0},
@@ -118,12 +93,14 @@ static invar_status open_all(inv_session *s, opened *all)
 	}
 	copies = invar_bank_copies(all->bank, split);
 	if (copy >= copies)
-		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0", copy,
-		                split, path, (unsigned)copies, inv_noun(copies, "copy", "copies"));
+		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0",
+		                copy, split, path, (unsigned)copies,
+		                inv_noun(copies, "copy", "copies"));
 
 	INV_TRY(invar_adapter_open(s->ctx, s->argument[1], &all->adapter));
 	dim = invar_bank_dim(all->bank);
-	if (invar_adapter_input(all->adapter) != dim || invar_adapter_output(all->adapter) != dim)
+	if (invar_adapter_input(all->adapter) != dim ||
+	    invar_adapter_output(all->adapter) != dim)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s maps %u features to %u, but an index of the bank's %u features "
 		                "needs codes of the same width",

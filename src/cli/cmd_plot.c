@@ -31,15 +31,10 @@ static const invar_option own[] = {
 		"FILE|DIR",
 		"a file whose name ends in .png or .svg, for one figure; or a folder, for all "
 		"of them as PNG")},
-	{.name = "figure",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Result",
-     .help = "draw only this one; without -o, all names are listed"},
-	{.name = "dark",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "on a dark background; an SVG without it follows the reader's setting"},
+	{INV_ROW(TEXT, "figure", "NAME", "Result",
+             "draw only this one; without -o, all names are listed")},
+	{INV_FLAG_ROW("dark", "Result",
+                  "on a dark background; an SVG without it follows the reader's setting")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -137,11 +132,10 @@ static invar_status run_plot(inv_session *s)
 		goto end;
 	list = json_array();
 	for (size_t i = 0; i < d.figures.count; i++)
-		json_array_append_new(list,
-		                      json_pack("{s:s, s:s}", "figure", d.figures.one[i].name, "title",
-		                                d.figures.one[i].figure.title));
-	st = inv_print_json(json_pack(
-		"{s:o*, s:o}", "output", output ? inv_json_path(output) : NULL, "figures", list));
+		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", d.figures.one[i].name,
+		                                      "title", d.figures.one[i].figure.title));
+	st = inv_print_json(json_pack("{s:o*, s:o}", "output",
+	                              output ? inv_json_path(output) : NULL, "figures", list));
 end:
 	inv_figures_free(&d.figures);
 	for (size_t i = 0; i < d.count; i++)

@@ -27,20 +27,10 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "count",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "10",
-     .min = 2,
-     .max = 1 << 20,
-     .meta = "K",
-     .group = "Classes",
-     .help = "number of classes"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .meta = "NAME",
-     .group = "Classes",
-     .help = "split whose class means are compared"},
+	{INV_ROW(COUNT, "count", "K", "Classes", "number of classes"), .initial = "10",
+     .min = 2, .max = 1 << 20},
+	{INV_ROW(TEXT, "split", "NAME", "Classes", "split whose class means are compared"),
+     .initial = "train"},
 	{0},
 };
 
@@ -70,17 +60,17 @@ static invar_status run_subset(inv_session *s)
 		const char *name = inv_bank_class(b, label[i]);
 
 		if (s->json)
-			json_array_append_new(list,
-			                      json_pack("{s:I, s:s*, s:f}", "label", (json_int_t)label[i],
-			                                "name", name, "distance", distance[i]));
+			json_array_append_new(list, json_pack("{s:I, s:s*, s:f}", "label",
+			                                      (json_int_t)label[i], "name", name,
+			                                      "distance", distance[i]));
 		else if (is_class_line(name))
 			printf("%s\n", name);
 		else
 			printf("%lld\n", (long long)label[i]);
 	}
 	if (s->json)
-		st = inv_print_json(json_pack("{s:s, s:O}", "split", inv_text(s, "split"), "classes",
-		                              list));
+		st = inv_print_json(
+			json_pack("{s:s, s:O}", "split", inv_text(s, "split"), "classes", list));
 end:
 	invar_bank_close(b);
 	json_decref(list);

@@ -48,11 +48,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "RUN",
-     .group = "Run",
-     .help = "folder for the adapter, its log and its checkpoint"},
+	{INV_ROW(TEXT, "output", "RUN", "Run",
+             "folder for the adapter, its log and its checkpoint")},
 	{0},
 };
 
@@ -103,8 +100,9 @@ static invar_status print_run(const char *run, const char *adapter, const char *
 	json_t *about = inv_run_json(run), *last = last_json_line(log), *document;
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
 
-	document = json_pack("{s:o, s:o, s:I}", "run", inv_json_path(run), "adapter",
-	                     inv_json_path(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
+	document =
+		json_pack("{s:o, s:o, s:I}", "run", inv_json_path(run), "adapter",
+	              inv_json_path(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
 	json_object_del(last, "epoch");
 	json_object_del(last, "seconds");
 	json_object_update(document, last);
@@ -211,30 +209,36 @@ static invar_status train_command(inv_session *s)
 		return inv_fail(st, "interrupted before the first step");
 	if (st == INVAR_E_CANCELLED) {
 		spell_source(s, source, sizeof source);
-		return inv_fail(st, "interrupted; 'invar train %s -o %s --resume' resumes it", source,
-		                inv_shell_word(output, word, sizeof word));
+		return inv_fail(st, "interrupted; 'invar train %s -o %s --resume' resumes it",
+		                source, inv_shell_word(output, word, sizeof word));
 	}
 	INV_TRY(st);
-	return inv_process_rank(s->ctx) == 0 ? conclude_run(s, data ? NULL : s->argument[0], output)
-	                                     : INVAR_OK;
+	return inv_process_rank(s->ctx) == 0
+	           ? conclude_run(s, data ? NULL : s->argument[0], output)
+	           : INVAR_OK;
 }
 
 const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
 	.usage = "(BANK… | --data DATASET --augment SPEC) -o RUN [options]",
-	.about = "Writes adapter.safetensors, run.json, log.jsonl and checkpoint.safetensors to "
-			 "the folder RUN. Before that comes the trial: the adapter is fitted without a "
-			 "fifth of the images, and what it gains and costs on these is printed, F beside "
-			 "E. If it does harm or does not help, train ends with exit code 1 and no RUN.",
+	.about =
+		"Writes adapter.safetensors, run.json, log.jsonl and checkpoint.safetensors to "
+		"the folder RUN. Before that comes the trial: the adapter is fitted without a "
+		"fifth of the images, and what it gains and costs on these is printed, F beside "
+		"E. If it does harm or does not help, train ends with exit code 1 and no RUN.",
 	.details =
 		"A loss that is asked for by name is trained without a trial. run.json has the "
-		"options that took part and their values, log.jsonl one line per epoch. A resumed run "
+		"options that took part and their values, log.jsonl one line per epoch. A resumed "
+        "run "
 		"ends with the same bytes as one that was never interrupted. RUN must be new or "
-		"empty: files that do not belong to a run are never removed. With --force the new run "
+		"empty: files that do not belong to a run are never removed. With --force the new "
+        "run "
 		"is written to RUN.part and replaces RUN once it is finished; until then RUN is "
-		"unchanged, and --resume continues the new run. With --data there is no bank: clean "
-		"features are encoded once, into RUN/clean, and new copies in every epoch while the "
+		"unchanged, and --resume continues the new run. With --data there is no bank: "
+        "clean "
+		"features are encoded once, into RUN/clean, and new copies in every epoch while "
+        "the "
 		"adapter trains. Each copy depends only on seed, epoch and image. With --resume, "
 		"weights and preparation need not be given again.",
 	.examples = examples,

@@ -40,24 +40,15 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_LIST,
-     .meta = "OUT",
-     .group = "Result",
-     .help =
-         "file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
-         "in .png or .svg"},
-	{.name = "labels",
-     .type = INVAR_OPTION_LIST,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "classes of the rows [n] as a NumPy file, one file per array or one for all; "
-             "negative for none"},
-	{.name = "class-names",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "text file with the names of the labels 0, 1 …, one per line"},
+	{INV_ROW(
+		LIST, "output", "OUT", "Result",
+		"file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
+		"in .png or .svg")},
+	{INV_ROW(LIST, "labels", "FILE", "Result",
+             "classes of the rows [n] as a NumPy file, one file per array or one for all; "
+             "negative for none")},
+	{INV_ROW(TEXT, "class-names", "FILE", "Result",
+             "text file with the names of the labels 0, 1 …, one per line")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -95,11 +86,11 @@ static invar_status open_arrays(inv_session *s, tsne_call *c)
 			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
 			                a->path, a->shape);
 		if (i && shape[1] != c->dim)
-			return inv_fail(
-				INVAR_E_MISMATCH,
-				"%s has shape %s and %s has shape %s, but arrays that are embedded together "
-				"need the same width",
-				c->in[0].path, c->in[0].shape, a->path, a->shape);
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s has shape %s and %s has shape %s, but arrays that are "
+			                "embedded together "
+			                "need the same width",
+			                c->in[0].path, c->in[0].shape, a->path, a->shape);
 		c->dim = (uint32_t)shape[1];
 		c->rows[i] = shape[0];
 		c->total += shape[0];
@@ -138,8 +129,8 @@ static invar_status read_labels_file(inv_session *s, const char *path, const cha
 	INV_TRY_OR(end, inv_array_look(s, path, &a));
 	if (a.array->h.ndim != 1 || a.array->h.shape[0] != rows)
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "--labels %s has shape %s, but must be [%llu] to label %s", path, a.shape,
-		              (unsigned long long)rows, array);
+		              "--labels %s has shape %s, but must be [%llu] to label %s", path,
+		              a.shape, (unsigned long long)rows, array);
 	else
 		st = inv_npy_read_int(a.array, 0, rows, out);
 end:
@@ -213,8 +204,9 @@ static invar_status check_tsne_output(inv_session *s, const char *path)
 		                "-o %s must end in .npy (points), .json (results), .png or .svg "
 		                "(a plot)",
 		                path);
-	return inv_check_output(s, &(inv_output){
-							   .option = "-o", .path = path, .endings = ".npy|.json", .force = force});
+	return inv_check_output(
+		s, &(inv_output){
+			   .option = "-o", .path = path, .endings = ".npy|.json", .force = force});
 }
 
 static invar_status write_tsne_output(inv_session *s, const tsne_call *c,
@@ -259,10 +251,10 @@ static invar_status print_tsne(inv_session *s, const tsne_call *c, const invar_r
 		                                "rows", (json_int_t)c->rows[i]));
 	for (size_t i = 0; (text = inv_options_text(s->options, "output", i)); i++)
 		json_array_append_new(outputs, inv_json_path(text));
-	return inv_print_json(json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", kl, "iterations",
-	                                (json_int_t)iterations, "rows", (json_int_t)c->total,
-	                                "dim", (json_int_t)c->dim, "inputs", inputs, "outputs",
-	                                outputs));
+	return inv_print_json(json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", kl,
+	                                "iterations", (json_int_t)iterations, "rows",
+	                                (json_int_t)c->total, "dim", (json_int_t)c->dim,
+	                                "inputs", inputs, "outputs", outputs));
 }
 
 /* ---- The command -------------------------------------------------------------------- */

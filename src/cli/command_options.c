@@ -19,38 +19,17 @@
 enum { SOME = 512, NAMES = 4096 };
 
 static const invar_option common_rows[] = {
-	{.name = "threads",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1024,
-     .meta = "N",
-     .group = INV_COMMON_GROUP,
-     .help = "number of threads; 0: all cores"},
+	{INV_ROW(COUNT, "threads", "N", INV_COMMON_GROUP, "number of threads; 0: all cores"),
+     .initial = "0", .max = 1024},
 	{INV_SEED_ROW},
-	{.name = "json",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print the result as one JSON document on standard output"},
-	{.name = "quiet",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print only warnings and errors"},
-	{.name = "verbose",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print more details"},
-	{.name = "help",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show this help"},
-	{.name = "help-all",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show all options, also those for experts"},
-	{.name = "version",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show the version"},
+	{INV_FLAG_ROW("json", INV_COMMON_GROUP,
+                  "print the result as one JSON document on standard output")},
+	{INV_FLAG_ROW("quiet", INV_COMMON_GROUP, "print only warnings and errors")},
+	{INV_FLAG_ROW("verbose", INV_COMMON_GROUP, "print more details")},
+	{INV_FLAG_ROW("help", INV_COMMON_GROUP, "show this help")},
+	{INV_FLAG_ROW("help-all", INV_COMMON_GROUP,
+                  "show all options, also those for experts")},
+	{INV_FLAG_ROW("version", INV_COMMON_GROUP, "show the version")},
 	{0},
 };
 
@@ -160,8 +139,8 @@ static invar_status set_option(inv_parser *p, const invar_option *row, const cha
 		    value[1] != '.')
 			return inv_fail(
 				INVAR_E_USE,
-				"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
-				value, row->name, value);
+				"%s needs a value, but '%s' follows; if that is the value, write --%s=%s",
+				name, value, row->name, value);
 		p->at++;
 	}
 	return invar_options_set(p->s->options, row->name, value);
@@ -187,8 +166,8 @@ static invar_status refuse_option(const inv_session *s, const char *name)
 		return inv_fail(INVAR_E_USE, "there is no option --%s; did you mean --%s?", name,
 		                near);
 	return inv_fail(INVAR_E_USE,
-	                "there is no option --%s; 'invar %s --help-all' lists the options", name,
-	                s->command->name);
+	                "there is no option --%s; 'invar %s --help-all' lists the options",
+	                name, s->command->name);
 }
 
 static invar_status read_long(inv_parser *p, const char *text)
@@ -203,8 +182,8 @@ static invar_status read_long(inv_parser *p, const char *text)
 		return inv_no_memory();
 	row = inv_options_find(p->s->options, name);
 	if (row && inv_is_argument(c, name))
-		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s", name,
-		              c->name, c->usage);
+		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
+		              name, c->name, c->usage);
 	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
 	else
