@@ -42,8 +42,6 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* ---- --dry-run -------------------------------------------------------------------- */
-
 /* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
 static void spell_seconds(double low, double high, char *out, size_t size)
 {
@@ -107,27 +105,13 @@ static invar_status forecast(inv_session *s, invar_encoder *e, const invar_datas
 	return INVAR_OK;
 }
 
-/* ---- Encoding --------------------------------------------------------------------- */
-
-/* The split that has copies, train if several have; NULL: none. */
-static const char *split_with_copies(const invar_bank *b)
-{
-	const char *with = NULL;
-
-	for (size_t i = invar_bank_splits(b); i-- > 0;)
-		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
-		    (!with || strcmp(with, "train") != 0))
-			with = invar_bank_split(b, i);
-	return with;
-}
-
 /* What the bank has, and the command that comes next. */
 static invar_status print_bank(inv_session *s, const invar_bank *b, const char *path,
                                const char *encoder)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = split_with_copies(b),
-			   *numbers = inv_noun(width, "number", "numbers");
+	const char *with = NULL; /* the split that has copies, train if several have */
+	const char *numbers = inv_noun(width, "number", "numbers");
 	char word[PATH_MAX + 8], split[300];
 	json_t *splits = json_array();
 
@@ -148,6 +132,10 @@ static invar_status print_bank(inv_session *s, const invar_bank *b, const char *
 		                                 (json_int_t)width, "splits", splits)));
 	json_decref(splits);
 
+	for (size_t i = invar_bank_splits(b); i-- > 0;)
+		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
+		    (!with || strcmp(with, "train") != 0))
+			with = invar_bank_split(b, i);
 	inv_shell_word(path, word, sizeof word);
 	if (!with)
 		inv_term_say(s->term,

@@ -99,33 +99,29 @@ static invar_status choose_figure(inv_session *s, inv_figures *all)
 	return st;
 }
 
-static invar_status draw_figures(inv_session *s, const inv_figures *all, const char *output)
-{
-	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
-
-	if (!inv_ends_in(output, ".svg") && !inv_ends_in(output, ".png"))
-		return inv_figures_save(s, all, output, force, dark);
-	if (all->count > 1)
-		return inv_fail(
-			INVAR_E_USE,
-			"there are %zu figures for one file; choose one with --figure, or give "
-			"a folder to -o (without -o their names are listed)",
-			all->count);
-	INV_TRY(inv_figure_check(s, output, force));
-	return inv_figure_save(s, &all->one[0], output, dark);
-}
-
 static invar_status run_plot(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
+	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
 	documents d = {0};
 	json_t *list;
 	invar_status st;
 
 	INV_TRY_OR(end, read_documents(s, &d));
 	INV_TRY_OR(end, choose_figure(s, &d.figures));
-	if (output)
-		INV_TRY_OR(end, draw_figures(s, &d.figures, output));
+	if (output && !inv_ends_in(output, ".svg") && !inv_ends_in(output, ".png")) {
+		INV_TRY_OR(end, inv_figures_save(s, &d.figures, output, force, dark));
+	} else if (output && d.figures.count > 1) {
+		st = inv_fail(
+			INVAR_E_USE,
+			"there are %zu figures for one file; choose one with --figure, or give "
+			"a folder to -o (without -o their names are listed)",
+			d.figures.count);
+		goto end;
+	} else if (output) {
+		INV_TRY_OR(end, inv_figure_check(s, output, force));
+		INV_TRY_OR(end, inv_figure_save(s, &d.figures.one[0], output, dark));
+	}
 	for (size_t i = 0; !s->json && !output && i < d.figures.count; i++)
 		printf("%-24s %s\n", d.figures.one[i].name, d.figures.one[i].figure.title);
 	if (!s->json)

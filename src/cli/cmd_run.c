@@ -54,22 +54,6 @@ static const invar_option own[] = {
 	{0},
 };
 
-static invar_status read_recipe(inv_session *s, inv_study **out)
-{
-	const char *text;
-	inv_node *tree;
-	invar_status st;
-
-	INV_TRY(inv_study_spelled(inv_yaml_load(s->argument[0], &tree)));
-	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
-		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
-			inv_node_free(tree);
-			return st;
-		}
-	return inv_study_spelled(
-		inv_study_new(tree, s->argument[0], inv_text(s, "output"), out));
-}
-
 /* What is done is shown even if something failed. */
 static invar_status run_study(inv_session *s, const inv_study *study)
 {
@@ -102,6 +86,8 @@ static invar_status run_recipe(inv_session *s)
 {
 	bool dry_run = inv_flag(s, "dry-run");
 	inv_study *study = NULL;
+	const char *text;
+	inv_node *tree;
 	invar_status st;
 
 	s->is_timed = !dry_run && !inv_flag(s, "print-defaults");
@@ -113,7 +99,14 @@ static invar_status run_recipe(inv_session *s)
 		                "prints one to start from");
 	if (!dry_run)
 		INV_TRY(inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks")));
-	INV_TRY(read_recipe(s, &study));
+	INV_TRY(inv_study_spelled(inv_yaml_load(s->argument[0], &tree)));
+	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
+		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
+			inv_node_free(tree);
+			return st;
+		}
+	INV_TRY(inv_study_spelled(
+		inv_study_new(tree, s->argument[0], inv_text(s, "output"), &study)));
 	INV_TRY_OR(end, inv_study_check_output(s, study));
 	if (!dry_run)
 		st = run_study(s, study);

@@ -34,15 +34,6 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* Names that are not a line of text are left out. */
-static bool is_class_line(const char *name)
-{
-	for (const char *at = name; at && *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 127)
-			return false;
-	return name && *name;
-}
-
 static invar_status run_subset(inv_session *s)
 {
 	const uint32_t count = (uint32_t)inv_number(s, "count");
@@ -57,13 +48,15 @@ static invar_status run_subset(inv_session *s)
 	INV_TRY_OR(end, inv_new_zeros(&distance, count));
 	INV_TRY_OR(end, inv_subset(b, inv_text(s, "split"), count, label, distance));
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name = inv_bank_class(b, label[i]);
+		const char *name = inv_bank_class(b, label[i]), *at = name;
 
+		while (at && (unsigned char)*at >= ' ' && *at != 127)
+			at++;
 		if (s->json)
 			json_array_append_new(list, json_pack("{s:I, s:s*, s:f}", "label",
 			                                      (json_int_t)label[i], "name", name,
 			                                      "distance", distance[i]));
-		else if (is_class_line(name))
+		else if (name && *name && !*at) /* a line of text */
 			printf("%s\n", name);
 		else
 			printf("%lld\n", (long long)label[i]);
