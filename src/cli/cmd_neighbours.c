@@ -5,7 +5,7 @@
 #include "bank/bank.h"
 #include "base/text.h"
 #include "cli/command_options.h"
-#include "cli/neighbour_sheet.h"
+#include "cli/neighbour_search.h"
 #include "images/dataset.h"
 
 static const inv_example examples[] = {
