@@ -7,7 +7,6 @@
  * redoes only what depends on a changed option.
  */
 #include "cli/command_options.h"
-#include "cli/demo_recipe.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
 

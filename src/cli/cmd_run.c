@@ -10,7 +10,6 @@
 #include "base/options.h"
 #include "cli/command_options.h"
 #include "cli/launch.h"
-#include "cli/recipe_words.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
 #include "run/run.h"

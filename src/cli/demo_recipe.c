@@ -6,7 +6,7 @@
  * installed tree may be moved. The encoder is a narrow ResNet that was trained on upright
  * garments only (tools/train_demo_encoder.py).
  */
-#include "cli/demo_recipe.h"
+#include "cli/study_command.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -17,11 +17,10 @@
 #include <unistd.h>
 
 #include "adapter/losses/loss.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "cli/command.h"
-#include "base/file.h"
 #include "cli/command_options.h"
-#include "cli/study_command.h"
 #include "cli/term.h"
 #include "images/dataset.h"
 #include "study/yaml_tree.h"
@@ -34,7 +33,8 @@ static const char *const no_images =
 
 /* ---- Files that come with the program ------------------------------------------------ */
 
-/* Beside the program, in build/src/cli or in PREFIX/bin, or where it was installed. Gives. */
+/* Beside the program, in build/src/cli or in PREFIX/bin, or where it was installed. Gives.
+ */
 static invar_status find_shared(const char *name, char **out)
 {
 	static const char *const places[] = {"../../share", "../share/invar"};
@@ -82,7 +82,7 @@ static invar_status name_dataset(const char *data, char **out)
 		inv_free(path);
 	}
 	return asprintf(out, "%s%s", kind, data ? data : "fashion-mnist:") < 0 ? inv_no_memory()
-	                                                                      : INVAR_OK;
+	                                                                       : INVAR_OK;
 }
 
 static invar_status set_number(inv_node *tree, const char *path, double value)

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "cli/command_results.h"
-#include "cli/demo_recipe.h"
+#include "cli/study_command.h"
 #include "cli/term.h"
 #include "run/run.h"
 
