@@ -9,7 +9,7 @@
 
 #include "base/options.h"
 #include "cli/command_options.h"
-#include "cli/launch.h"
+#include "cli/restart.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
 #include "run/run.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_options.c - parses argv with the options of a command.
+ * command_options.c - the commands that meson.build lists, and argv read with their
+ * options.
  *
  * The library checks values when they are set; this file handles dashes, short names and
  * where a value is. Messages of the library are shown with "--" before option names (see
@@ -9,6 +10,7 @@
 #include "cli/command_options.h"
 #include "base/options.h"
 #include "base/words.h"
+#include "cli/command_list.h"
 #include "images/dataset.h"
 
 #include <ctype.h>
@@ -39,6 +41,21 @@ static const struct {
 	const char *name;
 } letters[] = {{'o', "output"}, {'k', "count"},   {'n', "dry-run"},
                {'q', "quiet"},  {'v', "verbose"}, {'h', "help"}};
+
+enum { COMMANDS = sizeof parts / sizeof *parts };
+
+const inv_command *inv_command_at(size_t i)
+{
+	return i < COMMANDS ? parts[i] : NULL;
+}
+
+const inv_command *inv_command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(parts[i]->name, name) == 0)
+			return parts[i];
+	return NULL;
+}
 
 char inv_letter_of(const char *name)
 {
@@ -88,8 +105,6 @@ fail:
 	return st;
 }
 
-/* ---- Values ---------------------------------------------------------------- */
-
 bool inv_flag(const inv_session *s, const char *name)
 {
 	return inv_options_number(s->options, name) > 0;
@@ -110,8 +125,6 @@ invar_status inv_data_options(const inv_session *s, invar_options **out)
 	INV_TRY(inv_options_pick(s->options, inv_dataset_declare, out));
 	return inv_options_unset(*out, "split");
 }
-
-/* ---- Parsing ---------------------------------------------------------------- */
 
 typedef struct inv_parser {
 	inv_session *s;
@@ -146,16 +159,25 @@ static invar_status set_option(inv_parser *p, const invar_option *row, const cha
 	return invar_options_set(p->s->options, row->name, value);
 }
 
-/* With the nearest of those that can be typed, or the new name of an old one. */
-static invar_status refuse_option(const inv_session *s, const char *name)
+/* An unknown name: with the nearest of those that can be typed, or the new name of it. */
+static invar_status read_long(inv_parser *p, const char *text)
 {
 	static const char *const renamed[][2] = {{"from", "split"}, {"images", "data"}};
+	const inv_command *c = p->s->command;
+	const size_t length = strcspn(text, "=");
 	const invar_option *row;
-	char names[NAMES] = "", near[64];
+	char name[SOME], names[NAMES] = "", near[64];
 	size_t fill = 0;
 
-	for (size_t i = 0; (row = invar_options_at(s->options, i)) && fill < NAMES; i++)
-		if (!inv_is_argument(s->command, row->name))
+	snprintf(name, sizeof name, "%.*s", (int)(length < SOME ? length : SOME - 1), text);
+	row = inv_options_find(p->s->options, name);
+	if (row && inv_is_argument(c, name))
+		return inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
+		                name, c->name, c->usage);
+	if (row)
+		return set_option(p, row, text[length] ? text + length + 1 : NULL);
+	for (size_t i = 0; (row = invar_options_at(p->s->options, i)) && fill < NAMES; i++)
+		if (!inv_is_argument(c, row->name))
 			fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", fill ? "|" : "",
 			                         row->name);
 	inv_nearest_word(name, names, near);
@@ -167,29 +189,7 @@ static invar_status refuse_option(const inv_session *s, const char *name)
 		                near);
 	return inv_fail(INVAR_E_USE,
 	                "there is no option --%s; 'invar %s --help-all' lists the options",
-	                name, s->command->name);
-}
-
-static invar_status read_long(inv_parser *p, const char *text)
-{
-	const inv_command *c = p->s->command;
-	size_t length = strcspn(text, "=");
-	char *name = strndup(text, length);
-	const invar_option *row;
-	invar_status st;
-
-	if (!name)
-		return inv_no_memory();
-	row = inv_options_find(p->s->options, name);
-	if (row && inv_is_argument(c, name))
-		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
-		              name, c->name, c->usage);
-	else if (row)
-		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
-	else
-		st = refuse_option(p->s, name);
-	free(name);
-	return st;
+	                name, c->name);
 }
 
 /* -q, -qv, -o FILE, -oFILE */
