@@ -116,7 +116,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 	invar_context *ctx = f->encoder->ctx;
 
 	*out = NULL;
-	INV_TRY(inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder));
+	INV_TRY(inv_encode_into(f->encoder, f->of.dataset, &f->of.opts, folder, true));
 	INV_TRY(inv_bank_open(ctx, folder, out));
 	INV_TRY(find_rows(f, *out));
 	INV_TRY(open_known(f, folder));
