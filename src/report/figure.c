@@ -114,28 +114,22 @@ static const struct {
       {-.4, -.4}}},
 };
 
-/* A mark around (x, y), in steps from corner to corner or as two arcs. */
-static void put_outline(const inv_svg *s, double x, double y, double radius, size_t shape)
-{
-	if (!shapes[shape].count)
-		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
-		        x - radius, y, radius, radius, 2 * radius, radius, radius, 2 * radius);
-	for (size_t i = 0; i < shapes[shape].count; i++)
-		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M',
-		        x + radius * shapes[shape].corner[i][0],
-		        y + radius * shapes[shape].corner[i][1]);
-	putc('z', s->out);
-}
-
+/* Around (x, y), in steps from corner to corner or as two arcs. */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape)
 {
-	bool hollow = shape & INV_HOLLOW;
+	const bool hollow = shape & INV_HOLLOW;
+	const size_t kind = (size_t)(shape & ~INV_HOLLOW) % INV_SHAPES;
+	const double size = hollow ? 0.85 * radius : radius;
 
 	fputs("<path d=\"", s->out);
-	put_outline(s, x, y, hollow ? 0.85 * radius : radius,
-	            (size_t)(shape & ~INV_HOLLOW) % INV_SHAPES);
-	fprintf(s->out, "\" class=\"iv-c%zu%s\"", colour % INV_COLOURS,
+	if (!shapes[kind].count)
+		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
+		        x - size, y, size, size, 2 * size, size, size, 2 * size);
+	for (size_t i = 0; i < shapes[kind].count; i++)
+		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M', x + size * shapes[kind].corner[i][0],
+		        y + size * shapes[kind].corner[i][1]);
+	fprintf(s->out, "z\" class=\"iv-c%zu%s\"", colour % INV_COLOURS,
 	        hollow ? "-stroke" : "");
 	if (hollow)
 		fprintf(s->out, " stroke-width=\"%.2f\"", 0.3 * radius + 0.2);

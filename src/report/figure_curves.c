@@ -45,8 +45,6 @@ static bool find_series(const invar_results *r, size_t i, inv_figure *out)
 	return true;
 }
 
-/* ---- One curve ----------------------------------------------------------------------- */
-
 static bool has_band(const inv_curve *v, size_t i)
 {
 	return isfinite(v->y[i]) && isfinite(v->low[i]) && isfinite(v->high[i]);
@@ -110,8 +108,6 @@ static void draw_curve(const chart *c, const inv_curve *v, size_t colour, const 
 		fputs("</g>\n", c->svg->out);
 	}
 }
-
-/* ---- The figure ---------------------------------------------------------------------- */
 
 static size_t list_curves(const invar_results *r, const inv_figure *f,
                           inv_legend_entry *entry)

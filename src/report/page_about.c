@@ -9,8 +9,6 @@
 #include "run/results.h"
 #include "run/run.h"
 
-/* ---- Use ----------------------------------------------------------------------------- */
-
 enum { LITERAL = 1200 };
 
 /* A path as a string of Python and of C; returns text. */
@@ -99,8 +97,6 @@ static void put_use(inv_html *h)
 			put_pytorch(h, &run[i]);
 	inv_html_put(h, INV_HTML_UNFOLD);
 }
-
-/* ---- JSON as tables ------------------------------------------------------------------ */
 
 enum { SPELLED = 800 };
 
