@@ -62,8 +62,6 @@ static const invar_option own[] = {
 
 enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is too wide */
 
-/* ---- What is written below a picture ------------------------------------------------ */
-
 /* The operations of a chain without their keys: "rotation+crop". */
 static void chain_words(const char *spec, size_t chain, char *out, size_t size)
 {
@@ -145,8 +143,6 @@ static void describe_copy(const invar_augment *a, const float *row, char text[LI
 			spell_column(inv_augment_column(a, i), (double)row[i], text[spelled++ >= 2],
 			             LINE);
 }
-
-/* ---- Sheets ----------------------------------------------------------------------- */
 
 typedef struct augment_sheet {
 	inv_sheet_cell *cells;
@@ -273,8 +269,6 @@ end:
 	inv_free(h.text);
 	return st;
 }
-
-/* ---- The command -------------------------------------------------------------------- */
 
 static invar_status run_augment(inv_session *s)
 {

@@ -193,21 +193,18 @@ const inv_command inv_cmd_encode = {
 	.name = "encode",
 	.purpose = "turns images and augmented copies of them into a bank of features",
 	.usage = "DATASET -o BANK [options]",
-	.about =
-		"Images are decoded, resized, normalised, augmented and encoded. An existing bank "
-		"is "
-		"extended: splits, copies and views can be added later. After an interruption the "
-		"same command resumes.",
+	.about = "Images are decoded, resized, normalised, augmented and encoded. An existing "
+			 "bank is extended: splits, copies and views can be added later. After an "
+			 "interruption the same command resumes.",
 	.details =
-		"Resizing is that of Pillow, byte for byte. BANK receives the clean rows, labels, "
-		"copies with their drawn parameters, SPLIT/names.txt with the file of each "
-		"row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
-		"SHA-256 of each image, and bank.json, which records how it was made. "
-		"Rows that are added later have the same bytes as if made at once. A bank made "
-		"with another encoder, SPEC, size "
-		"or seed cannot be extended, nor can one whose images have changed since. "
-		"Rows are finished in blocks of 256, and a resumed command starts after the last "
-		"finished one.",
+		"Resizing is that of Pillow, byte for byte. BANK receives the clean rows, "
+		"labels, copies with their drawn parameters, SPLIT/names.txt with the file of "
+		"each row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
+		"SHA-256 of each image, and bank.json, which records how it was made. Rows that "
+		"are added later have the same bytes as if made at once. A bank made with "
+		"another encoder, SPEC, size or seed cannot be extended, nor can one whose "
+		"images have changed since. Rows are finished in blocks of 256, and a resumed "
+		"command starts after the last finished one.",
 	.examples = examples,
 	.arguments = arguments,
 	.places = inv_dataset_item,

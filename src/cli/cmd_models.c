@@ -170,14 +170,13 @@ const inv_command inv_cmd_models = {
 	.about =
 		"A weight file is a safetensors file, a PyTorch checkpoint or a TorchScript "
 		"archive; nothing in it is executed. inspect shows what any such file contains; "
-		"for an adapter or a run, also which features it was trained on. verify compares "
-		"the file with the list, reads every weight and runs the network on an image that "
-		"is zero after normalisation. pull is the only action that uses the network: it "
-		"downloads to FILE.invar.part, which the same command resumes after an "
-		"interruption unless the file on the server has changed meanwhile (its ETag or "
-		"date is in FILE.invar.part.version), "
-		"and renames it once it is complete and its SHA-256 is correct; if "
-		"no SHA-256 is known, it prints the one of the file.",
+		"for an adapter or a run, also which features it was trained on. verify "
+		"compares the file with the list, reads every weight and runs the network on an "
+		"image that is zero after normalisation. pull is the only action that uses the "
+		"network: it downloads to FILE.invar.part, which the same command resumes after "
+		"an interruption unless the file on the server has changed meanwhile (its ETag "
+		"or date is in FILE.invar.part.version), and renames it once it is complete and "
+		"its SHA-256 is correct; if no SHA-256 is known, it prints the one of the file.",
 	.examples = examples,
 	.arguments = arguments,
 	.words = "list|inspect|verify|convert|pull",

@@ -200,18 +200,15 @@ const inv_command inv_cmd_train = {
 		"E. If it does harm or does not help, train ends with exit code 1 and no RUN.",
 	.details =
 		"A loss that is asked for by name is trained without a trial. run.json has the "
-		"options that took part and their values, log.jsonl one line per epoch. A resumed "
-		"run "
-		"ends with the same bytes as one that was never interrupted. RUN must be new or "
-		"empty: files that do not belong to a run are never removed. With --force the new "
-		"run "
-		"is written to RUN.part and replaces RUN once it is finished; until then RUN is "
-		"unchanged, and --resume continues the new run. With --data there is no bank: "
-		"clean "
-		"features are encoded once, into RUN/clean, and new copies in every epoch while "
-		"the "
-		"adapter trains. Each copy depends only on seed, epoch and image. With --resume, "
-		"weights and preparation need not be given again.",
+		"options that took part and their values, log.jsonl one line per epoch. A "
+		"resumed run ends with the same bytes as one that was never interrupted. RUN "
+		"must be new or empty: files that do not belong to a run are never removed. "
+		"With --force the new run is written to RUN.part and replaces RUN once it is "
+		"finished; until then RUN is unchanged, and --resume continues the new run. "
+		"With --data there is no bank: clean features are encoded once, into RUN/clean, "
+		"and new copies in every epoch while the adapter trains. Each copy depends only "
+		"on seed, epoch and image. With --resume, weights and preparation need not be "
+		"given again.",
 	.examples = examples,
 	.first_examples = 4,
 	.arguments = arguments,

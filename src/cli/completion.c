@@ -11,7 +11,8 @@
 
 /* Calls put for every option of a command that is typed by name. */
 static void each_option(const inv_command *c, FILE *out,
-                        void (*put)(const inv_command *c, const invar_option *row, FILE *out))
+                        void (*put)(const inv_command *c, const invar_option *row,
+                                    FILE *out))
 {
 	inv_described d;
 
@@ -53,8 +54,6 @@ static bool takes_file(const invar_option *row)
 	return !row->choices &&
 	       (row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST);
 }
-
-/* ---- bash --------------------------------------------------------------------------- */
 
 static void bash_name(const inv_command *c, const invar_option *row, FILE *out)
 {
@@ -122,8 +121,6 @@ void inv_docs_bash(FILE *out)
 	      "\tfi\n}\ncomplete -o filenames -F _invar invar\n",
 	      out);
 }
-
-/* ---- zsh ---------------------------------------------------------------------------- */
 
 /* Inside '…[…]': quotes, brackets and colons mean something to _arguments. */
 static void zsh_text(const char *text, FILE *out)
@@ -202,8 +199,6 @@ void inv_docs_zsh(FILE *out)
 	}
 	fputs("esac\n", out);
 }
-
-/* ---- fish --------------------------------------------------------------------------- */
 
 static void fish_text(const char *text, FILE *out)
 {

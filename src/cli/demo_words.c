@@ -194,7 +194,7 @@ invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
 	}
 	for (size_t i = 0; i < j->tables; i++)
 		INV_TRY_OR(end, print_summary(&all[i]));
-	assert(j->tables); /* the recipe has two banks */
+	assert(j->tables); /* a recipe has a bank or more */
 	puts("");
 	if (has_goal(&all[0], &goals[0]))
 		puts("LC         a linear classifier that is trained on the adapter's codes of "

@@ -16,8 +16,6 @@
 #include "cli/command_options.h"
 #include "cli/command_results.h"
 
-/* ---- What is read ----------------------------------------------------------------- */
-
 struct inv_input {
 	char *path;
 	inv_reading reading;
@@ -59,8 +57,6 @@ void inv_reads_clear(inv_session *s)
 	free(s->inputs);
 }
 
-/* ---- The same file, by any name ----------------------------------------------------- */
-
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
@@ -69,11 +65,16 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static bool is_input(const struct stat *file, const struct inv_input *in)
 {
 	/* In a run or in a folder of weights. */
-	static const char *const names[] = {
-		"adapter.safetensors", "decoder.safetensors", "checkpoint.safetensors",
-		"run.json",            "log.jsonl",           "metrics.json",
-		"model.safetensors",   "pytorch_model.bin",   "config.json",
-		"preprocessor_config.json"};
+	static const char *const names[] = {"adapter.safetensors",
+	                                    "decoder.safetensors",
+	                                    "checkpoint.safetensors",
+	                                    "run.json",
+	                                    "log.jsonl",
+	                                    "metrics.json",
+	                                    "model.safetensors",
+	                                    "pytorch_model.bin",
+	                                    "config.json",
+	                                    "preprocessor_config.json"};
 	struct stat info;
 	bool same;
 
@@ -155,8 +156,6 @@ static bool reads_part_of(const inv_session *s, const char *path)
 	return reads;
 }
 
-/* ---- The rules -------------------------------------------------------------------- */
-
 invar_status inv_check_writable(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -188,14 +187,16 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 		return INVAR_OK;
 	if (o->stream && strcmp(o->path, "-") == 0)
 		return s->json
-		           ? inv_fail(INVAR_E_USE,
-		                      "--json and '-o -' both write to standard output; use only one")
+		           ? inv_fail(
+						 INVAR_E_USE,
+						 "--json and '-o -' both write to standard output; use only one")
 		           : INVAR_OK;
 	if (!*o->path || strcmp(o->path, "-") == 0)
-		return inv_fail(INVAR_E_USE,
-		                "'%s' is not a %s name, and the result cannot go to standard output; "
-		                "give a %s name",
-		                o->path, o->folder ? "folder" : "file", o->folder ? "folder" : "file");
+		return inv_fail(
+			INVAR_E_USE,
+			"'%s' is not a %s name, and the result cannot go to standard output; "
+			"give a %s name",
+			o->path, o->folder ? "folder" : "file", o->folder ? "folder" : "file");
 	exists = !o->folder && stat(o->path, &file) == 0;
 	if (exists && S_ISDIR(file.st_mode))
 		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", o->path);
@@ -203,14 +204,15 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 		return inv_fail(INVAR_E_IO, "%s: is a pipe or a device, expected a file%s", o->path,
 		                hint);
 	if (exists && fstat(STDOUT_FILENO, &out) == 0 && is_same(&out, &file))
-		return inv_fail(INVAR_E_USE, "%s%s%s is already standard output; choose another file%s",
-		                option, blank, o->path, hint);
+		return inv_fail(INVAR_E_USE,
+		                "%s%s%s is already standard output; choose another file%s", option,
+		                blank, o->path, hint);
 
 	if ((exists && reads_file(s, &file)) || (!o->folder && reads_part_of(s, o->path)))
 		return inv_fail(
 			INVAR_E_USE,
-			"%s%s%s would replace a file that this command reads; choose another file", option,
-			blank, o->path);
+			"%s%s%s would replace a file that this command reads; choose another file",
+			option, blank, o->path);
 	if (!(folder = existing_folder_of(o->path)))
 		return inv_no_memory();
 	for (size_t i = 0; i < s->input_count; i++)
@@ -218,8 +220,8 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 			free(folder);
 			return inv_fail(
 				INVAR_E_USE,
-				"%s%s%s is inside %s, which this command reads; choose another place", option,
-				blank, o->path, s->inputs[i].path);
+				"%s%s%s is inside %s, which this command reads; choose another place",
+				option, blank, o->path, s->inputs[i].path);
 		}
 	free(folder);
 	if (o->folder)

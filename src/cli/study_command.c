@@ -17,8 +17,6 @@
 #include "run/run.h"
 #include "study/yaml_tree.h"
 
-/* ---- The recipe ---------------------------------------------------------------------- */
-
 invar_status inv_recipe_set(inv_node *tree, const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -90,14 +88,13 @@ invar_status inv_study_check_output(inv_session *s, const inv_study *study)
 		INV_TRY(has_file(study->folder, name, &exists));
 	if (!is_study && !exists && study->reports)
 		INV_TRY(has_file(study->folder, name = INV_RUN_REPORT, &exists));
-	return exists ? inv_fail(INVAR_E_IO,
-	                         "%s/%s: already exists and is not from a study; choose another "
-	                         "folder with -o",
-	                         study->folder, name)
-	              : INVAR_OK;
+	return exists
+	           ? inv_fail(INVAR_E_IO,
+	                      "%s/%s: already exists and is not from a study; choose another "
+	                      "folder with -o",
+	                      study->folder, name)
+	           : INVAR_OK;
 }
-
-/* ---- Running ------------------------------------------------------------------------- */
 
 invar_status inv_study_print_file(const inv_study *study, const char *name)
 {

@@ -48,8 +48,6 @@ static char *read_verdict(inv_session *s, const inv_study_bank *b)
 	return out;
 }
 
-/* ---- The page of a bank -------------------------------------------------------------- */
-
 /* The split that is measured, and the options that choose images of the bank; gives *data.
  */
 static invar_status describe_page(const inv_study *study, const inv_study_bank *b,
@@ -106,8 +104,6 @@ end:
 	inv_free((void *)(uintptr_t)run);
 	return st;
 }
-
-/* ---- The overview -------------------------------------------------------------------- */
 
 /* The banks of an overview: arrays [tables]. */
 typedef struct overview {
@@ -183,8 +179,6 @@ end:
 	inv_free(o.verdict);
 	return st;
 }
-
-/* ---- Stages -------------------------------------------------------------------------- */
 
 /* Its inputs are tables, which stand for all results that they were made from. */
 static invar_status add_page(paging *p, const char *folder, const char *const *inputs,

@@ -35,8 +35,6 @@ typedef struct table_stage {
 	char *path;
 } table_stage;
 
-/* ---- Formats for people -------------------------------------------------------------- */
-
 /* A title is the user's text: in a comment or a heading it must stay on its line. */
 static void put_study_title(FILE *f, const table_form *form, const char *text)
 {
@@ -76,7 +74,10 @@ static invar_status put_tables(const table_stage *w, FILE *f)
 		if (csv)
 			fputs("\r\n", f);
 		else
-			fprintf(f, "%s%s%s", latex ? ": " : markdown ? "\n\n" : "\n",
+			fprintf(f, "%s%s%s",
+			        latex      ? ": "
+			        : markdown ? "\n\n"
+			                   : "\n",
 			        inv_results_measured(r, measured), latex ? "\n" : "\n\n");
 		st = inv_put_table(inv_results_table(r, true), format, f);
 		invar_results_free(r);
@@ -84,8 +85,6 @@ static invar_status put_tables(const table_stage *w, FILE *f)
 	}
 	return INVAR_OK;
 }
-
-/* ---- JSON ---------------------------------------------------------------------------- */
 
 static invar_status put_json(const table_stage *w, FILE *f)
 {
@@ -107,8 +106,6 @@ end:
 	json_decref(all);
 	return st;
 }
-
-/* ---- Stages -------------------------------------------------------------------------- */
 
 static invar_status write_form(void *user)
 {

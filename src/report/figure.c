@@ -58,35 +58,6 @@ const char *inv_metric_class(const invar_metric *m)
 
 enum { HEAD_TOP = 40, HEAD_SECOND = 22, HEAD_GAP = 14 };
 
-/* The title, and below it "encoder · augmentation · 100 points of test". */
-static void put_figure_head(const inv_svg *s, const invar_results *r, const char *title)
-{
-	double room = s->width - 2 * INV_FIGURE_MARGIN;
-	double points = inv_results_about_number(r, "points");
-	const char *split = invar_results_about(r, "split");
-	char count[64] = "", text[400];
-	const char *pieces[] = {invar_results_about(r, "encoder"),
-	                        invar_results_about(r, "augment"), count};
-
-	snprintf(text, sizeof text, "%s", title);
-	*text = (char)toupper((unsigned char)*text); /* names of measurements are lower case */
-	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP, INV_TITLE_SIZE, INV_START, "ink", room,
-	             text);
-	if (isfinite(points))
-		snprintf(count, sizeof count, "%.0f points%s%.32s", points, split ? " of " : "",
-		         split ? split : "");
-	*text = '\0';
-	for (size_t i = 0; i < 3; i++) {
-		size_t length = strlen(text);
-
-		if (pieces[i] && *pieces[i])
-			snprintf(text + length, sizeof text - length, "%s%s", length ? " · " : "",
-			         pieces[i]);
-	}
-	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP + HEAD_SECOND, INV_TICK_SIZE, INV_START,
-	             "quiet", room, text);
-}
-
 /* ---- Marks --------------------------------------------------------------------------- */
 
 /* Corners around the middle, for a radius of 1; a circle has none. */
@@ -114,28 +85,22 @@ static const struct {
       {-.4, -.4}}},
 };
 
-/* A mark around (x, y), in steps from corner to corner or as two arcs. */
-static void put_outline(const inv_svg *s, double x, double y, double radius, size_t shape)
-{
-	if (!shapes[shape].count)
-		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
-		        x - radius, y, radius, radius, 2 * radius, radius, radius, 2 * radius);
-	for (size_t i = 0; i < shapes[shape].count; i++)
-		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M',
-		        x + radius * shapes[shape].corner[i][0],
-		        y + radius * shapes[shape].corner[i][1]);
-	putc('z', s->out);
-}
-
+/* Around (x, y), in steps from corner to corner or as two arcs. */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape)
 {
-	bool hollow = shape & INV_HOLLOW;
+	const bool hollow = shape & INV_HOLLOW;
+	const size_t kind = (size_t)(shape & ~INV_HOLLOW) % INV_SHAPES;
+	const double size = hollow ? 0.85 * radius : radius;
 
 	fputs("<path d=\"", s->out);
-	put_outline(s, x, y, hollow ? 0.85 * radius : radius,
-	            (size_t)(shape & ~INV_HOLLOW) % INV_SHAPES);
-	fprintf(s->out, "\" class=\"iv-c%zu%s\"", colour % INV_COLOURS,
+	if (!shapes[kind].count)
+		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
+		        x - size, y, size, size, 2 * size, size, size, 2 * size);
+	for (size_t i = 0; i < shapes[kind].count; i++)
+		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M', x + size * shapes[kind].corner[i][0],
+		        y + size * shapes[kind].corner[i][1]);
+	fprintf(s->out, "z\" class=\"iv-c%zu%s\"", colour % INV_COLOURS,
 	        hollow ? "-stroke" : "");
 	if (hollow)
 		fprintf(s->out, " stroke-width=\"%.2f\"", 0.3 * radius + 0.2);
@@ -249,13 +214,38 @@ double inv_figure_top(const inv_figure_form *form, double width)
 bool inv_figure_begin(inv_svg *s, const invar_results *r, const inv_figure *f,
                       const inv_figure_form *form, double width, double height)
 {
+	double room;
+	double points = inv_results_about_number(r, "points");
+	const char *split = invar_results_about(r, "split");
+	char count[64] = "", text[400];
+	const char *pieces[] = {invar_results_about(r, "encoder"),
+	                        invar_results_about(r, "augment"), count};
+
 	if (!inv_svg_begin(s, width, height, form->theme))
 		return false;
 	if (inv_is_embedded(form))
 		return true;
-	put_figure_head(s, r, f->title);
+	room = s->width - 2 * INV_FIGURE_MARGIN;
+	/* The title, and below it "encoder · augmentation · 100 points of test". */
+	snprintf(text, sizeof text, "%s", f->title);
+	*text = (char)toupper((unsigned char)*text); /* names of measurements are lower case */
+	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP, INV_TITLE_SIZE, INV_START, "ink", room,
+	             text);
+	if (isfinite(points))
+		snprintf(count, sizeof count, "%.0f points%s%.32s", points, split ? " of " : "",
+		         split ? split : "");
+	*text = '\0';
+	for (size_t i = 0; i < 3; i++) {
+		size_t length = strlen(text);
+
+		if (pieces[i] && *pieces[i])
+			snprintf(text + length, sizeof text - length, "%s%s", length ? " · " : "",
+			         pieces[i]);
+	}
+	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP + HEAD_SECOND, INV_TICK_SIZE, INV_START,
+	             "quiet", room, text);
 	lay_legend(s, form->entry, form->entries, INV_FIGURE_MARGIN,
-	           HEAD_TOP + HEAD_SECOND + HEAD_GAP, s->width - 2 * INV_FIGURE_MARGIN);
+	           HEAD_TOP + HEAD_SECOND + HEAD_GAP, room);
 	return true;
 }
 

@@ -39,8 +39,6 @@ typedef struct chart {
 	inv_scale x;
 } chart;
 
-/* ---- Which metrics ------------------------------------------------------------------- */
-
 /* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
  */
 static size_t group_at(const invar_results *r, size_t first)
@@ -122,8 +120,6 @@ static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
 	}
 	return false;
 }
-
-/* ---- Drawing ------------------------------------------------------------------------- */
 
 static const invar_value *fraction_of(const chart *c, size_t metric, size_t column)
 {

@@ -45,13 +45,6 @@ static bool find_series(const invar_results *r, size_t i, inv_figure *out)
 	return true;
 }
 
-/* ---- One curve ----------------------------------------------------------------------- */
-
-static bool has_band(const inv_curve *v, size_t i)
-{
-	return isfinite(v->y[i]) && isfinite(v->low[i]) && isfinite(v->high[i]);
-}
-
 /* A band wherever two or more numbers in a row have intervals. */
 static void draw_bands(const chart *c, const inv_curve *v, size_t colour)
 {
@@ -59,8 +52,10 @@ static void draw_bands(const chart *c, const inv_curve *v, size_t colour)
 	size_t end;
 
 	for (size_t i = 0; v->low && i < v->count; i = end + 1) {
-		for (end = i; end < v->count && has_band(v, end); end++)
-			;
+		end = i;
+		while (end < v->count && isfinite(v->y[end]) && isfinite(v->low[end]) &&
+		       isfinite(v->high[end]))
+			end++;
 		if (end <= i + 1)
 			continue;
 		fputs("<path d=\"", out);
@@ -110,8 +105,6 @@ static void draw_curve(const chart *c, const inv_curve *v, size_t colour, const 
 		fputs("</g>\n", c->svg->out);
 	}
 }
-
-/* ---- The figure ---------------------------------------------------------------------- */
 
 static size_t list_curves(const invar_results *r, const inv_figure *f,
                           inv_legend_entry *entry)

@@ -63,8 +63,6 @@ static bool is_density(const inv_scatter *s)
 	return !s->class_count && !s->mark_count;
 }
 
-/* ---- Points -------------------------------------------------------------------------- */
-
 /* Grey is for points without a class; without classes, marks have colours. */
 static size_t colour_of(const inv_scatter *s, int mark, int label)
 {
@@ -111,8 +109,6 @@ static void draw_points(const panel *p, double *places)
 	fputs("</g>\n", p->svg->out);
 }
 
-/* ---- Density ------------------------------------------------------------------------- */
-
 static size_t bin_of(const inv_scale *s, double value)
 {
 	return (size_t)fmin(fmax((value - s->low) / (s->high - s->low) * BINS, 0), BINS - 1);
@@ -152,8 +148,6 @@ static void draw_density(const panel *p)
 	}
 }
 
-/* ---- Lines --------------------------------------------------------------------------- */
-
 /* y = slope * x + offset, cut off at the panel, with its title at the top. */
 static void put_lines(const panel *p)
 {
@@ -185,8 +179,6 @@ static void put_lines(const panel *p)
 		             PANEL - 56, line->title);
 	}
 }
-
-/* ---- Panels -------------------------------------------------------------------------- */
 
 /*
  * Panels with numbers have one scale, so that they can be compared, but one that is far off
@@ -273,8 +265,6 @@ static bool draw_panel(panel *p, const invar_results *r, const char *title)
 	free(places);
 	return true;
 }
-
-/* ---- The figure ---------------------------------------------------------------------- */
 
 /* Names of marks in grey, then those of classes in their colours. */
 static size_t list_points(const invar_results *r, const inv_figure *f,

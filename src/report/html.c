@@ -9,8 +9,6 @@
 #include "measure/measurement.h"
 #include "report/svg.h"
 
-/* ---- Text ---------------------------------------------------------------------------- */
-
 void inv_html_put(const inv_html *h, const char *format, ...)
 {
 	va_list args;
@@ -62,8 +60,6 @@ void inv_html_table(const inv_html *h, inv_table *t, const char *class)
 	inv_table_free(t);
 }
 
-/* ---- Results ------------------------------------------------------------------------- */
-
 const char *inv_html_measurement(const char *id)
 {
 	const char *title, *about, *name;
@@ -73,8 +69,6 @@ const char *inv_html_measurement(const char *id)
 			return title;
 	return id;
 }
-
-/* ---- Pictures ------------------------------------------------------------------------ */
 
 static const char *const verdicts[] = {"", " wrong", " right"}; /* by right + 1 */
 
@@ -111,8 +105,6 @@ void inv_html_captioned(const inv_html *h, const inv_page_picture *p, unsigned b
 		inv_html_put(h, INV_HTML_NAME, caption);
 	fputs("</figcaption></figure>\n", h->out);
 }
-
-/* ---- JSON ---------------------------------------------------------------------------- */
 
 /* '<', '>' and '&' stand only in strings, where JSON can spell them otherwise. */
 static int put_json_escaped(const char *text, size_t size, void *user)

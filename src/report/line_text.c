@@ -89,8 +89,6 @@ void inv_print_line(FILE *out, const char *format, ...)
 	va_end(args);
 }
 
-/* ---- XML and HTML -------------------------------------------------------------------- */
-
 /*
  * Is it a character of UTF-8 that can be shown? Controls and hidden ones cannot, except for
  * joiners (U+200C, U+200D), which a browser needs for some scripts and pictures.

@@ -23,8 +23,6 @@ enum { SECTIONS = sizeof parts / sizeof *parts };
 /* JSON beyond MAX_JSON bytes leaves out the coordinates of points. */
 enum { MAX_JSON = 1000000, MAX_STRING = 1000 };
 
-/* ---- Sections ------------------------------------------------------------------------ */
-
 static void put_content(inv_html *h, const inv_section *s)
 {
 	if (s->figures)
@@ -81,8 +79,6 @@ static void put_sections(inv_html *h, bool once)
 			inv_html_section(h, parts[i]);
 }
 
-/* ---- What is left out ---------------------------------------------------------------- */
-
 void inv_page_leave_out(inv_page_gaps *g, const char *what, const char *why)
 {
 	size_t i = 0;
@@ -117,8 +113,6 @@ static void put_gaps(inv_html *h)
 		             inv_sentence(h->gaps.gap[i].what, what), h->gaps.gap[i].why);
 	fputs("</ul>\n", h->out);
 }
-
-/* ---- Documents as JSON --------------------------------------------------------------- */
 
 /* Names are repeated in a page; programs that need them whole read metrics.json. */
 static void shorten_strings(json_t *json)
@@ -187,8 +181,6 @@ static void put_atlas_json(const inv_html *h)
 	json_decref(rows);
 }
 
-/* ---- The recommended adapter --------------------------------------------------------- */
-
 bool inv_page_is_search(const inv_page *p)
 {
 	bool unit = p->run_count > 0;
@@ -202,8 +194,6 @@ const char *inv_page_recommended(const inv_page *p, size_t document)
 {
 	return p->part ? p->part[document].recommended : p->recommended;
 }
-
-/* ---- The body ------------------------------------------------------------------------ */
 
 static void put_other_bank(inv_html *h)
 {
@@ -295,28 +285,6 @@ static void put_body(inv_html *h)
 	inv_html_section(h, &left_out);
 }
 
-/* ---- The head ------------------------------------------------------------------------ */
-
-static void put_style(const inv_html *h)
-{
-	const inv_page_pictures *p = h->page->pictures;
-
-	fputs("<style>\n", h->out);
-	fputs(inv_page_style, h->out);
-	inv_svg_put_colours(h->out, false);
-	inv_svg_put_backgrounds(h->out, false);
-	fputs("@media screen and (prefers-color-scheme:dark){\n", h->out);
-	inv_svg_put_colours(h->out, true);
-	inv_svg_put_backgrounds(h->out, true);
-	fputs("}\n", h->out);
-	if (p && p->atlas.bytes) {
-		fputs(".atlas{background-image:url(data:image/jpeg;base64,", h->out);
-		inv_base64(h->out, p->atlas.bytes, p->atlas.size);
-		fputs(")}\n", h->out);
-	}
-	fputs("</style>\n", h->out);
-}
-
 static void put_title(const inv_html *h)
 {
 	if (h->page->title)
@@ -334,6 +302,7 @@ static void put_title(const inv_html *h)
 static void put_page_head(inv_html *h)
 {
 	const inv_page_gaps *gaps = h->page->gaps;
+	const inv_page_pictures *p = h->page->pictures;
 
 	fputs(INV_REPORT_MARK
 	      "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
@@ -345,8 +314,20 @@ static void put_page_head(inv_html *h)
 	      h->out);
 	put_title(h);
 	fputs("</title>\n", h->out);
-	put_style(h);
-	fputs("</head>\n<body>\n<header>\n<h1>", h->out);
+	fputs("<style>\n", h->out);
+	fputs(inv_page_style, h->out);
+	inv_svg_put_colours(h->out, false);
+	inv_svg_put_backgrounds(h->out, false);
+	fputs("@media screen and (prefers-color-scheme:dark){\n", h->out);
+	inv_svg_put_colours(h->out, true);
+	inv_svg_put_backgrounds(h->out, true);
+	fputs("}\n", h->out);
+	if (p && p->atlas.bytes) {
+		fputs(".atlas{background-image:url(data:image/jpeg;base64,", h->out);
+		inv_base64(h->out, p->atlas.bytes, p->atlas.size);
+		fputs(")}\n", h->out);
+	}
+	fputs("</style>\n</head>\n<body>\n<header>\n<h1>", h->out);
 	put_title(h);
 	fputs("</h1>\n", h->out);
 	if (h->page->part)

@@ -9,8 +9,6 @@
 #include "run/results.h"
 #include "run/run.h"
 
-/* ---- Use ----------------------------------------------------------------------------- */
-
 enum { LITERAL = 1200 };
 
 /* A path as a string of Python and of C; returns text. */
@@ -56,35 +54,11 @@ static void put_pytorch(const inv_html *h, const inv_page_run *run)
 		run->residual ? "; this adapter is residual" : "");
 }
 
-static void put_other_forms(const inv_html *h, const inv_page_run *run)
-{
-	char path[LITERAL];
-
-	inv_html_put(h,
-	             "<h4>ONNX Runtime</h4>\n<pre><code># invar export RUN -o adapter.onnx\n"
-	             "import onnxruntime\n\n"
-	             "E = onnxruntime.InferenceSession(&quot;adapter.onnx&quot;)\n"
-	             "codes = E.run([&quot;codes&quot;], {&quot;features&quot;: features})[0]"
-	             "  # float32, [n, %u] in, [n, %u] out</code></pre>\n",
-	             run->d, run->w);
-	inv_html_put(
-		h,
-		"<h4>C</h4>\n<pre><code>#include &lt;invar.h&gt; /* cc program.c -linvar "
-		"*/\n\ninvar_context *ctx;\ninvar_adapter *E;\nfloat *features, *codes;\n\n"
-		"if (invar_context_new(0, NULL, &amp;ctx) == INVAR_OK &amp;&amp;\n"
-		"    invar_adapter_open(ctx, \"%s\", &amp;E) == INVAR_OK)\n"
-		"\tinvar_adapter_apply(E, features, n, codes); /* [n, %u] in, [n, %u] out "
-		"*/</code></pre>\n",
-		spell_literal(run->path, path), run->d, run->w);
-	fputs("<h4>On the command line</h4>\n<pre><code>invar apply RUN features.npy -o "
-	      "codes.npy</code></pre>\n",
-	      h->out);
-}
-
 /* The recommended adapter in PyTorch; other programs and other adapters are folded. */
 static void put_use(inv_html *h)
 {
 	const inv_page_run *run = h->page->run, *best = run ? &run[h->best_run] : NULL;
+	char path[LITERAL];
 
 	if (!best || !best->d)
 		return;
@@ -93,14 +67,30 @@ static void put_use(inv_html *h)
 	             h->page->run_count > 1
 	                 ? "ONNX, C, the command line, and the other adapters"
 	                 : "ONNX, C and the command line");
-	put_other_forms(h, best);
+	inv_html_put(h,
+	             "<h4>ONNX Runtime</h4>\n<pre><code># invar export RUN -o adapter.onnx\n"
+	             "import onnxruntime\n\n"
+	             "E = onnxruntime.InferenceSession(&quot;adapter.onnx&quot;)\n"
+	             "codes = E.run([&quot;codes&quot;], {&quot;features&quot;: features})[0]"
+	             "  # float32, [n, %u] in, [n, %u] out</code></pre>\n",
+	             best->d, best->w);
+	inv_html_put(
+		h,
+		"<h4>C</h4>\n<pre><code>#include &lt;invar.h&gt; /* cc program.c -linvar "
+		"*/\n\ninvar_context *ctx;\ninvar_adapter *E;\nfloat *features, *codes;\n\n"
+		"if (invar_context_new(0, NULL, &amp;ctx) == INVAR_OK &amp;&amp;\n"
+		"    invar_adapter_open(ctx, \"%s\", &amp;E) == INVAR_OK)\n"
+		"\tinvar_adapter_apply(E, features, n, codes); /* [n, %u] in, [n, %u] out "
+		"*/</code></pre>\n",
+		spell_literal(best->path, path), best->d, best->w);
+	fputs("<h4>On the command line</h4>\n<pre><code>invar apply RUN features.npy -o "
+	      "codes.npy</code></pre>\n",
+	      h->out);
 	for (size_t i = 0; i < h->page->run_count && i < 8; i++)
 		if (&run[i] != best && run[i].d)
 			put_pytorch(h, &run[i]);
 	inv_html_put(h, INV_HTML_UNFOLD);
 }
-
-/* ---- JSON as tables ------------------------------------------------------------------ */
 
 enum { SPELLED = 800 };
 

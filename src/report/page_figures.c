@@ -13,30 +13,6 @@
 /* FIRST_FIGURES: of a section, before its fold. */
 enum { WIDTH = 520, FIRST_FIGURES = 2 };
 
-static void put_legend(inv_html *h, const invar_results *r, const inv_figure *f)
-{
-	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
-	size_t count = entry ? f->kind->legend(r, f, entry) : 0;
-
-	if (count)
-		fputs("<ul class=\"legend\">", h->out);
-	for (size_t i = 0; i < count; i++) {
-		inv_svg svg = {.serial = h->serial++};
-
-		fputs("<li>", h->out);
-		if (inv_svg_begin(&svg, INV_SWATCH - 6, 18, INV_SVG_EMBEDDED)) {
-			inv_legend_swatch(&svg, &entry[i], 1, 9);
-			if (inv_svg_end(&svg))
-				fputs(svg.text, h->out);
-		}
-		inv_svg_free(&svg);
-		inv_html_put(h, INV_HTML_NAME "</li>", entry[i].text);
-	}
-	if (count)
-		fputs("</ul>\n", h->out);
-	free(entry);
-}
-
 /* c is the column that it shows; NULL: all of them. */
 static void put_panel(inv_html *h, const invar_results *r, const inv_figure *f, size_t i,
                       const invar_column *c)
@@ -64,6 +40,8 @@ static void put_panel(inv_html *h, const invar_results *r, const inv_figure *f, 
 static void put_page_figure(inv_html *h, const invar_results *r, const inv_figure *f,
                             bool about, bool others)
 {
+	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
+	size_t count = entry ? f->kind->legend(r, f, entry) : 0;
 	const char *name, *unused, *phrase;
 	const invar_column *c;
 	char text[400];
@@ -75,7 +53,23 @@ static void put_page_figure(inv_html *h, const invar_results *r, const inv_figur
 	for (size_t i = 0; about && (name = inv_measurement_about(i, &unused, &phrase)); i++)
 		if (strcmp(name, f->measurement) == 0)
 			inv_html_put(h, "<p class=\"about\">%s.</p>\n", inv_sentence(phrase, text));
-	put_legend(h, r, f);
+	if (count)
+		fputs("<ul class=\"legend\">", h->out);
+	for (size_t i = 0; i < count; i++) {
+		inv_svg svg = {.serial = h->serial++};
+
+		fputs("<li>", h->out);
+		if (inv_svg_begin(&svg, INV_SWATCH - 6, 18, INV_SVG_EMBEDDED)) {
+			inv_legend_swatch(&svg, &entry[i], 1, 9);
+			if (inv_svg_end(&svg))
+				fputs(svg.text, h->out);
+		}
+		inv_svg_free(&svg);
+		inv_html_put(h, INV_HTML_NAME "</li>", entry[i].text);
+	}
+	if (count)
+		fputs("</ul>\n", h->out);
+	free(entry);
 	fputs("</figcaption>\n<div class=\"panels\">", h->out);
 	if (!f->kind->panel)
 		put_panel(h, r, f, 0, NULL);

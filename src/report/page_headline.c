@@ -119,8 +119,6 @@ const invar_column *inv_page_best(const invar_results *r, const char *recommende
 	return best;
 }
 
-/* ---- Words --------------------------------------------------------------------------- */
-
 static bool lies_within(double value, const invar_value *of)
 {
 	return isfinite(of->low) && value >= of->low && value <= of->high;
@@ -203,8 +201,6 @@ static void put_displacement_sentence(const inv_html *h, const invar_results *r)
 		                   "squared distance grows by " PERCENT ".",
 		             c->title, 100 * fabs(v->value));
 }
-
-/* ---- Cards --------------------------------------------------------------------------- */
 
 /* "better", "same" or "worse", with the interval of the adapter's value. */
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,

@@ -16,8 +16,6 @@
 /* Of a list, before its fold and in it. */
 enum { FIRST_CLASSES = 8, MAX_CLASSES = 60 };
 
-/* ---- Classes ------------------------------------------------------------------------- */
-
 /* Detail metrics whose ids begin alike, "class.knn.": one list. */
 typedef struct family {
 	const invar_results *r;

@@ -17,8 +17,6 @@ static const inv_page_pictures *pictures(const inv_html *h)
 	return p && p->document == h->document ? p : NULL;
 }
 
-/* ---- The augmentation ---------------------------------------------------------------- */
-
 static void put_augmentation(inv_html *h)
 {
 	const inv_page_pictures *p = pictures(h);
@@ -37,8 +35,6 @@ static void put_augmentation(inv_html *h)
 	}
 	fputs("</div>\n</div>\n", h->out);
 }
-
-/* ---- Search -------------------------------------------------------------------------- */
 
 /* `title` is HTML, `name` follows it; or NULL. */
 static void put_strip(const inv_html *h, const char *title, const char *name,
@@ -105,8 +101,6 @@ void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
 	for (size_t i = 0; i < p->query_count && i < FEW; i++)
 		put_query(h, p, &p->query[i]);
 }
-
-/* ---- Lists of images ----------------------------------------------------------------- */
 
 /* Its class and name, then whatever else is said: "displacement 57.98 · misclassified 1".
  */

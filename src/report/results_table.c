@@ -37,8 +37,6 @@ static const invar_value *row_value(const row *line, size_t i, size_t column)
 	return inv_results_at(line->results, line->first + i, column);
 }
 
-/* ---- Pieces of cells ----------------------------------------------------------------- */
-
 /* Fixed digits, or a power of ten where these would show too little or too much. */
 const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *m,
                              double value)
@@ -89,8 +87,6 @@ static void spell_piece(char text[PIECE], const invar_metric *m, const invar_val
 		inv_spell_number(text, m, kind == VALUE && v ? v->value : NAN);
 }
 
-/* ---- Rows ---------------------------------------------------------------------------- */
-
 /* Has any value of the row such a piece, or a reason why an interval is missing? */
 static bool has_piece(const row *line, piece_kind kind)
 {
@@ -126,21 +122,6 @@ static void write_results_row(inv_table *t, const row *line, const char *title,
 	}
 }
 
-static void write_results_rows(inv_table *t, const row *line, bool intervals)
-{
-	const invar_metric *m = invar_results_metric(line->results, line->first);
-	char title[200];
-
-	snprintf(title, sizeof title, "%s%s", m->row, m->unit == INVAR_UNIT_SHARE ? ", %" : "");
-	write_results_row(t, line, title, VALUE);
-	if (has_piece(line, DEVIATION))
-		write_results_row(t, line, "  ±", DEVIATION);
-	if (intervals && has_piece(line, INTERVAL))
-		write_results_row(t, line, "  95 %", INTERVAL);
-}
-
-/* ---- Lines of a page ----------------------------------------------------------------- */
-
 /* One metric: the best of several columns is marked, intervals are small. */
 static void write_metric_line(inv_table *t, const invar_results *r, size_t metric,
                               const char *title, unsigned look)
@@ -175,31 +156,6 @@ static void write_metric_line(inv_table *t, const invar_results *r, size_t metri
 		               wide ? interval : NULL);
 	}
 }
-
-static void write_group(inv_table *t, const row *line)
-{
-	const invar_results *r = line->results;
-	const invar_metric *m = invar_results_metric(r, line->first);
-	char title[200];
-
-	snprintf(title, sizeof title, "%.180s%s", m->row,
-	         m->unit == INVAR_UNIT_SHARE ? ", %" : "");
-	if (line->count == 1) {
-		write_metric_line(t, r, line->first, title, INV_LOOK_BEGINS);
-		return;
-	}
-	inv_table_cell(t, "%s", title);
-	inv_table_look(t, INV_LOOK_HEADS, NULL);
-	for (size_t c = 0; c < invar_results_columns(r); c++)
-		inv_table_cell(t, "%s", "");
-	for (size_t i = line->first; i < line->first + line->count; i++) {
-		m = invar_results_metric(r, i);
-		if (inv_results_has_any(r, i))
-			write_metric_line(t, r, i, m->part ? m->part : m->row, 0);
-	}
-}
-
-/* ---- Notes --------------------------------------------------------------------------- */
 
 /*
  * Of means, how many runs they are over, the same number for most values; and with
@@ -309,8 +265,6 @@ static void note_skipped(inv_table *t, const row *all)
 	json_decref(reasons);
 }
 
-/* ---- The whole ----------------------------------------------------------------------- */
-
 /* A table with its heading; NULL: no memory. */
 static inv_table *begin_table(const invar_results *r)
 {
@@ -345,12 +299,22 @@ inv_table *inv_results_table(const invar_results *r, bool intervals)
 	const row all = {r, 0, invar_results_metrics(r)};
 	inv_table *t = begin_table(r);
 	const char *note;
+	char title[200];
 	row line;
 
 	if (!t)
 		return NULL;
-	for (size_t m = 0; next_row(r, &m, &line); m += line.count)
-		write_results_rows(t, &line, intervals);
+	for (size_t i = 0; next_row(r, &i, &line); i += line.count) {
+		const invar_metric *m = invar_results_metric(r, line.first);
+
+		snprintf(title, sizeof title, "%s%s", m->row,
+		         m->unit == INVAR_UNIT_SHARE ? ", %" : "");
+		write_results_row(t, &line, title, VALUE);
+		if (has_piece(&line, DEVIATION))
+			write_results_row(t, &line, "  ±", DEVIATION);
+		if (intervals && has_piece(&line, INTERVAL))
+			write_results_row(t, &line, "  95 %", INTERVAL);
+	}
 	note_values(t, &all, intervals);
 	for (size_t i = 0; (note = inv_results_note_at(r, i)); i++)
 		inv_table_note(t, note);
@@ -387,9 +351,27 @@ inv_table *inv_results_lines(const invar_results *r)
 	row line;
 	inv_table *t = next_row(r, &first, &line) ? begin_table(r) : NULL;
 	const char *note;
+	char title[200];
 
-	for (size_t m = 0; t && next_row(r, &m, &line); m += line.count)
-		write_group(t, &line);
+	for (size_t k = 0; t && next_row(r, &k, &line); k += line.count) {
+		const invar_metric *m = invar_results_metric(r, line.first);
+
+		snprintf(title, sizeof title, "%.180s%s", m->row,
+		         m->unit == INVAR_UNIT_SHARE ? ", %" : "");
+		if (line.count == 1) {
+			write_metric_line(t, r, line.first, title, INV_LOOK_BEGINS);
+			continue;
+		}
+		inv_table_cell(t, "%s", title);
+		inv_table_look(t, INV_LOOK_HEADS, NULL);
+		for (size_t c = 0; c < invar_results_columns(r); c++)
+			inv_table_cell(t, "%s", "");
+		for (size_t i = line.first; i < line.first + line.count; i++) {
+			m = invar_results_metric(r, i);
+			if (inv_results_has_any(r, i))
+				write_metric_line(t, r, i, m->part ? m->part : m->row, 0);
+		}
+	}
 	for (size_t i = 0; t && (note = inv_results_note_at(r, i)); i++)
 		inv_table_note(t, note);
 	return t;

@@ -32,7 +32,6 @@ enum {
 };
 
 typedef struct layout {
-	const inv_sheet *sheet;
 	double scale;     /* SVG pixels per image pixel */
 	double box;       /* side of the square cell of an image */
 	double cell, row; /* width and height of a cell with its text */
@@ -42,11 +41,9 @@ typedef struct layout {
 	double width, height; /* of the whole sheet */
 } layout;
 
-/* ---- Layout --------------------------------------------------------------------- */
-
 static layout lay_out(const inv_sheet *s)
 {
-	layout l = {.sheet = s};
+	layout l = {0};
 	uint32_t side = 1;
 	size_t rows;
 
@@ -78,8 +75,6 @@ static layout lay_out(const inv_sheet *s)
 	return l;
 }
 
-/* ---- Pictures ------------------------------------------------------------------------ */
-
 /* Means over squares of k x k pixels; those at the far edges may be smaller. */
 static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint32_t height)
 {
@@ -98,18 +93,6 @@ static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint
 		small[i] = (uint8_t)((sum + count / 2) / count);
 	}
 	return small;
-}
-
-/* Pixels as squares, which not every drawer of SVG would make of them by itself. */
-static uint8_t *grow(const inv_sheet_cell *c, uint32_t k)
-{
-	size_t width = (size_t)c->width * k, height = (size_t)c->height * k;
-	uint8_t *large = malloc(width * height * 3);
-
-	for (size_t y = 0; large && y < height; y++)
-		for (size_t x = 0; x < width; x++)
-			memcpy(large + (y * width + x) * 3, c->rgb + (y / k * c->width + x / k) * 3, 3);
-	return large;
 }
 
 uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *height)
@@ -143,7 +126,11 @@ static invar_status put_picture(const inv_svg *svg, const layout *l,
 		k = scale < 2 ? 1 : k; /* pixels this small are smoothed by the drawing */
 		columns = c->width * k;
 		rows = c->height * k;
-		shown = grow(c, k);
+		/* Pixels as squares, which not every drawer of SVG would make of them by itself. */
+		shown = malloc((size_t)columns * rows * 3);
+		for (size_t i = 0; shown && i < (size_t)columns * rows; i++)
+			memcpy(shown + 3 * i,
+			       c->rgb + (i / columns / k * c->width + i % columns / k) * 3, 3);
 	}
 	st = shown ? inv_png_encode(shown, columns, rows, &png, &size) : inv_no_memory();
 	free(shown);
@@ -163,27 +150,6 @@ static invar_status put_picture(const inv_svg *svg, const layout *l,
 	return INVAR_OK;
 }
 
-static invar_status put_cell(const inv_svg *svg, const layout *l, size_t i)
-{
-	const inv_sheet_cell *c = &l->sheet->cells[i];
-	double x = MARGIN + (double)(i % l->columns) * (l->cell + GAP);
-	double y = MARGIN + l->head + (double)(i / l->columns) * (l->row + GAP);
-	double middle = x + l->cell / 2, line = y + l->box + 4;
-
-	if (c->rgb && c->width && c->height)
-		INV_TRY(put_picture(svg, l, c, x, y));
-	if (c->caption)
-		inv_svg_text(svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
-		             l->cell + GAP / 2, c->caption);
-	line += l->captions ? CAPTION_LINE : 0;
-	if (c->detail)
-		inv_svg_text(svg, middle, line + DETAIL_LINE - 4, 9, INV_MIDDLE, "quiet",
-		             l->cell + GAP / 2, c->detail);
-	return INVAR_OK;
-}
-
-/* ---- The sheet ----------------------------------------------------------------------- */
-
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet)
 {
 	const layout l = lay_out(sheet);
@@ -198,8 +164,22 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	y = MARGIN + (sheet->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
 	if (sheet->subtitle)
 		inv_svg_text(&svg, MARGIN, y, 11, INV_START, "quiet", inner, sheet->subtitle);
-	for (size_t i = 0; i < sheet->count; i++)
-		INV_TRY_OR(done, put_cell(&svg, &l, i));
+	for (size_t i = 0; i < sheet->count; i++) {
+		const inv_sheet_cell *c = &sheet->cells[i];
+		double left = MARGIN + (double)(i % l.columns) * (l.cell + GAP);
+		double top = MARGIN + l.head + (double)(i / l.columns) * (l.row + GAP);
+		double middle = left + l.cell / 2, line = top + l.box + 4;
+
+		if (c->rgb && c->width && c->height)
+			INV_TRY_OR(done, put_picture(&svg, &l, c, left, top));
+		if (c->caption)
+			inv_svg_text(&svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
+			             l.cell + GAP / 2, c->caption);
+		line += l.captions ? CAPTION_LINE : 0;
+		if (c->detail)
+			inv_svg_text(&svg, middle, line + DETAIL_LINE - 4, 9, INV_MIDDLE, "quiet",
+			             l.cell + GAP / 2, c->detail);
+	}
 	INV_TRY_OR(done, inv_svg_end(&svg) ? INVAR_OK : inv_no_memory());
 	st = inv_svg_save(ctx, &svg, path);
 done:

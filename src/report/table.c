@@ -207,11 +207,19 @@ static const char *cell_at(const inv_table *t, size_t row, size_t column)
 	return t->cell[row * t->columns + column].text;
 }
 
-/* width has one for each cell, then one for each column. */
-static void write_plain(const inv_table *t, const size_t *width, FILE *out)
+static bool write_plain(const inv_table *t, FILE *out)
 {
-	const size_t *column = width + t->count;
+	size_t *width, *column; /* of each cell, and of each column */
 
+	if (inv_new_zeros(&width, t->count + t->columns) != INVAR_OK)
+		return false;
+	column = width + t->count;
+	measure_widths(t->cell, t->count, width);
+	for (size_t i = 0; i < t->count; i++) {
+		size_t *widest = &column[i % t->columns];
+
+		*widest = width[i] > *widest ? width[i] : *widest;
+	}
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
 			int space = (int)(column[k] - width[row * t->columns + k]);
@@ -224,6 +232,8 @@ static void write_plain(const inv_table *t, const size_t *width, FILE *out)
 	}
 	for (size_t i = 0; i < t->notes; i++)
 		fprintf(out, "%s%s\n", i ? "" : "\n", t->note[i]);
+	inv_free(width);
+	return true;
 }
 
 /* Text is neither a tag nor an entity, and ends no cell. */
@@ -248,9 +258,8 @@ static void put_with_escapes(const char *text, const char *special, const char *
 	}
 }
 
-static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
+static void write_markdown(const inv_table *t, FILE *out)
 {
-	(void)width;
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
 			fputs("| ", out);
@@ -270,20 +279,16 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 }
 
 /*
- * A spreadsheet takes a text that begins like this for a formula, which may send data or
- * start programs. Numbers begin with a sign too, and so do our pairs, "-1.5 | -2".
+ * A spreadsheet takes a text that begins like a formula for one, which may send data or
+ * start programs; a leading apostrophe makes it text, and is usual for that. Numbers begin
+ * with a sign too, and so do our pairs, "-1.5 | -2".
  */
-static bool is_formula(const char *text)
-{
-	if (*text == '+' || *text == '-')
-		return text[1] && text[strspn(text, "0123456789.eEinfa+-|% –")] != '\0';
-	return *text && strchr("=@\t\r", *text);
-}
-
-/* A leading apostrophe makes it text, and is usual for that. */
 void inv_csv_text(const char *text, FILE *out)
 {
-	bool formula = is_formula(text), quoted = formula || strpbrk(text, ",\"");
+	bool sign = *text == '+' || *text == '-';
+	bool formula = sign ? text[1] && text[strspn(text, "0123456789.eEinfa+-|% –")]
+	                    : *text && strchr("=@\t\r", *text);
+	bool quoted = formula || strpbrk(text, ",\"");
 
 	fprintf(out, "%s%s", quoted ? "\"" : "", formula ? "'" : "");
 	put_with_escapes(text, "\"", "\"", out);
@@ -291,9 +296,8 @@ void inv_csv_text(const char *text, FILE *out)
 }
 
 /* RFC 4180, with a quote doubled inside quotes. */
-static void write_csv(const inv_table *t, const size_t *width, FILE *out)
+static void write_csv(const inv_table *t, FILE *out)
 {
-	(void)width;
 	for (size_t row = 0; row < row_count(t); row++)
 		for (size_t k = 0; k < t->columns; k++) {
 			inv_csv_text(cell_at(t, row, k), out);
@@ -318,9 +322,8 @@ static void put_latex(const char *text, FILE *out)
 			fprintf(out, "%s%c", strchr("#$%&_{}", *text) ? "\\" : "", *text);
 }
 
-static void write_latex(const inv_table *t, const size_t *width, FILE *out)
+static void write_latex(const inv_table *t, FILE *out)
 {
-	(void)width;
 	fputs("\\begin{tabular}{", out);
 	for (size_t k = 0; k < t->columns; k++)
 		putc(is_left(t, k) ? 'l' : 'r', out);
@@ -340,36 +343,6 @@ static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 	}
 }
 
-/* ---- HTML ---------------------------------------------------------------------------- */
-
-static void put_html_cell(const inv_table *t, const cell *c, size_t column, bool head,
-                          FILE *out)
-{
-	bool th = head || !column, name = c->look & INV_LOOK_NAME,
-		 best = c->look & INV_LOOK_BEST;
-
-	fputs(th ? "<th" : "<td", out);
-	if (c->look & INV_LOOK_HEADS)
-		fprintf(out, " scope=\"rowgroup\" colspan=\"%zu\"", t->columns);
-	else if (th && (*c->text || c->markup))
-		fprintf(out, " scope=\"%s\"", head ? "col" : "row");
-	if (c->class)
-		fprintf(out, " class=\"%s\"", c->class);
-	fprintf(out, "%s>%s%s%s",
-	        best                      ? " class=\"best\" title=\"best\""
-	        : c->look & INV_LOOK_HASH ? " class=\"hash\""
-	                                  : "",
-	        best ? "<b>" : "", c->markup ? c->markup : "", name ? "<bdi>" : "");
-	inv_xml_text(out, c->text, name ? 60 : th ? 120 : 200);
-	fputs(name ? "</bdi>" : best ? "</b>" : "", out);
-	if (c->small) {
-		fputs(" <small>", out);
-		inv_xml_text(out, c->small, 200);
-		fputs("</small>", out);
-	}
-	fputs(th ? "</th>" : "</td>", out);
-}
-
 /* A wide table scrolls; tabindex lets keys do it. */
 void inv_table_write_html(const inv_table *t, const char *class, FILE *out)
 {
@@ -379,15 +352,39 @@ void inv_table_write_html(const inv_table *t, const char *class, FILE *out)
 	        class);
 	for (size_t row = 0; row < row_count(t); row++) {
 		const cell *first = &t->cell[row * t->columns];
+		bool heads = first->look & INV_LOOK_HEADS;
 
-		if (row > 1 && first->look & (INV_LOOK_BEGINS | INV_LOOK_HEADS))
+		if (row > 1 && (heads || first->look & INV_LOOK_BEGINS))
 			fputs("</tbody>\n<tbody>", out);
-		fputs(first->look & INV_LOOK_HEADS     ? "<tr class=\"group\">"
+		fputs(heads                            ? "<tr class=\"group\">"
 		      : first->look & INV_LOOK_DIFFERS ? "<tr class=\"differs\">"
 		                                       : "<tr>",
 		      out);
-		for (size_t k = 0; k < (first->look & INV_LOOK_HEADS ? 1 : t->columns); k++)
-			put_html_cell(t, first + k, k, row == 0, out);
+		for (const cell *c = first; c < first + (heads ? 1 : t->columns); c++) {
+			bool th = !row || c == first, name = c->look & INV_LOOK_NAME;
+			bool best = c->look & INV_LOOK_BEST;
+
+			fputs(th ? "<th" : "<td", out);
+			if (c->look & INV_LOOK_HEADS)
+				fprintf(out, " scope=\"rowgroup\" colspan=\"%zu\"", t->columns);
+			else if (th && (*c->text || c->markup))
+				fprintf(out, " scope=\"%s\"", row ? "row" : "col");
+			if (c->class)
+				fprintf(out, " class=\"%s\"", c->class);
+			fprintf(out, "%s>%s%s%s",
+			        best                      ? " class=\"best\" title=\"best\""
+			        : c->look & INV_LOOK_HASH ? " class=\"hash\""
+			                                  : "",
+			        best ? "<b>" : "", c->markup ? c->markup : "", name ? "<bdi>" : "");
+			inv_xml_text(out, c->text, name ? 60 : th ? 120 : 200);
+			fputs(name ? "</bdi>" : best ? "</b>" : "", out);
+			if (c->small) {
+				fputs(" <small>", out);
+				inv_xml_text(out, c->small, 200);
+				fputs("</small>", out);
+			}
+			fputs(th ? "</th>" : "</td>", out);
+		}
 		fputs(row ? "</tr>\n" : "</tr></thead>\n<tbody>", out);
 	}
 	fputs("</tbody></table></div>\n", out);
@@ -398,33 +395,17 @@ void inv_table_write_html(const inv_table *t, const char *class, FILE *out)
 	}
 }
 
-/* ---- Formats ------------------------------------------------------------------------- */
-
-static const struct {
-	const char *name;
-	void (*write)(const inv_table *t, const size_t *width, FILE *out);
-} formats[] = {
-	{"text", write_plain},
-	{"markdown", write_markdown},
-	{"csv", write_csv},
-	{"latex", write_latex},
-};
-
 bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 {
-	size_t *width;
-
-	if (t->failed || inv_new_zeros(&width, t->count + t->columns) != INVAR_OK)
+	if (t->failed)
 		return false;
-	measure_widths(t->cell, t->count, width);
-	for (size_t i = 0; i < t->count; i++) {
-		size_t *widest = &width[t->count + i % t->columns];
-
-		*widest = width[i] > *widest ? width[i] : *widest;
-	}
-	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-		if (strcmp(formats[i].name, format) == 0)
-			formats[i].write(t, width, out);
-	inv_free(width);
+	if (strcmp(format, "text") == 0)
+		return write_plain(t, out);
+	if (strcmp(format, "markdown") == 0)
+		write_markdown(t, out);
+	else if (strcmp(format, "csv") == 0)
+		write_csv(t, out);
+	else
+		write_latex(t, out);
 	return true;
 }

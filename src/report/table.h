@@ -2,8 +2,7 @@
 /*
  * table.h - a table of words and numbers, written for people or for papers.
  *
- * A table is filled cell by cell, row by row; the first row has the headings. Every format
- * is one function in table.c and one line in its list; a page has the table as HTML.
+ * A table is filled cell by cell, row by row; the first row has the headings.
  */
 #ifndef INV_TABLE_H
 #define INV_TABLE_H
