@@ -136,7 +136,6 @@ invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint3
 /* A batch, and the order it is taken in. */
 typedef struct batches {
 	const float *x;
-	const uint32_t *labels;
 	size_t width;
 	uint32_t rows, N;
 	uint32_t *order;        /* [rows] */
@@ -198,44 +197,13 @@ static void take_inputs_as_they_are(const batches *b, const inv_layers_shape *sh
 	}
 }
 
-static void gather_rows(batches *b, uint32_t step)
-{
-	for (size_t i = 0; i < b->N; i++) {
-		uint32_t row = b->order[(size_t)step * b->N + i];
-
-		for (size_t j = 0; j < b->width; j++)
-			b->batch[i * b->width + j] =
-				(float)((b->x[row * b->width + j] - b->mean[j]) * b->scale);
-		b->batch_labels[i] = b->labels[row];
-	}
-}
-
-static invar_status train_epoch(inv_fit *f, const inv_classifier_spec *spec, batches *b,
-                                uint64_t epoch, float *params)
-{
-	const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
-	const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
-	const uint32_t steps = b->rows / b->N;
-
-	inv_permutation(&stream, 0, b->order, b->rows);
-	for (uint32_t step = 0; step < steps; step++) {
-		double loss;
-
-		gather_rows(b, step);
-		INV_TRY(inv_fit_step(f, params, b->batch, b->batch_labels, lr, &loss));
-		INV_TRY(inv_progress(f->ctx, spec->stage, epoch * steps + step + 1,
-		                     spec->epochs * steps));
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier_spec *spec,
                                   const float *x, const uint32_t *labels, uint32_t rows,
                                   float *params)
 {
 	const inv_layers_shape shape = inv_classifier_shape(spec);
 	const inv_stream start = inv_stream_of(spec->seed, "probe/init", 0);
-	batches b = {x, labels, spec->inputs, rows, rows < BATCH ? rows : BATCH, .arena = {0}};
+	batches b = {x, spec->inputs, rows, rows < BATCH ? rows : BATCH, .arena = {0}};
 	inv_fit *f = NULL;
 	invar_status st;
 
@@ -245,8 +213,28 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	standardise_inputs(&b, spec->standardise);
 	INV_TRY_OR(end, inv_fit_new(ctx, spec, b.N, &f));
 	inv_layers_init(&shape, &start, params);
-	for (uint64_t epoch = 0; epoch < spec->epochs; epoch++)
-		INV_TRY_OR(end, train_epoch(f, spec, &b, epoch, params));
+	for (uint64_t epoch = 0; epoch < spec->epochs; epoch++) {
+		const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
+		const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
+		const uint32_t steps = rows / b.N;
+
+		inv_permutation(&stream, 0, b.order, rows);
+		for (uint32_t step = 0; step < steps; step++) {
+			double loss;
+
+			for (size_t i = 0; i < b.N; i++) {
+				uint32_t row = b.order[(size_t)step * b.N + i];
+
+				for (size_t j = 0; j < b.width; j++)
+					b.batch[i * b.width + j] =
+						(float)((x[row * b.width + j] - b.mean[j]) * b.scale);
+				b.batch_labels[i] = labels[row];
+			}
+			INV_TRY_OR(end, inv_fit_step(f, params, b.batch, b.batch_labels, lr, &loss));
+			INV_TRY_OR(end, inv_progress(ctx, spec->stage, epoch * steps + step + 1,
+			                             spec->epochs * steps));
+		}
+	}
 	if (spec->standardise)
 		take_inputs_as_they_are(&b, &shape, params);
 end:
@@ -256,16 +244,6 @@ end:
 }
 
 /* ---- Predicting ------------------------------------------------------------------ */
-
-static uint32_t largest_logit(const float *logits, size_t classes)
-{
-	size_t best = 0;
-
-	for (size_t j = 1; j < classes; j++)
-		if (logits[j] > logits[best])
-			best = j;
-	return (uint32_t)best;
-}
 
 invar_status inv_classifier_predict(const invar_context *ctx,
                                     const inv_classifier_spec *spec, const float *params,
@@ -282,8 +260,15 @@ invar_status inv_classifier_predict(const invar_context *ctx,
 
 		INV_TRY_OR(end, inv_layers_apply(ctx, &shape, params, false, x + at * spec->inputs,
 		                                 now, logits));
-		for (uint64_t i = 0; i < now; i++)
-			classes[at + i] = largest_logit(logits + i * k, k);
+		for (uint64_t i = 0; i < now; i++) {
+			const float *of = logits + i * k;
+			uint32_t best = 0;
+
+			for (uint32_t j = 1; j < k; j++)
+				if (of[j] > of[best])
+					best = j;
+			classes[at + i] = best;
+		}
 	}
 	st = INVAR_OK;
 end:
