@@ -47,21 +47,10 @@ size_t inv_classifier_floats(const inv_classifier_spec *spec)
 
 /* ---- One step ------------------------------------------------------------------- */
 
-static void plan_fit(inv_fit *f)
-{
-	size_t logits = f->N * f->shape.width[f->shape.count];
-
-	f->grads = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->m = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->v = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->logits = inv_arena_take(&f->arena, logits, sizeof(float));
-	f->d_logits = inv_arena_take(&f->arena, logits, sizeof(float));
-	f->row_loss = inv_arena_take(&f->arena, f->N, sizeof(double));
-}
-
 invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *spec,
                          size_t N, inv_fit **out)
 {
+	size_t logits;
 	inv_fit *f;
 	invar_status st;
 
@@ -72,9 +61,17 @@ invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *sp
 	f->N = N;
 	f->floats = inv_layers_floats(&f->shape);
 	inv_kernels_init(&f->kernels, ctx->cpu);
-	plan_fit(f);
-	INV_TRY_OR(fail, inv_arena_commit(&f->arena));
-	plan_fit(f);
+	logits = N * spec->classes;
+	for (int round = 0; round < 2; round++) {
+		f->grads = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->m = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->v = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->logits = inv_arena_take(&f->arena, logits, sizeof(float));
+		f->d_logits = inv_arena_take(&f->arena, logits, sizeof(float));
+		f->row_loss = inv_arena_take(&f->arena, N, sizeof(double));
+		if (!round)
+			INV_TRY_OR(fail, inv_arena_commit(&f->arena));
+	}
 	memset(f->grads, 0, f->floats * sizeof *f->grads);
 	memset(f->m, 0, f->floats * sizeof *f->m);
 	memset(f->v, 0, f->floats * sizeof *f->v);
@@ -146,14 +143,6 @@ typedef struct batches {
 	inv_arena arena;
 } batches;
 
-static void plan_batches(batches *b)
-{
-	b->order = inv_arena_take(&b->arena, b->rows, sizeof *b->order);
-	b->batch = inv_arena_take(&b->arena, b->N * b->width, sizeof *b->batch);
-	b->batch_labels = inv_arena_take(&b->arena, b->N, sizeof *b->batch_labels);
-	b->mean = inv_arena_take(&b->arena, b->width, sizeof *b->mean);
-}
-
 static void standardise_inputs(batches *b, bool standardise)
 {
 	double squares = 0;
@@ -207,9 +196,14 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	inv_fit *f = NULL;
 	invar_status st;
 
-	plan_batches(&b);
-	INV_TRY_OR(end, inv_arena_commit(&b.arena));
-	plan_batches(&b);
+	for (int round = 0; round < 2; round++) {
+		b.order = inv_arena_take(&b.arena, rows, sizeof *b.order);
+		b.batch = inv_arena_take(&b.arena, b.N * b.width, sizeof *b.batch);
+		b.batch_labels = inv_arena_take(&b.arena, b.N, sizeof *b.batch_labels);
+		b.mean = inv_arena_take(&b.arena, b.width, sizeof *b.mean);
+		if (!round)
+			INV_TRY_OR(end, inv_arena_commit(&b.arena));
+	}
 	standardise_inputs(&b, spec->standardise);
 	INV_TRY_OR(end, inv_fit_new(ctx, spec, b.N, &f));
 	inv_layers_init(&shape, &start, params);

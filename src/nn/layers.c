@@ -75,17 +75,6 @@ void inv_layers_init(const inv_layers_shape *s, const inv_stream *stream, float 
 
 /* ---- Training pass ---------------------------------------------------------------- */
 
-static void plan_layers(inv_layers *p, bool backward)
-{
-	for (size_t l = 0; l + 1 < p->s.count; l++) {
-		size_t cells = p->M * p->s.width[l + 1];
-
-		p->H[l] = inv_arena_take(&p->arena, cells, sizeof(float));
-		if (backward)
-			p->D[l] = inv_arena_take(&p->arena, cells, sizeof(float));
-	}
-}
-
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out)
 {
@@ -99,9 +88,17 @@ invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s,
 	p->s = *s;
 	p->M = M;
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	plan_layers(p, backward);
-	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
-	plan_layers(p, backward);
+	for (int round = 0; round < 2; round++) {
+		for (size_t l = 0; l + 1 < s->count; l++) {
+			size_t cells = M * s->width[l + 1];
+
+			p->H[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+			if (backward)
+				p->D[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+		}
+		if (!round)
+			INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	}
 	for (size_t l = 0; l < s->count; l++) {
 		size_t in = s->width[l], width = s->width[l + 1];
 		const inv_matmul_spec forward = {
