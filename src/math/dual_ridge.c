@@ -59,16 +59,6 @@ static void centre_row(void *user, size_t i, unsigned thread)
 			t->root[i] * (q->y[i * q->d + j * t->step] - t->mean_y[j * t->step]);
 }
 
-static void plan_dual(dual *t, inv_arena *arena)
-{
-	size_t n = t->rows->n;
-
-	t->k = inv_arena_take(arena, n, sizeof *t->k);
-	t->root = inv_arena_take(arena, n, sizeof *t->root);
-	t->kernel = inv_arena_take(arena, (uint64_t)n * n, sizeof *t->kernel);
-	t->a = inv_arena_take(arena, (uint64_t)n * t->r, sizeof *t->a);
-}
-
 invar_status inv_dual_ridge(const invar_context *ctx, const inv_dual_rows *q, double lambda,
                             size_t step, double *mean, double *mean_y, double *B)
 {
@@ -80,9 +70,14 @@ invar_status inv_dual_ridge(const invar_context *ctx, const inv_dual_rows *q, do
 	invar_status st;
 
 	INV_TRY(inv_openblas_need_for(ctx));
-	plan_dual(&t, &arena);
-	INV_TRY(inv_arena_commit(&arena));
-	plan_dual(&t, &arena);
+	for (int round = 0; round < 2; round++) {
+		t.k = inv_arena_take(&arena, n, sizeof *t.k);
+		t.root = inv_arena_take(&arena, n, sizeof *t.root);
+		t.kernel = inv_arena_take(&arena, (uint64_t)n * n, sizeof *t.kernel);
+		t.a = inv_arena_take(&arena, (uint64_t)n * r, sizeof *t.a);
+		if (!round)
+			INV_TRY(inv_arena_commit(&arena));
+	}
 
 	memset(mean, 0, p * sizeof *mean);
 	memset(mean_y, 0, d * sizeof *mean_y);

@@ -31,40 +31,9 @@ enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
 
 /* ---- Sums ------------------------------------------------------------------------- */
 
-/* The arrays of `block` and `kept`, and of sums; see fit_pairs.h. */
-static double *origin_a(const inv_pairs *p)
-{
-	return p->block;
-}
-
-static double *origin_b(const inv_pairs *p)
-{
-	return p->block + p->d;
-}
-
-static double *waiting_a(const inv_pairs *p)
-{
-	return p->block + 2 * p->d;
-}
-
-static double *waiting_b(const inv_pairs *p)
-{
-	return waiting_a(p) + BLOCK_ROWS * p->d;
-}
-
 static size_t max_kept(const inv_pairs *p)
 {
 	return p->d / 2;
-}
-
-static double *sum_ab(const inv_pairs *p, double *sums)
-{
-	return sums + 2 * p->d;
-}
-
-static double *sum_aa(const inv_pairs *p, double *sums)
-{
-	return sum_ab(p, sums) + p->d * p->d;
 }
 
 static size_t pair_doubles(const inv_pairs *p)
@@ -85,6 +54,10 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	p->ridge = ridge;
 	INV_TRY_OR(fail, inv_new_zeros(&p->chunk, pair_doubles(p)));
 	INV_TRY_OR(fail, inv_new_zeros(&p->block, 2 * d * (BLOCK_ROWS + 1)));
+	p->origin_a = p->block;
+	p->origin_b = p->origin_a + d;
+	p->waiting_a = p->origin_b + d;
+	p->waiting_b = p->waiting_a + BLOCK_ROWS * d;
 	INV_TRY_OR(fail, inv_new_array(&p->kept, 2 * max_kept(p) * d + 1));
 	INV_TRY_OR(fail, inv_block_sums_new(ctx, pair_doubles(p), &p->sums));
 	*out = p;
@@ -109,13 +82,14 @@ void inv_pairs_free(inv_pairs *p)
 static void add_waiting(inv_pairs *p, size_t rows)
 {
 	inv_dgemm_spec s = {p->d, p->d, rows, .transpose_a = true, .add = true};
+	double *ab = p->chunk + 2 * p->d, *aa = ab + p->d * p->d;
 
 	if (!rows)
 		return;
-	inv_dgemm_tiled(p->ctx, &s, waiting_a(p), waiting_b(p), sum_ab(p, p->chunk));
+	inv_dgemm_tiled(p->ctx, &s, p->waiting_a, p->waiting_b, ab);
 	s.lower = true;
 	if (p->ridge)
-		inv_dgemm_tiled(p->ctx, &s, waiting_a(p), waiting_a(p), sum_aa(p, p->chunk));
+		inv_dgemm_tiled(p->ctx, &s, p->waiting_a, p->waiting_a, aa);
 }
 
 static void shift_row(const float *row, const double *origin, size_t d, double *sum,
@@ -149,8 +123,8 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 	size_t d = p->d;
 
 	for (size_t j = 0; j < d && rows && !p->n; j++) {
-		origin_a(p)[j] = a[j];
-		origin_b(p)[j] = b[j];
+		p->origin_a[j] = a[j];
+		p->origin_b[j] = b[j];
 	}
 	for (uint64_t i = 0; i < rows; i++, a += d, b += d) {
 		size_t at = p->in_chunk % BLOCK_ROWS * d;
@@ -160,8 +134,8 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 			memcpy(p->kept + (max_kept(p) + p->n) * d, b, d * sizeof *b);
 		}
 		if (inv_block_sums_own(p->sums)) {
-			shift_row(a, origin_a(p), d, p->chunk, waiting_a(p) + at);
-			shift_row(b, origin_b(p), d, p->chunk + d, waiting_b(p) + at);
+			shift_row(a, p->origin_a, d, p->chunk, p->waiting_a + at);
+			shift_row(b, p->origin_b, d, p->chunk + d, p->waiting_b + at);
 			if ((p->in_chunk + 1) % BLOCK_ROWS == 0)
 				add_waiting(p, BLOCK_ROWS);
 		}
@@ -177,7 +151,7 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 static void centre(const inv_pairs *p, bool gram, double *out)
 {
 	size_t d = p->d;
-	const double *total = gram ? sum_aa(p, p->total) : sum_ab(p, p->total);
+	const double *total = p->total + 2 * d + (gram ? d * d : 0);
 	const double *right = gram ? p->total : p->total + d;
 
 	for (size_t i = 0; i < d; i++) {
@@ -219,9 +193,9 @@ static invar_status end_map(const inv_pairs *p, invar_status st, inv_map_affine 
 		return st;
 	}
 	for (size_t j = 0; j < d; j++)
-		t[j] = origin_b(p)[j] + p->total[d + j] / n;
+		t[j] = p->origin_b[j] + p->total[d + j] / n;
 	for (size_t i = 0; i < d; i++) {
-		double mean = origin_a(p)[i] + p->total[i] / n;
+		double mean = p->origin_a[i] + p->total[i] / n;
 
 		for (size_t j = 0; j < d; j++)
 			t[j] -= mean * out->M[i * d + j];
@@ -258,8 +232,8 @@ invar_status inv_fit_rigid(inv_pairs *p, inv_map_affine *out)
 	if (p->n <= max_kept(p)) { /* from the rows */
 		double *a = scratch, *b = a + p->n * d;
 
-		centre_rows(p, p->kept, origin_a(p), p->total, a);
-		centre_rows(p, p->kept + max_kept(p) * d, origin_b(p), p->total + d, b);
+		centre_rows(p, p->kept, p->origin_a, p->total, a);
+		centre_rows(p, p->kept + max_kept(p) * d, p->origin_b, p->total + d, b);
 		st = inv_procrustes_thin(p->ctx, p->n, d, a, b, out->M);
 	} else { /* R = U V^T of the cross-covariance */
 		double *cross = scratch, *u = cross + d * d, *vt = u + d * d, *sigma = vt + d * d;

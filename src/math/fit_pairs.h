@@ -37,8 +37,10 @@ typedef struct inv_pairs {
 	double *total;        /* of all chunks, once a fit has settled them */
 	invar_status status;  /* of exchanges so far */
 	double *chunk; /* of the chunk under way; of its products, full blocks of rows only */
-	double *block; /* the first pair, and the waiting rows */
-	float *kept;   /* [2, d / 2, d]: the first rows of a and of b, as they came */
+	double *block; /* owns what follows */
+	double *origin_a, *origin_b;   /* [d]: the first pair */
+	double *waiting_a, *waiting_b; /* rows, until a block of them is full */
+	float *kept; /* [2, d / 2, d]: the first rows of a and of b, as they came */
 } inv_pairs;
 
 /* A map z -> z M + t for row vectors z: M is [d, d] row-major. */

@@ -180,85 +180,61 @@ done:
 
 /* ---- Thin sides ------------------------------------------------------------------- */
 
+enum { WORK_COLUMNS = 64 }; /* of LAPACK's blocks */
+
 /*
  * A row-major A [n, d] is LAPACK's A^T = Q T, T [n, n] upper triangular. Hence
  *
  *     A^T B = Q_a (T_a T_b^T) Q_b^T = Q_a (U S V^T) Q_b^T
  *     R     = Q_a [U V^T, 0; 0, I] Q_b^T
  */
-typedef struct thin {
-	int n, d, work_size;
-	double *tau_a, *tau_b;                     /* [n]: factors of the reflectors */
-	double *t_a, *t_b, *core, *u, *vt, *sigma; /* [n, n], sigma [n] */
-	double *work;                              /* [work_size] */
-} thin;
-
-enum { WORK_COLUMNS = 64 }; /* of LAPACK's blocks */
-
-static void plan_thin(thin *t, inv_arena *arena)
-{
-	size_t n = (size_t)t->n, square = n * n;
-
-	t->work_size = t->d * WORK_COLUMNS + 65 * 64; /* and dormqr's own triangle */
-	t->tau_a = inv_arena_take(arena, n, sizeof(double));
-	t->tau_b = inv_arena_take(arena, n, sizeof(double));
-	t->t_a = inv_arena_take(arena, square, sizeof(double));
-	t->t_b = inv_arena_take(arena, square, sizeof(double));
-	t->core = inv_arena_take(arena, square, sizeof(double));
-	t->u = inv_arena_take(arena, square, sizeof(double));
-	t->vt = inv_arena_take(arena, square, sizeof(double));
-	t->sigma = inv_arena_take(arena, n, sizeof(double));
-	t->work = inv_arena_take(arena, (size_t)t->work_size, sizeof(double));
-}
-
-/* Leaves Q in a; T, row-major and with zeros below its diagonal, in `triangle`. */
-static void factor(const thin *t, double *a, double *tau, double *triangle)
-{
-	size_t n = (size_t)t->n, d = (size_t)t->d;
-	int info;
-
-	inv_openblas_get()->dgeqrf(&t->d, &t->n, a, &t->d, tau, t->work, &t->work_size, &info);
-	for (size_t i = 0; i < n; i++)
-		for (size_t l = 0; l < n; l++)
-			triangle[i * n + l] = i <= l ? a[l * d + i] : 0;
-}
-
-/* x becomes op(Q) x or x op(Q), column-major. */
-static void reflect(const thin *t, const char *side, const char *transpose, const double *q,
-                    const double *tau, double *x)
-{
-	int info;
-
-	inv_openblas_get()->dormqr(side, transpose, &t->d, &t->d, &t->n, q, &t->d, tau, x,
-	                           &t->d, t->work, &t->work_size, &info, 1, 1);
-}
-
 invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
                                  double *b, double *R)
 {
-	const inv_dgemm_spec core = {n, n, n, .transpose_b = true},
+	const inv_dgemm_spec core_of = {n, n, n, .transpose_b = true},
 						 rotation = {n, n, n, .add = false};
-	thin t = {.n = (int)n, .d = (int)d};
+	const inv_openblas *blas = inv_openblas_get();
+	/* Columns of LAPACK's blocks, and dormqr's own triangle. */
+	int rows = (int)d, cols = (int)n, work_size = rows * WORK_COLUMNS + 65 * 64, info;
+	double *sides[2] = {a, b}, *tau[2], *triangle[2]; /* tau [n]: of the reflectors */
+	double *core, *u, *vt, *sigma, *work;             /* [n, n], sigma [n] */
 	inv_arena arena = {0};
 	invar_status st;
 
 	INV_TRY(check_size(n, d));
 	INV_TRY(inv_openblas_need(ctx->threads));
-	plan_thin(&t, &arena);
-	INV_TRY(inv_arena_commit(&arena));
-	plan_thin(&t, &arena);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 2; i++) {
+			tau[i] = inv_arena_take(&arena, n, sizeof(double));
+			triangle[i] = inv_arena_take(&arena, n * n, sizeof(double));
+		}
+		core = inv_arena_take(&arena, n * n, sizeof(double));
+		u = inv_arena_take(&arena, n * n, sizeof(double));
+		vt = inv_arena_take(&arena, n * n, sizeof(double));
+		sigma = inv_arena_take(&arena, n, sizeof(double));
+		work = inv_arena_take(&arena, (size_t)work_size, sizeof(double));
+		if (!round)
+			INV_TRY(inv_arena_commit(&arena));
+	}
 
-	factor(&t, a, t.tau_a, t.t_a);
-	factor(&t, b, t.tau_b, t.t_b);
-	inv_dgemm_tiled(ctx, &core, t.t_a, t.t_b, t.core);
-	INV_TRY_OR(done, inv_svd(n, n, t.core, t.u, t.sigma, t.vt));
-	inv_dgemm_tiled(ctx, &rotation, t.u, t.vt, t.core);
+	/* Leaves Q in a and b; T is row-major, with zeros below its diagonal. */
+	for (int i = 0; i < 2; i++) {
+		blas->dgeqrf(&rows, &cols, sides[i], &rows, tau[i], work, &work_size, &info);
+		for (size_t j = 0; j < n; j++)
+			for (size_t l = 0; l < n; l++)
+				triangle[i][j * n + l] = j <= l ? sides[i][l * d + j] : 0;
+	}
+	inv_dgemm_tiled(ctx, &core_of, triangle[0], triangle[1], core);
+	INV_TRY_OR(done, inv_svd(n, n, core, u, sigma, vt));
+	inv_dgemm_tiled(ctx, &rotation, u, vt, core);
 	for (size_t i = 0; i < d; i++)
 		for (size_t j = 0; j < d; j++)
-			R[i * d + j] = i < n && j < n ? t.core[i * n + j] : i == j;
+			R[i * d + j] = i < n && j < n ? core[i * n + j] : i == j;
 	/* Row-major R is column-major R^T = Q_b [V U^T, 0; 0, I] Q_a^T. */
-	reflect(&t, "L", "N", b, t.tau_b, R);
-	reflect(&t, "R", "T", a, t.tau_a, R);
+	blas->dormqr("L", "N", &rows, &rows, &cols, b, &rows, tau[1], R, &rows, work,
+	             &work_size, &info, 1, 1);
+	blas->dormqr("R", "T", &rows, &rows, &cols, a, &rows, tau[0], R, &rows, work,
+	             &work_size, &info, 1, 1);
 done:
 	inv_arena_free(&arena);
 	return st;

@@ -325,18 +325,6 @@ static void prune(const query *q, shortlist *l)
 	l->count = kept;
 }
 
-static void add(const inv_neighbours *p, const query *q, shortlist *l, float near,
-                uint32_t row)
-{
-	/* A row too long for floats is never filtered: its limit stays infinite. */
-	l->maybe[l->count++] = (candidate){isfinite(near) ? near : 0, row};
-	if (l->count < room_of(l->k))
-		return;
-	prune(q, l);
-	if (l->count > room_of(l->k) / 2) /* ties, or practically ties */
-		settle(p, q, l);
-}
-
 /* ---- A block of queries against the gallery ------------------------------ */
 
 typedef struct search {
@@ -354,48 +342,43 @@ typedef struct search {
 	uint32_t *counts;
 } search;
 
-static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
-{
-	const inv_neighbours *p = s->p;
-	double span = r->length + 1; /* no gallery row is longer than 1 */
-
-	q->row = s->q + i * p->w;
-	q->is = *r;
-	q->label = s->classes ? s->classes[i] : 0;
-	q->leave_out = s->others      ? (uint32_t)(s->first + i)
-	               : s->leave_out ? s->leave_out[i]
-	                              : UINT32_MAX;
-	q->error = span < longest ? r->rest + p->rest : INFINITY;
-	/* At most eight roundings, each within 2^-24 of (|q| + |g|)^2; twice that. */
-	q->slack = 0x1p-20 * span * span;
-	for (int which = 0; which < 2; which++) {
-		shortlist *l = &q->list[which];
-
-		l->k = s->classes ? 1 : p->k;
-		l->count = l->settled = 0;
-		l->limit = INFINITY;
-	}
-	if (s->visit) { /* the rounded distances beyond which a row is decided */
-		double near = s->near[i] / p->unit - q->error;
-		double below = near * near * (1 - 1e-9) - q->slack;
-
-		q->count = 0;
-		q->nearer = near > 0 ? nextafterf((float)below, -INFINITY) : -INFINITY;
-		q->list[0].limit = limit_of(s->far[i] / p->unit + q->error, q->slack);
-	}
-}
-
 static void start_block(const search *s, scratch *t, uint64_t first, size_t count)
 {
 	const inv_neighbours *p = s->p;
 
 	for (size_t at = 0; at < count; at += ROWS) {
 		memset(t->rows, 0, ROWS * 2 * p->pairs * sizeof *t->rows);
-		for (size_t i = at; i < at + ROWS && i < count; i++) {
-			const float *row = seen(p, s->q + (first + i) * p->w, true, t->direction);
-			rounded r = round_row(p, row, t->rows + (i - at) * 2 * p->pairs);
+		for (size_t j = at; j < at + ROWS && j < count; j++) {
+			query *q = &t->queries[j];
+			uint64_t i = first + j;
+			double span;
 
-			start_query(s, first + i, &r, &t->queries[i]);
+			q->row = s->q + i * p->w;
+			q->is = round_row(p, seen(p, q->row, true, t->direction),
+			                  t->rows + (j - at) * 2 * p->pairs);
+			q->label = s->classes ? s->classes[i] : 0;
+			q->leave_out = s->others      ? (uint32_t)(s->first + i)
+			               : s->leave_out ? s->leave_out[i]
+			                              : UINT32_MAX;
+			span = q->is.length + 1; /* no gallery row is longer than 1 */
+			q->error = span < longest ? q->is.rest + p->rest : INFINITY;
+			/* At most eight roundings, each within 2^-24 of (|q| + |g|)^2; twice that. */
+			q->slack = 0x1p-20 * span * span;
+			for (int which = 0; which < 2; which++) {
+				shortlist *l = &q->list[which];
+
+				l->k = s->classes ? 1 : p->k;
+				l->count = l->settled = 0;
+				l->limit = INFINITY;
+			}
+			if (s->visit) { /* the rounded distances beyond which a row is decided */
+				double near = s->near[i] / p->unit - q->error;
+				double below = near * near * (1 - 1e-9) - q->slack;
+
+				q->count = 0;
+				q->nearer = near > 0 ? nextafterf((float)below, -INFINITY) : -INFINITY;
+				q->list[0].limit = limit_of(s->far[i] / p->unit + q->error, q->slack);
+			}
 		}
 		interleave(t->rows, p->pairs, ROWS, t->packed + at * 2 * p->pairs);
 	}
@@ -445,36 +428,21 @@ static void sift(const search *s, uint64_t i, query *q, const int32_t *sums, siz
 		uint32_t row = (uint32_t)(first + j);
 		bool foreign = s->classes && p->labels[row] != q->label;
 
-		if (s->visit && near[j] < q->nearer)
+		if (s->visit && near[j] < q->nearer) {
 			q->count++;
-		else if (s->visit)
+		} else if (s->visit) {
 			s->visit(s->user, i, row);
-		else if (row != q->leave_out)
-			add(p, q, &q->list[foreign], near[j], row);
-	}
-}
+		} else if (row != q->leave_out) {
+			shortlist *l = &q->list[foreign];
 
-static void finish_query(const search *s, uint64_t i, query *q)
-{
-	const inv_neighbours *p = s->p;
-	size_t lists = s->classes ? 2 : 1;
-
-	if (s->visit) {
-		s->counts[i] = q->count;
-		return;
-	}
-	for (size_t which = 0; which < lists; which++) {
-		prune(q, &q->list[which]);
-		settle(p, q, &q->list[which]);
-	}
-	if (s->classes) {
-		s->own[i] = q->list[0].settled ? q->list[0].best[0].squared : INFINITY;
-		s->other[i] = q->list[1].settled ? q->list[1].best[0].squared : INFINITY;
-		return;
-	}
-	for (size_t j = 0; j < p->k; j++) {
-		s->index[i * p->k + j] = q->list[0].best[j].row;
-		s->squared[i * p->k + j] = q->list[0].best[j].squared;
+			/* A row too long for floats is never filtered: its limit stays infinite. */
+			l->maybe[l->count++] = (candidate){isfinite(near[j]) ? near[j] : 0, row};
+			if (l->count < room_of(l->k))
+				continue;
+			prune(q, l);
+			if (l->count > room_of(l->k) / 2) /* ties, or practically ties */
+				settle(p, q, l);
+		}
 	}
 }
 
@@ -492,8 +460,27 @@ static void search_block(void *user, size_t block, unsigned thread)
 		for (size_t i = 0; i < count; i++)
 			sift(s, first + i, &t->queries[i], t->sums + i * COLS, panel);
 	}
-	for (size_t i = 0; i < count; i++)
-		finish_query(s, first + i, &t->queries[i]);
+	for (uint64_t i = first; i < first + count; i++) {
+		query *q = &t->queries[i - first];
+		shortlist *l = q->list;
+
+		if (s->visit) {
+			s->counts[i] = q->count;
+			continue;
+		}
+		for (int which = 0; which < (s->classes ? 2 : 1); which++) {
+			prune(q, &l[which]);
+			settle(p, q, &l[which]);
+		}
+		if (s->classes) {
+			s->own[i] = l[0].settled ? l[0].best[0].squared : INFINITY;
+			s->other[i] = l[1].settled ? l[1].best[0].squared : INFINITY;
+		}
+		for (size_t j = 0; j < p->k && !s->classes; j++) {
+			s->index[i * p->k + j] = l[0].best[j].row;
+			s->squared[i * p->k + j] = l[0].best[j].squared;
+		}
+	}
 }
 
 /* A few blocks per thread; the result does not depend on how many. */
@@ -600,34 +587,11 @@ void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double 
 
 /* ---- Making and freeing ---------------------------------------------------------- */
 
-/* Memory of one thread; only counted before the arena has its own. */
-static void take_scratch(inv_neighbours *p, scratch *t)
-{
-	inv_arena *a = &p->arena;
-	size_t queries = p->groups * ROWS, size = room_of(p->k);
-	scratch made = {inv_arena_take(a, p->cosine ? p->width : 0, sizeof(float)),
-	                inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
-	                inv_arena_take(a, queries * 2 * p->pairs, sizeof(int16_t)),
-	                inv_arena_take(a, queries * COLS, sizeof(int32_t)),
-	                inv_arena_take(a, queries, sizeof(query))};
-	candidate *maybe = inv_arena_take(a, queries * 2 * size, sizeof *maybe);
-	neighbour *best = inv_arena_take(a, queries * 2 * (p->k + size), sizeof *best);
-
-	if (!a->base)
-		return;
-	*t = made;
-	for (size_t i = 0; i < 2 * queries; i++) {
-		shortlist *l = &made.queries[i / 2].list[i % 2];
-
-		l->maybe = maybe + i * size;
-		l->best = best + i * (p->k + size);
-	}
-}
-
+/* Of the gallery, and of each thread. */
 static invar_status allocate_gallery(inv_neighbours *p)
 {
 	inv_arena *a = &p->arena;
-	size_t slots = p->panels * COLS;
+	size_t slots = p->panels * COLS, queries = p->groups * ROWS, size = room_of(p->k);
 
 	for (int round = 0; round < 2; round++) {
 		p->centre = inv_arena_take(a, p->width, sizeof *p->centre);
@@ -640,8 +604,24 @@ static invar_status allocate_gallery(inv_neighbours *p)
 		p->partial = inv_arena_take(a, inv_blocks(p->n, CENTRE_BLOCK) * p->width,
 		                            sizeof *p->partial);
 		p->scratch = inv_arena_take(a, p->ctx->threads, sizeof *p->scratch);
-		for (unsigned t = 0; t < p->ctx->threads; t++)
-			take_scratch(p, round ? &p->scratch[t] : NULL);
+		for (unsigned t = 0; t < p->ctx->threads; t++) {
+			scratch made = {inv_arena_take(a, p->cosine ? p->width : 0, sizeof(float)),
+			                inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
+			                inv_arena_take(a, queries * 2 * p->pairs, sizeof(int16_t)),
+			                inv_arena_take(a, queries * COLS, sizeof(int32_t)),
+			                inv_arena_take(a, queries, sizeof(query))};
+			candidate *maybe = inv_arena_take(a, queries * 2 * size, sizeof *maybe);
+			neighbour *best = inv_arena_take(a, queries * 2 * (p->k + size), sizeof *best);
+
+			for (size_t i = 0; round && i < 2 * queries; i++) {
+				shortlist *l = &made.queries[i / 2].list[i % 2];
+
+				l->maybe = maybe + i * size;
+				l->best = best + i * (p->k + size);
+			}
+			if (round)
+				p->scratch[t] = made;
+		}
 		if (!round)
 			INV_TRY(inv_arena_commit(a));
 	}

@@ -111,22 +111,6 @@ static invar_status sort_directions(principal_job *j)
 	return INVAR_OK;
 }
 
-static double change_of(const principal_job *j)
-{
-	double most = 0;
-
-	for (size_t c = 0; c < j->count; c++) {
-		double along = 0, length = 0;
-
-		for (size_t i = 0; i < j->d; i++) {
-			along += j->next[i * WIDTH + c] * j->directions[i * WIDTH + c];
-			length += j->next[i * WIDTH + c] * j->next[i * WIDTH + c];
-		}
-		most = fmax(most, length > 0 ? sqrt(fmax(2 - 2 * fabs(along), 0)) : 0);
-	}
-	return most;
-}
-
 static invar_status find_directions(principal_job *j, uint64_t seed)
 {
 	inv_stream s = inv_stream_of(seed, "principal", 0);
@@ -147,7 +131,16 @@ static invar_status find_directions(principal_job *j, uint64_t seed)
 		INV_TRY(sort_directions(j));
 		INV_TRY(inv_progress(j->ctx, "principal components", pass, MAX_PASSES));
 		make_orthonormal(j->next, j->d);
-		change = change_of(j);
+		change = 0;
+		for (size_t c = 0; c < j->count; c++) {
+			double along = 0, length = 0;
+
+			for (size_t i = 0; i < j->d; i++) {
+				along += j->next[i * WIDTH + c] * j->directions[i * WIDTH + c];
+				length += j->next[i * WIDTH + c] * j->next[i * WIDTH + c];
+			}
+			change = fmax(change, length > 0 ? sqrt(fmax(2 - 2 * fabs(along), 0)) : 0);
+		}
 		memcpy(j->directions, j->next, j->d * WIDTH * sizeof *j->next);
 	}
 	for (size_t c = 0; c < j->count; c++) { /* the largest loading becomes positive */

@@ -50,6 +50,7 @@ enum {
 	FEW = 256 /* points: all pairs take less time than the smallest grid */
 };
 
+static const double pi = 3.14159265358979323846;
 static const double spacing = 0.35;
 static const double farthest = 1e4; /* beyond, even the largest grid sees nothing */
 
@@ -114,28 +115,11 @@ static void find_spline(const inv_repulsion *p, size_t i, inv_spline *s, size_t 
 
 /* ---- The kernel on the grid ------------------------------------------------------ */
 
-/* Inverse of the spline's samples, applied twice: f[j] for |j| <= REACH. */
-static void find_filter(double f[REACH + 1])
-{
-	enum { PERIOD = 512 };
-	const double pi = 3.14159265358979323846;
-
-	for (size_t j = 0; j <= REACH; j++) {
-		f[j] = 0;
-		for (size_t k = 0; k < PERIOD; k++) {
-			double angle = 2 * pi * (double)k / PERIOD;
-			double samples = (66 + 52 * cos(angle) + 2 * cos(2 * angle)) / 120;
-
-			f[j] += cos(angle * (double)j) / (samples * samples) / PERIOD;
-		}
-	}
-}
-
 typedef struct kernel_job {
 	inv_repulsion *p;
-	double filter[REACH + 1];
-	double *across; /* [M + REACH][M]: K - 1, filtered across */
-	double *both;   /* [M][M]: and down */
+	double filter[REACH + 1]; /* f[j] for |j| <= REACH */
+	double *across;           /* [M + REACH][M]: K - 1, filtered across */
+	double *both;             /* [M][M]: and down */
 } kernel_job;
 
 static void filter_across(void *user, size_t row, unsigned thread)
@@ -247,13 +231,21 @@ static void transform_kernel_columns(void *user, size_t block, unsigned thread)
 
 static invar_status make_kernel(inv_repulsion *p)
 {
+	enum { PERIOD = 512 };
 	size_t M = p->M;
 	kernel_job j = {.p = p};
 	invar_status st;
 
 	INV_TRY_OR(done, inv_new_array(&j.across, (M + REACH) * M));
 	INV_TRY_OR(done, inv_new_array(&j.both, M * M));
-	find_filter(j.filter);
+	/* The inverse of the spline's samples, applied twice. */
+	for (size_t a = 0; a <= REACH; a++)
+		for (size_t k = 0; k < PERIOD; k++) {
+			double angle = 2 * pi * (double)k / PERIOD;
+			double samples = (66 + 52 * cos(angle) + 2 * cos(2 * angle)) / 120;
+
+			j.filter[a] += cos(angle * (double)a) / (samples * samples) / PERIOD;
+		}
 	inv_parallel(p->ctx, M + REACH, filter_across, &j);
 	inv_parallel(p->ctx, M, filter_down, &j);
 	inv_parallel(p->ctx, M / LANES, transform_kernel_rows, &j);
@@ -288,7 +280,6 @@ static invar_status allocate_grid(inv_repulsion *p)
 	}
 	memset(p->potential, 0, M * p->stride * sizeof *p->potential);
 	for (size_t m = 0; m < M; m++) {
-		const double pi = 3.14159265358979323846;
 		double fraction = (double)m / (double)M;
 
 		p->roots[2 * m] = cos(2 * pi * fraction);
@@ -326,27 +317,6 @@ static invar_status place_grid(inv_repulsion *p, double span)
 	if ((st = make_kernel(p)) != INVAR_OK)
 		p->h = 0;
 	return st;
-}
-
-/* Where they begin, and how far they reach in the longer direction. */
-static invar_status find_extent(inv_repulsion *p, double *span)
-{
-	float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-	double sum = 0;
-
-	for (size_t i = 0; i < 2 * p->n; i++) {
-		low[i % 2] = fminf(low[i % 2], p->y[i]);
-		high[i % 2] = fmaxf(high[i % 2], p->y[i]);
-		sum += p->y[i];
-	}
-	*span = fmax((double)high[0] - low[0], (double)high[1] - low[1]);
-	if (!isfinite(sum) || *span > farthest)
-		return inv_fail(INVAR_E_NUMERIC,
-		                "points of the plane are not finite or more than %g apart",
-		                farthest);
-	p->low[0] = low[0];
-	p->low[1] = low[1];
-	return INVAR_OK;
 }
 
 /* Points by band, in their order: count, then place. */
@@ -492,11 +462,23 @@ static void gather_band(void *user, size_t band, unsigned thread)
 
 invar_status inv_repulsion_find(inv_repulsion *p, const float *y, double *force, double *z)
 {
-	double span;
+	float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+	double span, sum = 0;
 
 	p->y = y;
 	p->force = force;
-	INV_TRY(find_extent(p, &span));
+	for (size_t i = 0; i < 2 * p->n; i++) {
+		low[i % 2] = fminf(low[i % 2], y[i]);
+		high[i % 2] = fmaxf(high[i % 2], y[i]);
+		sum += y[i];
+	}
+	span = fmax((double)high[0] - low[0], (double)high[1] - low[1]);
+	if (!isfinite(sum) || span > farthest)
+		return inv_fail(INVAR_E_NUMERIC,
+		                "points of the plane are not finite or more than %g apart",
+		                farthest);
+	p->low[0] = low[0];
+	p->low[1] = low[1];
 	if (p->n <= FEW) {
 		inv_repulsion_ref(y, p->n, force, z);
 		return INVAR_OK;

@@ -116,19 +116,6 @@ static void sort_columns(const inv_side *s, size_t column, size_t use, float *ou
 		inv_sort_floats(out + l * s->M, s->M, scratch);
 }
 
-static double mean_power(const float *p, const float *q, size_t M, size_t repeat,
-                         double power)
-{
-	double sum = 0;
-
-	for (size_t r = 0; r < M; r++) {
-		double gap = (double)p[r / repeat] - q[r];
-
-		sum += power == 2 ? gap * gap : pow(fabs(gap), power);
-	}
-	return sum / (double)M;
-}
-
 static void measure_long(const sliced_job *j, const bench *b, size_t column, size_t use)
 {
 	const inv_sliced *s = j->s;
@@ -141,9 +128,16 @@ static void measure_long(const sliced_job *j, const bench *b, size_t column, siz
 		double *powers = o ? s->other_powers + (o - 1) * s->L : s->powers;
 
 		sort_columns(first, column, use, p, b->u);
-		for (size_t l = 0; l < use; l++)
-			powers[column + l] =
-				mean_power(p + l * first->M, q + l * M, M, s->repeat, s->p);
+		for (size_t l = 0; l < use; l++) {
+			double sum = 0;
+
+			for (size_t r = 0; r < M; r++) {
+				double gap = (double)p[l * first->M + r / s->repeat] - q[l * M + r];
+
+				sum += s->p == 2 ? gap * gap : pow(fabs(gap), s->p);
+			}
+			powers[column + l] = sum / (double)M;
+		}
 	}
 }
 

@@ -25,28 +25,6 @@ static uint32_t digit(uint32_t key, int pass)
 	return key >> (BITS * pass) & (BUCKETS - 1);
 }
 
-/* Counts become the start of each bucket. Returns whether there is more than one. */
-static int place_buckets(uint32_t *count, size_t n)
-{
-	uint32_t at = 0;
-	int several = 1;
-
-	for (int i = 0; i < BUCKETS; i++) {
-		uint32_t here = count[i];
-
-		several &= here != n;
-		count[i] = at;
-		at += here;
-	}
-	return several;
-}
-
-static void scatter(const float *x, size_t n, int pass, uint32_t *place, float *out)
-{
-	for (size_t i = 0; i < n; i++)
-		out[place[digit(to_key(x[i]), pass)]++] = x[i];
-}
-
 /* The keys are recomputed in each pass: that is cheaper than storing them. */
 void inv_sort_floats(float *x, size_t n, float *scratch)
 {
@@ -56,14 +34,26 @@ void inv_sort_floats(float *x, size_t n, float *scratch)
 	for (size_t i = 0; i < n; i++)
 		for (int pass = 0; pass < PASSES; pass++)
 			count[pass][digit(to_key(x[i]), pass)]++;
-	for (int pass = 0; pass < PASSES; pass++)
-		if (place_buckets(count[pass], n)) {
-			float *swap = from;
+	for (int pass = 0; pass < PASSES; pass++) {
+		uint32_t *place = count[pass], at = 0;
+		float *swap = from;
+		int several = 1;
 
-			scatter(from, n, pass, count[pass], to);
-			from = to;
-			to = swap;
+		/* Counts become the start of each bucket. */
+		for (int i = 0; i < BUCKETS; i++) {
+			uint32_t here = place[i];
+
+			several &= here != n;
+			place[i] = at;
+			at += here;
 		}
+		if (!several)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			to[place[digit(to_key(from[i]), pass)]++] = from[i];
+		from = to;
+		to = swap;
+	}
 	if (from != x)
 		memcpy(x, from, n * sizeof *x);
 }

@@ -32,13 +32,6 @@ struct inv_squares {
 	float *out;
 };
 
-static void plan_memory(inv_squares *p)
-{
-	p->mean = inv_arena_take(&p->arena, p->width, sizeof *p->mean);
-	p->centred = inv_arena_take(&p->arena, (uint64_t)p->n * p->width, sizeof *p->centred);
-	p->squares = inv_arena_take(&p->arena, p->n, sizeof *p->squares);
-}
-
 invar_status inv_squares_new(const invar_context *ctx, size_t n, size_t width,
                              inv_squares **out)
 {
@@ -51,9 +44,13 @@ invar_status inv_squares_new(const invar_context *ctx, size_t n, size_t width,
 	p->n = n;
 	p->width = width;
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	plan_memory(p);
-	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
-	plan_memory(p);
+	for (int round = 0; round < 2; round++) {
+		p->mean = inv_arena_take(&p->arena, width, sizeof *p->mean);
+		p->centred = inv_arena_take(&p->arena, (uint64_t)n * width, sizeof *p->centred);
+		p->squares = inv_arena_take(&p->arena, n, sizeof *p->squares);
+		if (!round)
+			INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	}
 	INV_TRY_OR(fail, inv_gram_new(ctx, n, width, &p->gram));
 	*out = p;
 	return INVAR_OK;

@@ -47,21 +47,10 @@ size_t inv_classifier_floats(const inv_classifier_spec *spec)
 
 /* ---- One step ------------------------------------------------------------------- */
 
-static void plan_fit(inv_fit *f)
-{
-	size_t logits = f->N * f->shape.width[f->shape.count];
-
-	f->grads = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->m = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->v = inv_arena_take(&f->arena, f->floats, sizeof(float));
-	f->logits = inv_arena_take(&f->arena, logits, sizeof(float));
-	f->d_logits = inv_arena_take(&f->arena, logits, sizeof(float));
-	f->row_loss = inv_arena_take(&f->arena, f->N, sizeof(double));
-}
-
 invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *spec,
                          size_t N, inv_fit **out)
 {
+	size_t logits;
 	inv_fit *f;
 	invar_status st;
 
@@ -72,9 +61,17 @@ invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *sp
 	f->N = N;
 	f->floats = inv_layers_floats(&f->shape);
 	inv_kernels_init(&f->kernels, ctx->cpu);
-	plan_fit(f);
-	INV_TRY_OR(fail, inv_arena_commit(&f->arena));
-	plan_fit(f);
+	logits = N * spec->classes;
+	for (int round = 0; round < 2; round++) {
+		f->grads = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->m = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->v = inv_arena_take(&f->arena, f->floats, sizeof(float));
+		f->logits = inv_arena_take(&f->arena, logits, sizeof(float));
+		f->d_logits = inv_arena_take(&f->arena, logits, sizeof(float));
+		f->row_loss = inv_arena_take(&f->arena, N, sizeof(double));
+		if (!round)
+			INV_TRY_OR(fail, inv_arena_commit(&f->arena));
+	}
 	memset(f->grads, 0, f->floats * sizeof *f->grads);
 	memset(f->m, 0, f->floats * sizeof *f->m);
 	memset(f->v, 0, f->floats * sizeof *f->v);
@@ -136,7 +133,6 @@ invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint3
 /* A batch, and the order it is taken in. */
 typedef struct batches {
 	const float *x;
-	const uint32_t *labels;
 	size_t width;
 	uint32_t rows, N;
 	uint32_t *order;        /* [rows] */
@@ -146,14 +142,6 @@ typedef struct batches {
 	double scale;           /* 1 / spread; 1 for inputs as they are, and for equal rows */
 	inv_arena arena;
 } batches;
-
-static void plan_batches(batches *b)
-{
-	b->order = inv_arena_take(&b->arena, b->rows, sizeof *b->order);
-	b->batch = inv_arena_take(&b->arena, b->N * b->width, sizeof *b->batch);
-	b->batch_labels = inv_arena_take(&b->arena, b->N, sizeof *b->batch_labels);
-	b->mean = inv_arena_take(&b->arena, b->width, sizeof *b->mean);
-}
 
 static void standardise_inputs(batches *b, bool standardise)
 {
@@ -198,55 +186,49 @@ static void take_inputs_as_they_are(const batches *b, const inv_layers_shape *sh
 	}
 }
 
-static void gather_rows(batches *b, uint32_t step)
-{
-	for (size_t i = 0; i < b->N; i++) {
-		uint32_t row = b->order[(size_t)step * b->N + i];
-
-		for (size_t j = 0; j < b->width; j++)
-			b->batch[i * b->width + j] =
-				(float)((b->x[row * b->width + j] - b->mean[j]) * b->scale);
-		b->batch_labels[i] = b->labels[row];
-	}
-}
-
-static invar_status train_epoch(inv_fit *f, const inv_classifier_spec *spec, batches *b,
-                                uint64_t epoch, float *params)
-{
-	const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
-	const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
-	const uint32_t steps = b->rows / b->N;
-
-	inv_permutation(&stream, 0, b->order, b->rows);
-	for (uint32_t step = 0; step < steps; step++) {
-		double loss;
-
-		gather_rows(b, step);
-		INV_TRY(inv_fit_step(f, params, b->batch, b->batch_labels, lr, &loss));
-		INV_TRY(inv_progress(f->ctx, spec->stage, epoch * steps + step + 1,
-		                     spec->epochs * steps));
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier_spec *spec,
                                   const float *x, const uint32_t *labels, uint32_t rows,
                                   float *params)
 {
 	const inv_layers_shape shape = inv_classifier_shape(spec);
 	const inv_stream start = inv_stream_of(spec->seed, "probe/init", 0);
-	batches b = {x, labels, spec->inputs, rows, rows < BATCH ? rows : BATCH, .arena = {0}};
+	batches b = {x, spec->inputs, rows, rows < BATCH ? rows : BATCH, .arena = {0}};
 	inv_fit *f = NULL;
 	invar_status st;
 
-	plan_batches(&b);
-	INV_TRY_OR(end, inv_arena_commit(&b.arena));
-	plan_batches(&b);
+	for (int round = 0; round < 2; round++) {
+		b.order = inv_arena_take(&b.arena, rows, sizeof *b.order);
+		b.batch = inv_arena_take(&b.arena, b.N * b.width, sizeof *b.batch);
+		b.batch_labels = inv_arena_take(&b.arena, b.N, sizeof *b.batch_labels);
+		b.mean = inv_arena_take(&b.arena, b.width, sizeof *b.mean);
+		if (!round)
+			INV_TRY_OR(end, inv_arena_commit(&b.arena));
+	}
 	standardise_inputs(&b, spec->standardise);
 	INV_TRY_OR(end, inv_fit_new(ctx, spec, b.N, &f));
 	inv_layers_init(&shape, &start, params);
-	for (uint64_t epoch = 0; epoch < spec->epochs; epoch++)
-		INV_TRY_OR(end, train_epoch(f, spec, &b, epoch, params));
+	for (uint64_t epoch = 0; epoch < spec->epochs; epoch++) {
+		const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
+		const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
+		const uint32_t steps = rows / b.N;
+
+		inv_permutation(&stream, 0, b.order, rows);
+		for (uint32_t step = 0; step < steps; step++) {
+			double loss;
+
+			for (size_t i = 0; i < b.N; i++) {
+				uint32_t row = b.order[(size_t)step * b.N + i];
+
+				for (size_t j = 0; j < b.width; j++)
+					b.batch[i * b.width + j] =
+						(float)((x[row * b.width + j] - b.mean[j]) * b.scale);
+				b.batch_labels[i] = labels[row];
+			}
+			INV_TRY_OR(end, inv_fit_step(f, params, b.batch, b.batch_labels, lr, &loss));
+			INV_TRY_OR(end, inv_progress(ctx, spec->stage, epoch * steps + step + 1,
+			                             spec->epochs * steps));
+		}
+	}
 	if (spec->standardise)
 		take_inputs_as_they_are(&b, &shape, params);
 end:
@@ -256,16 +238,6 @@ end:
 }
 
 /* ---- Predicting ------------------------------------------------------------------ */
-
-static uint32_t largest_logit(const float *logits, size_t classes)
-{
-	size_t best = 0;
-
-	for (size_t j = 1; j < classes; j++)
-		if (logits[j] > logits[best])
-			best = j;
-	return (uint32_t)best;
-}
 
 invar_status inv_classifier_predict(const invar_context *ctx,
                                     const inv_classifier_spec *spec, const float *params,
@@ -282,8 +254,15 @@ invar_status inv_classifier_predict(const invar_context *ctx,
 
 		INV_TRY_OR(end, inv_layers_apply(ctx, &shape, params, false, x + at * spec->inputs,
 		                                 now, logits));
-		for (uint64_t i = 0; i < now; i++)
-			classes[at + i] = largest_logit(logits + i * k, k);
+		for (uint64_t i = 0; i < now; i++) {
+			const float *of = logits + i * k;
+			uint32_t best = 0;
+
+			for (uint32_t j = 1; j < k; j++)
+				if (of[j] > of[best])
+					best = j;
+			classes[at + i] = best;
+		}
 	}
 	st = INVAR_OK;
 end:

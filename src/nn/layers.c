@@ -75,47 +75,10 @@ void inv_layers_init(const inv_layers_shape *s, const inv_stream *stream, float 
 
 /* ---- Training pass ---------------------------------------------------------------- */
 
-static void plan_layers(inv_layers *p, bool backward)
-{
-	for (size_t l = 0; l + 1 < p->s.count; l++) {
-		size_t cells = p->M * p->s.width[l + 1];
-
-		p->H[l] = inv_arena_take(&p->arena, cells, sizeof(float));
-		if (backward)
-			p->D[l] = inv_arena_take(&p->arena, cells, sizeof(float));
-	}
-}
-
-static invar_status plan_layer(inv_layers *p, size_t l, bool backward)
-{
-	size_t M = p->M, in = p->s.width[l], out = p->s.width[l + 1];
-	const inv_matmul_spec forward = {
-		M, out, in, .transpose_b = true, .bias = true, .relu = l + 1 < p->s.count};
-	const inv_matmul_spec back = {M, in, out, .add = false};
-	const inv_matmul_spec weight = {out, in, M, .transpose_a = true};
-
-	INV_TRY(inv_matmul_new(p->ctx, &forward, &p->forward[l]));
-	if (backward && l)
-		INV_TRY(inv_matmul_new(p->ctx, &back, &p->backward[l]));
-	return backward ? inv_matmul_new(p->ctx, &weight, &p->weight[l]) : INVAR_OK;
-}
-
-/* One product is run at a time. */
-static void share_products_scratch(inv_layers *p)
-{
-	inv_matmul *plans[3 * INV_MAX_LAYERS];
-
-	for (size_t l = 0; l < INV_MAX_LAYERS; l++) {
-		plans[3 * l] = p->forward[l];
-		plans[3 * l + 1] = p->backward[l];
-		plans[3 * l + 2] = p->weight[l];
-	}
-	inv_matmul_share(plans, 3 * INV_MAX_LAYERS);
-}
-
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out)
 {
+	inv_matmul *plans[3 * INV_MAX_LAYERS] = {0};
 	inv_layers *p;
 	invar_status st;
 
@@ -125,12 +88,34 @@ invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s,
 	p->s = *s;
 	p->M = M;
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	plan_layers(p, backward);
-	INV_TRY_OR(fail, inv_arena_commit(&p->arena));
-	plan_layers(p, backward);
-	for (size_t l = 0; l < s->count; l++)
-		INV_TRY_OR(fail, plan_layer(p, l, backward));
-	share_products_scratch(p);
+	for (int round = 0; round < 2; round++) {
+		for (size_t l = 0; l + 1 < s->count; l++) {
+			size_t cells = M * s->width[l + 1];
+
+			p->H[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+			if (backward)
+				p->D[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+		}
+		if (!round)
+			INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+	}
+	for (size_t l = 0; l < s->count; l++) {
+		size_t in = s->width[l], width = s->width[l + 1];
+		const inv_matmul_spec forward = {
+			M, width, in, .transpose_b = true, .bias = true, .relu = l + 1 < s->count};
+		const inv_matmul_spec back = {M, in, width, .add = false};
+		const inv_matmul_spec weight = {width, in, M, .transpose_a = true};
+
+		INV_TRY_OR(fail, inv_matmul_new(ctx, &forward, &p->forward[l]));
+		if (backward && l)
+			INV_TRY_OR(fail, inv_matmul_new(ctx, &back, &p->backward[l]));
+		if (backward)
+			INV_TRY_OR(fail, inv_matmul_new(ctx, &weight, &p->weight[l]));
+		plans[3 * l] = p->forward[l];
+		plans[3 * l + 1] = p->backward[l];
+		plans[3 * l + 2] = p->weight[l];
+	}
+	inv_matmul_share(plans, 3 * INV_MAX_LAYERS); /* one product is run at a time */
 	*out = p;
 	return INVAR_OK;
 fail:
@@ -138,18 +123,15 @@ fail:
 	return st;
 }
 
-static size_t product_scratch(const inv_matmul *plan)
-{
-	return plan ? inv_matmul_memory(plan) : 0;
-}
-
 size_t inv_layers_memory(const inv_layers *p)
 {
 	size_t bytes = p->arena.size;
 
-	for (size_t l = 0; l < p->s.count; l++)
-		bytes += product_scratch(p->forward[l]) + product_scratch(p->backward[l]) +
-		         product_scratch(p->weight[l]);
+	for (size_t l = 0; l < p->s.count; l++) {
+		bytes += inv_matmul_memory(p->forward[l]);
+		bytes += p->backward[l] ? inv_matmul_memory(p->backward[l]) : 0;
+		bytes += p->weight[l] ? inv_matmul_memory(p->weight[l]) : 0;
+	}
 	return bytes;
 }
 

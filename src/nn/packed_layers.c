@@ -186,31 +186,6 @@ static void apply_columns(void *user, size_t part, unsigned thread)
 	multiply_columns(j, j->layer, first, n, j->rows, j->in, j->out, thread);
 }
 
-/* At least two parts per thread, if each is wide enough for a fast product of one row. */
-static size_t columns_of_part(size_t width, size_t threads)
-{
-	size_t groups = width / (2 * threads) / GROUP;
-
-	return groups ? groups * GROUP : GROUP;
-}
-
-static void apply_few(apply_job *j)
-{
-	const inv_layers_shape *s = &j->p->s;
-
-	j->in = j->x;
-	for (j->layer = 0; j->layer < s->count; j->layer++) {
-		size_t width = s->width[j->layer + 1];
-
-		j->out = j->layer + 1 < s->count ? hidden_of(j, 0, j->layer) : j->y;
-		j->columns = columns_of_part(width, j->p->ctx->threads);
-		inv_parallel(j->p->ctx, inv_blocks(width, j->columns), apply_columns, j);
-		j->in = j->out;
-	}
-	if (j->residual)
-		j->p->kernels.add(j->x, j->rows * s->width[0], j->y);
-}
-
 invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
                                      const float *x, uint64_t rows, float *y)
 {
@@ -233,10 +208,19 @@ invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
 	j.hidden = j.strips + strips;
 	if (small)
 		apply_packed_rows(&j, 0, 0);
-	else if (few)
-		apply_few(&j);
-	else
+	else if (!few)
 		inv_parallel(p->ctx, inv_blocks(rows, j.height), apply_packed_rows, &j);
+	j.in = x;
+	for (; few && !small && j.layer < p->s.count; j.layer++, j.in = j.out) {
+		size_t width = p->s.width[j.layer + 1], groups = width / (2 * threads) / GROUP;
+
+		/* At least two parts per thread, if each is wide enough for a fast product. */
+		j.columns = groups ? groups * GROUP : GROUP;
+		j.out = j.layer + 1 < p->s.count ? hidden_of(&j, 0, j.layer) : y;
+		inv_parallel(p->ctx, inv_blocks(width, j.columns), apply_columns, &j);
+	}
+	if (few && !small && residual)
+		p->kernels.add(x, rows * p->s.width[0], y);
 	inv_free(j.strips);
 	return INVAR_OK;
 }
