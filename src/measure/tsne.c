@@ -24,7 +24,7 @@
 #include "math/neighbours.h"
 #include "math/principal.h"
 #include "math/repulsion.h"
-#include "measure/eval_options.h"
+#include "measure/measurement.h"
 
 enum { BLOCK = 2048 }; /* rows between two calls of the hooks */
 
