@@ -208,14 +208,6 @@ static int replace_entry(json_t *list, json_t *entry)
 	return json_array_append_new(list, entry);
 }
 
-/* Interrupted results do not show that a column has no figures. */
-static bool is_kept(const json_t *document, const json_t *entry)
-{
-	if (json_is_true(json_object_get(document, "incomplete")))
-		return has_any(entry, "E");
-	return has_figures(entry) || json_object_get(entry, "skipped");
-}
-
 /* How each metric is shown, { id: { part, unit … } }. */
 static void describe_metrics(const json_t *document, json_t *into)
 {
@@ -235,11 +227,15 @@ static void describe_metrics(const json_t *document, json_t *into)
 static json_t *next_entry(const json_t *document, const char *column, size_t *i)
 {
 	const json_t *list = json_object_get(document, "measurements"), *measurement;
+	bool incomplete = json_is_true(json_object_get(document, "incomplete"));
 
 	while ((measurement = json_array_get(list, (*i)++))) {
 		json_t *entry = new_entry(document, inv_text_of(measurement, "id"), column);
 
-		if (!entry || is_kept(document, entry))
+		/* Interrupted results do not show that a column has no figures. */
+		if (!entry ||
+		    (incomplete ? has_any(entry, "E")
+		                : has_figures(entry) || json_object_get(entry, "skipped")))
 			return entry;
 		json_decref(entry);
 	}
