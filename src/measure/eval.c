@@ -27,7 +27,6 @@
 #include "base/status.h"
 #include "base/test_stop.h"
 #include "base/text.h"
-#include "measure/eval_options.h"
 #include "measure/measurement.h"
 #include "measure/outcomes.h"
 #include "run/results.h"

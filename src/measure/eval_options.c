@@ -5,7 +5,7 @@
  * Which measurements exist is written only in the list of meson.build: help and messages
  * are made from it.
  */
-#include "measure/eval_options.h"
+#include "measure/measurement.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -170,6 +170,17 @@ typedef struct inv_measurement {
 /* In the order of the table that people see; NULL past the last. */
 const inv_measurement *inv_measurement_at(size_t i);
 
+/* Options of eval and of every measurement; and those of invar_tsne. */
+invar_status inv_eval_declare(invar_options *o);
+invar_status inv_tsne_declare(invar_options *o);
+/* Fails if the option metrics has a word that is not a measurement. */
+invar_status inv_eval_check_metrics(const invar_options *o);
+bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
+/* Is it requested by its own name, rather than as one of all or of a group? */
+bool inv_eval_names(const invar_options *o, const inv_measurement *m);
+/* { name: value } of the options that matter for a measurement; gives. */
+json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m);
+
 /* Name, title and phrase of measurement i; NULL past the last. */
 const char *inv_measurement_about(size_t i, const char **title, const char **about);
 /*

@@ -24,7 +24,7 @@
 #include "math/neighbours.h"
 #include "math/principal.h"
 #include "math/repulsion.h"
-#include "measure/eval_options.h"
+#include "measure/measurement.h"
 
 enum { BLOCK = 2048 }; /* rows between two calls of the hooks */
 
@@ -189,17 +189,6 @@ end:
 
 /* ---- The descent --------------------------------------------------------------------- */
 
-/*
- * dKL/dy_i = 4 sum_j (P_ij - Q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2). Momentum, gains and
- * when to stop are scikit-learn's: P is exaggerated at first, with momentum 0.5, then a
- * second phase begins anew with momentum 0.8.
- */
-typedef struct descent_settings {
-	double exaggeration;
-	double learning_rate;
-	uint64_t early, iterations; /* exaggerated ones, all of them */
-} descent_settings;
-
 enum {
 	STEP = 4096,   /* coordinates per block */
 	CHECK = 50,    /* iterations between two looks at the divergence */
@@ -209,10 +198,16 @@ enum {
 static const float least_gain = 0.01f;
 static const double least_gradient = 1e-7; /* norm of a gradient that ends a phase */
 
+/*
+ * dKL/dy_i = 4 sum_j (P_ij - Q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2). Momentum, gains and
+ * when to stop are scikit-learn's: P is exaggerated at first, with momentum 0.5, then a
+ * second phase begins anew with momentum 0.8.
+ */
 typedef struct descent {
 	const invar_context *ctx;
 	const inv_affinity *joint;
-	const descent_settings *o;
+	double learning_rate;
+	uint64_t iterations; /* at most */
 	inv_repulsion *repulsion;
 	size_t values; /* 2 n */
 	float *y, *pull, *update, *gains;
@@ -236,7 +231,7 @@ static void step_block(void *user, size_t block, unsigned thread)
 		d->gains[i] = gain > least_gain ? gain : least_gain;
 		g *= d->gains[i];
 		norm += (double)g * g;
-		d->update[i] = d->momentum * d->update[i] - (float)d->o->learning_rate * g;
+		d->update[i] = d->momentum * d->update[i] - (float)d->learning_rate * g;
 		d->y[i] += d->update[i];
 	}
 	d->norms[block] = norm;
@@ -270,7 +265,7 @@ static invar_status run_phase(descent *d, double exaggeration, float momentum, u
 	while (*done < end) {
 		bool look = (*done + 1) % CHECK == 0;
 
-		INV_TRY(inv_progress(d->ctx, "t-SNE", *done, d->o->iterations));
+		INV_TRY(inv_progress(d->ctx, "t-SNE", *done, d->iterations));
 		inv_affinity_attract(d->ctx, d->joint, d->y, d->pull);
 		INV_TRY(find_repulsion(d, *done));
 		if (look)
@@ -290,29 +285,34 @@ static invar_status run_phase(descent *d, double exaggeration, float momentum, u
 	return INVAR_OK;
 }
 
-/* y [n, 2] is the start and becomes the embedding; *done: iterations, *kl: divergence. */
-static invar_status descend_tsne(const invar_context *ctx, const inv_affinity *joint,
-                                 const descent_settings *o, float *y, uint64_t *done,
-                                 double *kl)
+/* j->y is the start and becomes the embedding. */
+static invar_status descend_tsne(tsne_job *j)
 {
-	size_t values = 2 * joint->n;
-	uint64_t early = o->early < o->iterations ? o->early : o->iterations;
-	descent d = {.ctx = ctx, .joint = joint, .o = o, .values = values, .y = y};
+	size_t values = 2 * j->n;
+	double exaggeration = inv_option_number(j->o, "exaggeration");
+	double rate = inv_option_number(j->o, "learning-rate");
+	uint64_t iterations = inv_option_count(j->o, "iterations");
+	uint64_t early = inv_min(inv_option_count(j->o, "early-iterations"), iterations);
+	descent d = {.ctx = j->ctx,
+	             .joint = &j->joint,
+	             .learning_rate =
+	                 rate > 0 ? rate : fmax((double)j->n / exaggeration / 4, 50),
+	             .iterations = iterations,
+	             .values = values,
+	             .y = j->y};
 	inv_pool scratch = {0};
 	invar_status st;
 
-	*done = 0;
-	*kl = NAN;
-	INV_TRY(inv_repulsion_new(ctx, joint->n, &d.repulsion));
+	INV_TRY(inv_repulsion_new(j->ctx, j->joint.n, &d.repulsion));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.pull, values));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.update, values));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.gains, values));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.push, values));
 	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.norms, inv_blocks(values, STEP)));
-	INV_TRY_OR(end, run_phase(&d, o->exaggeration, 0.5f, early, done));
-	INV_TRY_OR(end, run_phase(&d, 1, 0.8f, o->iterations, done));
-	INV_TRY_OR(end, find_repulsion(&d, *done));
-	st = inv_affinity_divergence(ctx, joint, y, d.z, kl);
+	INV_TRY_OR(end, run_phase(&d, exaggeration, 0.5f, early, &j->iterations));
+	INV_TRY_OR(end, run_phase(&d, 1, 0.8f, iterations, &j->iterations));
+	INV_TRY_OR(end, find_repulsion(&d, j->iterations));
+	st = inv_affinity_divergence(j->ctx, &j->joint, j->y, d.z, &j->kl);
 end:
 	inv_repulsion_free(d.repulsion);
 	inv_pool_free(&scratch);
@@ -425,7 +425,6 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 {
 	invar_tsne_rows given = {0};
 	tsne_job j = {.ctx = ctx, .in = &given, .o = o, .n = in->count, .y = points};
-	descent_settings settings;
 	invar_status st;
 	inv_stream s;
 	char sentence[200];
@@ -435,12 +434,6 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 	INV_TRY(inv_options_expect(o, "tsne"));
 	INV_TRY(check_input(&j));
 	j.k = (size_t)inv_min((uint64_t)(3 * inv_option_number(o, "perplexity") + 1), j.n - 1);
-	settings = (descent_settings){.exaggeration = inv_option_number(o, "exaggeration"),
-	                              .learning_rate = inv_option_number(o, "learning-rate"),
-	                              .early = inv_option_count(o, "early-iterations"),
-	                              .iterations = inv_option_count(o, "iterations")};
-	if (!(settings.learning_rate > 0))
-		settings.learning_rate = fmax((double)j.n / settings.exaggeration / 4, 50);
 
 	INV_TRY_OR(end, find_joint(&j));
 	s = inv_stream_of(inv_option_count(j.o, "seed"), "tsne/start", 0);
@@ -453,7 +446,7 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 	}
 	if (inv_option_is(o, "init", "pca"))
 		INV_TRY_OR(end, start_at_components(&j));
-	INV_TRY_OR(end, descend_tsne(ctx, &j.joint, &settings, j.y, &j.iterations, &j.kl));
+	INV_TRY_OR(end, descend_tsne(&j));
 	INV_TRY_OR(end, inv_results_new(out));
 	INV_TRY_OR(end, inv_results_describe(*out, "points", json_integer((json_int_t)j.n)));
 	INV_TRY_OR(end, inv_results_describe(*out, "dim", json_integer(j.in->dim)));

@@ -108,28 +108,18 @@ static invar_status read_plotted_array(invar_results *r, const array_field *f,
 static json_t *cell_json(const invar_value *v, invar_unit unit)
 {
 	bool whole = unit == INVAR_UNIT_COUNT && fabs(v->value) < 0x1p62;
-	json_t *json;
+	bool interval = isfinite(v->low);
 
 	if (v->reason)
 		return json_pack("{s:s}", "reason", v->reason);
-	json =
-		json_pack("{s:o}", "value",
-	              whole ? json_integer((json_int_t)v->value) : inv_json_number(v->value));
-	if (isfinite(v->low)) {
-		json_object_set_new(json, "low", json_real(v->low));
-		json_object_set_new(json, "high", json_real(v->high));
-	}
-	if (v->no_interval)
-		json_object_set_new(json, "no_interval", json_string(v->no_interval));
-	if (v->runs) {
-		json_object_set_new(json, "deviation", inv_json_number(v->deviation));
-		json_object_set_new(json, "runs", json_integer((json_int_t)v->runs));
-	}
-	if (v->digits)
-		json_object_set_new(json, "digits", json_integer(v->digits));
-	if (v->count)
-		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
-	return json;
+	return json_pack("{s:o, s:o*, s:o*, s:s*, s:o*, s:o*, s:o*, s:o*}", "value",
+	                 whole ? json_integer((json_int_t)v->value) : inv_json_number(v->value),
+	                 "low", interval ? json_real(v->low) : NULL, "high",
+	                 interval ? json_real(v->high) : NULL, "no_interval", v->no_interval,
+	                 "deviation", v->runs ? inv_json_number(v->deviation) : NULL, "runs",
+	                 v->runs ? json_integer((json_int_t)v->runs) : NULL, "digits",
+	                 v->digits ? json_integer(v->digits) : NULL, "count",
+	                 v->count ? json_integer((json_int_t)v->count) : NULL);
 }
 
 static json_t *axis_json(const inv_axis *a)

@@ -8,13 +8,19 @@
  * the same again replaces the entry; a second bank adds one. An entry holds figures, of the
  * run and of F beside it, each also with four views per query where there are any, or the
  * reason why there are none.
+ *
+ * Several programs may add to the file at once. The part file for the new text is also the
+ * lock: its holder reads the file, adds to it and replaces it. A killed program leaves a
+ * part file that the next one takes over.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "run/results_object.h"
+#include "run/run.h"
 
 /* The parts of an entry that say what was measured; equal keys replace each other. */
 static const char *const entry_keys[] = {"fingerprint", "split",   "points",
@@ -202,14 +208,6 @@ static int replace_entry(json_t *list, json_t *entry)
 	return json_array_append_new(list, entry);
 }
 
-/* Interrupted results do not show that a column has no figures. */
-static bool is_kept(const json_t *document, const json_t *entry)
-{
-	if (json_is_true(json_object_get(document, "incomplete")))
-		return has_any(entry, "E");
-	return has_figures(entry) || json_object_get(entry, "skipped");
-}
-
 /* How each metric is shown, { id: { part, unit … } }. */
 static void describe_metrics(const json_t *document, json_t *into)
 {
@@ -229,11 +227,15 @@ static void describe_metrics(const json_t *document, json_t *into)
 static json_t *next_entry(const json_t *document, const char *column, size_t *i)
 {
 	const json_t *list = json_object_get(document, "measurements"), *measurement;
+	bool incomplete = json_is_true(json_object_get(document, "incomplete"));
 
 	while ((measurement = json_array_get(list, (*i)++))) {
 		json_t *entry = new_entry(document, inv_text_of(measurement, "id"), column);
 
-		if (!entry || is_kept(document, entry))
+		/* Interrupted results do not show that a column has no figures. */
+		if (!entry ||
+		    (incomplete ? has_any(entry, "E")
+		                : has_figures(entry) || json_object_get(entry, "skipped")))
 			return entry;
 		json_decref(entry);
 	}
@@ -327,5 +329,70 @@ invar_status inv_results_merge(const invar_results *r, const char *column,
 			break;
 		}
 	json_decref(document);
+	return st;
+}
+
+invar_status inv_run_load_metrics(const char *run, json_t **out)
+{
+	char *path = inv_join(run, INV_RUN_METRICS);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
+
+	*out = NULL;
+	if (path && inv_exists(path)) {
+		INV_TRY_OR(end, inv_json_load(path, out));
+		st = inv_results_check_metrics(*out, path);
+	}
+end:
+	inv_free(path);
+	return st;
+}
+
+static invar_status write_merged(inv_writer *w, const char *run, const char *path,
+                                 const invar_results *r, const char *column)
+{
+	json_t *all;
+
+	char *text = NULL;
+	invar_status st;
+
+	INV_TRY_OR(end, inv_run_load_metrics(run, &all));
+	INV_TRY_OR(end, inv_results_merge(r, column, path, &all));
+	INV_TRY_OR(end, (text = inv_json_text(all, 2)) ? INVAR_OK : inv_no_memory());
+	st = strlen(text) <= INV_JSON_MAX
+	         ? inv_writer_put(w, text, strlen(text))
+	         : inv_fail(INVAR_E_USE,
+	                    "%s: would exceed 16 MB, the maximum size; move it away to start a "
+	                    "new one",
+	                    path);
+end:
+	inv_free(text);
+	json_decref(all);
+	return st;
+}
+
+invar_status invar_run_keep_results(invar_context *ctx, const char *run,
+                                    const invar_results *r, const char *column)
+{
+	char *path;
+	json_t *there = NULL;
+	inv_writer *w;
+	invar_status st = INVAR_OK;
+
+	if (!r) { /* only the check */
+		st = inv_run_load_metrics(run, &there);
+		json_decref(there);
+		return st;
+	}
+	if (!inv_results_has_own(r, column))
+		return INVAR_OK;
+	if (!(path = inv_join(run, INV_RUN_METRICS)))
+		return inv_no_memory();
+	INV_TRY_OR(end, inv_writer_open_in_turn(ctx, path, &w));
+	if ((st = write_merged(w, run, path, r, column)) == INVAR_OK)
+		st = inv_writer_commit(w);
+	else
+		inv_writer_abort(w);
+end:
+	inv_free(path);
 	return st;
 }

@@ -419,14 +419,6 @@ invar_status inv_runs_results(invar_context *ctx, const char *const *runs, size_
 
 /* ---- The training -------------------------------------------------------------------- */
 
-/* The number of an epoch for a curve, wherever the line has it; NULL: none. */
-static json_t *number_of_epoch(const json_t *line, const char *column)
-{
-	json_t *own = json_object_get(line, column);
-
-	return own ? own : json_object_get(json_object_get(line, "terms"), column);
-}
-
 static void add_curve(json_t *curves, json_t *document, const json_t *lines,
                       const char *column)
 {
@@ -435,10 +427,12 @@ static void add_curve(json_t *curves, json_t *document, const json_t *lines,
 	size_t i, every = json_array_size(lines) / 10000 + 1;
 
 	json_array_foreach (lines, i, line) {
-		json_t *value = number_of_epoch(line, column);
+		json_t *value = json_object_get(line, column);
 
 		if (i % every)
 			continue;
+		if (!value)
+			value = json_object_get(json_object_get(line, "terms"), column);
 		json_array_append_new(x, json_integer((json_int_t)i + 1));
 		json_array_append_new(y, json_is_number(value) ? json_incref(value) : json_null());
 	}

@@ -65,14 +65,6 @@ static invar_status name_run_folders(inv_run *r, const char *path)
 	return r->path && r->stage && r->aside ? INVAR_OK : inv_no_memory();
 }
 
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino &&
-	       x.st_dev == y.st_dev;
-}
-
 /* ---- What is there ----------------------------------------------------------------- */
 
 /* A run, and the one that is to replace it or was replaced by it. */
@@ -187,7 +179,10 @@ static invar_status check_fresh(inv_run *r, const view *v)
 /* The stage must be a name beside the run that can take its place. */
 static invar_status check_stage(const inv_run *r, const view *v)
 {
-	if (is_same_folder(r->place, "."))
+	struct stat place, here;
+
+	if (stat(r->place, &place) == 0 && stat(".", &here) == 0 &&
+	    place.st_ino == here.st_ino && place.st_dev == here.st_dev)
 		return inv_fail(INVAR_E_IO,
 		                "%s: @force cannot replace the current folder; run the command "
 		                "from another folder",
@@ -207,16 +202,6 @@ static invar_status check_stage(const inv_run *r, const view *v)
 	                                    "move it away: @force writes the new run there "
 	                                    "first")
 	           : INVAR_OK;
-}
-
-static invar_status check_replace(inv_run *r, const view *v)
-{
-	if (v->there)
-		INV_TRY(inv_run_refuse_foreign(&v->place, r->path,
-		                               "move it away, or choose another name"));
-	r->staged = v->place.json || v->stage.is_replacing;
-	r->leftover = r->staged ? inv_exists(r->stage) : v->there;
-	return r->staged ? check_stage(r, v) : INVAR_OK;
 }
 
 static invar_status check_resume(inv_run *r, const view *v)
@@ -243,9 +228,17 @@ static invar_status check_mode(inv_run *r, inv_run_mode mode)
 	if (inv_exists(r->place) && !inv_is_folder(r->place))
 		return inv_fail(INVAR_E_IO, "%s: is a file, but a run is a folder", r->path);
 	INV_TRY_OR(end, look_at_both(r, &v));
-	INV_TRY_OR(end, mode == INV_RUN_FRESH    ? check_fresh(r, &v)
-	                : mode == INV_RUN_RESUME ? check_resume(r, &v)
-	                                         : check_replace(r, &v));
+	if (mode == INV_RUN_REPLACE) {
+		if (v.there)
+			INV_TRY_OR(end, inv_run_refuse_foreign(&v.place, r->path,
+			                                       "move it away, or choose another name"));
+		r->staged = v.place.json || v.stage.is_replacing;
+		r->leftover = r->staged ? inv_exists(r->stage) : v.there;
+		if (r->staged)
+			INV_TRY_OR(end, check_stage(r, &v));
+	} else
+		INV_TRY_OR(end, mode == INV_RUN_FRESH ? check_fresh(r, &v) : check_resume(r, &v));
+
 	st = set_folder(r, r->staged ? r->stage : r->place);
 end:
 	forget_both(&v);
@@ -273,30 +266,6 @@ static invar_status adopt_mode(const inv_run *r)
 	           : inv_fail_errno(r->stage, "cannot set its mode");
 }
 
-static invar_status read_run_json(inv_run *r)
-{
-	const char *format;
-
-	INV_TRY(inv_json_load(r->json_path, &r->json));
-	format = json_string_value(json_object_get(r->json, "format"));
-	if (format && strcmp(format, INV_RUN_FORMAT) == 0 &&
-	    json_integer_value(json_object_get(r->json, "version")) == 1 &&
-	    json_is_object(json_object_get(r->json, "options")))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%s: is not the run.json of an invar run (version 1)",
-	                r->json_path);
-}
-
-/* The format comes first: it marks a run.json even if the rest was not written. */
-static invar_status begin_run_json(inv_run *r)
-{
-	r->json = json_pack("{s:s, s:i}", "format", INV_RUN_FORMAT, "version", 1);
-	if (r->json &&
-	    (!r->staged || json_object_set_new(r->json, INV_RUN_REPLACES, json_true()) == 0))
-		return INVAR_OK;
-	return inv_no_memory();
-}
-
 invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 {
 	inv_run *r;
@@ -319,7 +288,20 @@ invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 	INV_TRY_OR(fail, inv_folder_lock(r->folder, run_busy, &r->lock));
 	INV_TRY_OR(fail,
 	           check_mode(r, mode)); /* another program may have opened it meanwhile */
-	INV_TRY_OR(fail, mode == INV_RUN_RESUME ? read_run_json(r) : begin_run_json(r));
+	if (mode == INV_RUN_RESUME) {
+		INV_TRY_OR(fail, inv_json_load(r->json_path, &r->json));
+		if (!inv_json_is(r->json, "format", INV_RUN_FORMAT) ||
+		    json_integer_value(json_object_get(r->json, "version")) != 1 ||
+		    !json_is_object(json_object_get(r->json, "options")))
+			INV_TRY_OR(fail, inv_fail(INVAR_E_FORMAT,
+			                          "%s: is not the run.json of an invar run (version 1)",
+			                          r->json_path));
+	} else {
+		/* The format comes first: it marks a run.json even if the rest was not written. */
+		r->json = json_pack("{s:s, s:i, s:o*}", "format", INV_RUN_FORMAT, "version", 1,
+		                    INV_RUN_REPLACES, r->staged ? json_true() : NULL);
+		INV_TRY_OR(fail, r->json ? INVAR_OK : inv_no_memory());
+	}
 	*out = r;
 	return INVAR_OK;
 fail:
@@ -377,16 +359,6 @@ invar_status inv_run_save(inv_run *r)
 	return inv_json_save(r->json_path, r->json);
 }
 
-/* The stage takes the name of the place; the lock on it goes along. */
-static invar_status take_place(const inv_run *r)
-{
-	INV_TRY(inv_sync_folder(r->stage));
-	if (inv_exists(r->place))
-		return inv_folder_exchange(r->place, r->stage, r->aside);
-	return rename(r->stage, r->place) == 0 ? INVAR_OK
-	                                       : inv_fail_errno(r->stage, "cannot rename");
-}
-
 invar_status inv_run_publish(inv_run *r)
 {
 	invar_status st;
@@ -394,8 +366,14 @@ invar_status inv_run_publish(inv_run *r)
 
 	if (!r->staged)
 		return INVAR_OK;
-	if ((st = take_place(r)) != INVAR_OK)
+	/* The stage takes the name of the place; the lock on it goes along. */
+	if ((st = inv_sync_folder(r->stage)) == INVAR_OK)
+		st = inv_exists(r->place) ? inv_folder_exchange(r->place, r->stage, r->aside)
+		     : rename(r->stage, r->place) == 0 ? INVAR_OK
+		                                       : inv_fail_errno(r->stage, "cannot rename");
+	if (st != INVAR_OK)
 		return inv_context(st, "the new run is finished; use @resume to try again");
+
 	r->staged = false;
 	INV_TRY(set_folder(r, r->place));
 	above = inv_join(r->place, "..");
@@ -408,20 +386,14 @@ invar_status inv_run_publish(inv_run *r)
 	return inv_run_save(r);
 }
 
-static bool has_failed(const inv_run *r)
-{
-	const char *state = json_string_value(json_object_get(r->json, "state"));
-
-	return state && strcmp(state, "failed") == 0;
-}
-
 void inv_run_close(inv_run *r)
 {
 	if (!r)
 		return;
 	if (r->log)
 		fclose(r->log);
-	if (r->staged && r->lock >= 0 && has_failed(r) && !inv_exists(r->checkpoint_path)) {
+	if (r->staged && r->lock >= 0 && inv_json_is(r->json, "state", "failed") &&
+	    !inv_exists(r->checkpoint_path)) {
 		r->leftover = r->made = true;
 		(void)inv_run_clear(r, NULL);
 	}
@@ -461,38 +433,20 @@ int inv_run_is_begun(const char *run, int replacing)
 
 /* ---- The log -------------------------------------------------------------------- */
 
-/* Bytes of the first `lines` complete lines. */
-static size_t lines_length(const char *text, size_t bytes, uint64_t lines)
-{
-	size_t at = 0;
-
-	while (lines-- > 0) {
-		const char *end = memchr(text + at, '\n', bytes - at);
-
-		if (!end)
-			break;
-		at = (size_t)(end - text) + 1;
-	}
-	return at;
-}
-
-static invar_status cut_log(inv_run *r, uint64_t epochs)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	invar_status st;
-
-	if (!inv_exists(r->log_path) || !epochs)
-		return inv_file_save(r->log_path, "", 0);
-	INV_TRY(inv_file_load(r->log_path, MAX_LOG, &text, &bytes));
-	st = inv_file_save(r->log_path, text, lines_length(text, bytes, epochs));
-	inv_free(text);
-	return st;
-}
-
 invar_status inv_run_open_log(inv_run *r, uint64_t epochs)
 {
-	INV_TRY(cut_log(r, epochs));
+	const char *end;
+	char *text = NULL;
+	size_t bytes = 0, kept = 0;
+	invar_status st;
+
+	if (epochs && inv_exists(r->log_path))
+		INV_TRY(inv_file_load(r->log_path, MAX_LOG, &text, &bytes));
+	while (epochs-- > 0 && kept < bytes && (end = memchr(text + kept, '\n', bytes - kept)))
+		kept = (size_t)(end - text) + 1; /* a complete line */
+	st = inv_file_save(r->log_path, text ? text : "", kept);
+	inv_free(text);
+	INV_TRY(st);
 	r->log = fopen(r->log_path, "ae");
 	return r->log ? INVAR_OK : inv_fail_errno(r->log_path, "cannot open");
 }

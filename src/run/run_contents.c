@@ -8,15 +8,14 @@
 #include "base/memory.h"
 #include "run/run.h"
 
-static bool is_of_training(const char *entry)
+/* Does a file of the folder begin like ours? */
+static bool begins_with(const inv_run_contents *c, const char *entry, const char *mark)
 {
-	static const char *const names[] = {INV_RUN_JSON, INV_RUN_LOG, INV_RUN_CHECKPOINT,
-	                                    INV_RUN_ADAPTER, INV_RUN_DECODER};
+	char *path = inv_join(c->path, entry);
+	bool ours = path && inv_file_begins(path, mark);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (inv_is_own_name(entry, names[i]))
-			return true;
-	return false;
+	inv_free(path);
+	return ours;
 }
 
 static invar_status exists_in(const char *folder, const char *name, bool *out)
@@ -28,47 +27,33 @@ static invar_status exists_in(const char *folder, const char *name, bool *out)
 	return path ? INVAR_OK : inv_no_memory();
 }
 
-/* Others write pages of this name as well. */
-static bool is_own_report(const inv_run_contents *c, const char *entry)
-{
-	char *path;
-	bool ours;
-
-	if (!inv_is_own_name(entry, INV_RUN_REPORT) || !(path = inv_join(c->path, entry)))
-		return false;
-	ours = inv_file_begins(path, INV_REPORT_MARK);
-	inv_free(path);
-	return ours;
-}
-
 static inv_ownership claim_in_run(const void *user, const char *entry)
 {
+	static const char *const names[] = {INV_RUN_JSON, INV_RUN_LOG, INV_RUN_CHECKPOINT,
+	                                    INV_RUN_ADAPTER, INV_RUN_DECODER};
 	const inv_run_contents *c = user;
 	size_t clean = strlen(INV_RUN_CLEAN);
 
-	if (!c->json) {
-		char *path;
-		bool ours;
-
-		/* Without a run.json, only an incomplete one is ours. */
-		if (strcmp(entry, INV_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
-			return INV_FOREIGN;
-		ours = inv_file_begins(path, INV_RUN_MARK);
-		inv_free(path);
-		return ours ? INV_OWN_FILE : INV_FOREIGN;
-	}
+	if (!c->json) /* only an incomplete run.json is ours */
+		return strcmp(entry, INV_RUN_JSON INV_PART) == 0 &&
+		               begins_with(c, entry, INV_RUN_MARK)
+		           ? INV_OWN_FILE
+		           : INV_FOREIGN;
 	if (strncmp(entry, INV_RUN_CLEAN, clean) == 0 &&
 	    (!entry[clean] || entry[clean] == '/')) {
 		if (!c->clean && !c->clean_begun)
 			return INV_FOREIGN;
-		return *(entry + clean) ? inv_bank_claim(c->clean, (entry + clean) + 1)
-		                        : INV_OWN_FOLDER;
+		return entry[clean] ? inv_bank_claim(c->clean, entry + clean + 1) : INV_OWN_FOLDER;
 	}
-	if (is_of_training(entry))
-		return INV_OWN_FILE;
-	/* What eval and report add once there is an adapter. */
-	if (c->has_adapter &&
-	    (inv_is_own_name(entry, INV_RUN_METRICS) || is_own_report(c, entry)))
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (inv_is_own_name(entry, names[i]))
+			return INV_OWN_FILE;
+
+	/* What eval and report add once there is an adapter; others write such pages as well.
+	 */
+	if (c->has_adapter && (inv_is_own_name(entry, INV_RUN_METRICS) ||
+	                       (inv_is_own_name(entry, INV_RUN_REPORT) &&
+	                        begins_with(c, entry, INV_REPORT_MARK))))
 		return INV_OWN_FILE;
 	return INV_FOREIGN;
 }
@@ -123,34 +108,30 @@ char *inv_run_title(const char *run)
 	return name;
 }
 
-static invar_status look_at_clean(inv_run_contents *c)
-{
-	const json_t *images = json_object_get(c->json, "images");
-	char *path = inv_join(c->path, INV_RUN_CLEAN);
-	invar_status st = path ? INVAR_OK : inv_no_memory();
-
-	if (path && json_is_object(images) && inv_is_folder(path))
-		st = inv_bank_find_json(path, images, &c->clean, &c->clean_begun);
-	inv_free(path);
-	return st;
-}
-
 invar_status inv_run_look(const char *path, inv_run_contents *out)
 {
 	bool checkpoint = false;
-	const char *state;
+	const json_t *images;
+	char *clean;
+	invar_status st;
 
 	*out = (inv_run_contents){.path = path};
 	INV_TRY(load_if_run(path, &out->json));
 	if (!out->json)
 		return INVAR_OK;
-	INV_TRY(look_at_clean(out));
+	images = json_object_get(out->json, "images");
+	clean = inv_join(path, INV_RUN_CLEAN);
+	st = clean ? INVAR_OK : inv_no_memory();
+	if (clean && json_is_object(images) && inv_is_folder(clean))
+		st = inv_bank_find_json(clean, images, &out->clean, &out->clean_begun);
+	inv_free(clean);
+	INV_TRY(st);
+
 	INV_TRY(exists_in(path, INV_RUN_ADAPTER, &out->has_adapter));
 	INV_TRY(exists_in(path, INV_RUN_CHECKPOINT, &checkpoint));
-	state = json_string_value(json_object_get(out->json, "state"));
 	out->is_replacing = json_is_true(json_object_get(out->json, INV_RUN_REPLACES));
 	out->failed_early =
-		state && strcmp(state, "failed") == 0 && !out->has_adapter && !checkpoint;
+		inv_json_is(out->json, "state", "failed") && !out->has_adapter && !checkpoint;
 	return INVAR_OK;
 }
 

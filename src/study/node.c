@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node.c - the tree of a recipe: building, finding, changing, pointing into the file. */
-#include "study/node.h"
-#include "base/memory.h"
+/* node.c - the tree of a recipe: building, finding, changing, pointing into the file; and
+ * a recipe from a file, which is read whole. */
+#include "study/yaml_tree.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 inv_node *inv_node_new(inv_node_kind kind, const inv_node *parent, const char *where)
 {
@@ -219,5 +222,32 @@ invar_status inv_node_set(inv_node *root, const char *path, inv_node *value,
 done:
 	inv_node_free(value);
 	inv_free(copy);
+	return st;
+}
+
+invar_status inv_yaml_load(const char *path, inv_node **out)
+{
+	FILE *f = fopen(path, "rb");
+	char *text = NULL;
+	size_t bytes;
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return inv_fail(INVAR_E_IO, "%.400s: %.400s", path, strerror(errno));
+	/* One byte more than allowed shows that a file is too large. */
+	INV_TRY_OR(done, inv_new_array(&text, INV_RECIPE_MAX + 1));
+	bytes = fread(text, 1, INV_RECIPE_MAX + 1, f);
+	if (ferror(f))
+		INV_TRY_OR(done, inv_fail(INVAR_E_IO, "%.400s: %.400s", path, strerror(errno)));
+	INV_TRY_OR(done, inv_yaml_read(text, bytes, path, true, out));
+	if ((*out)->kind != INV_NODE_MAP) {
+		st = inv_node_fail(*out, "a recipe is a mapping, such as 'data: folder:images'");
+		inv_node_free(*out);
+		*out = NULL;
+	}
+done:
+	inv_free(text);
+	fclose(f);
 	return st;
 }

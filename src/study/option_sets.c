@@ -14,10 +14,10 @@
 #include "images/dataset.h"
 #include "images/prepare.h"
 #include "measure/check.h"
-#include "measure/eval_options.h"
+#include "measure/measurement.h"
 #include "measure/projected.h"
 #include "measure/trial.h"
-#include "study/option_sets.h"
+#include "study/study.h"
 
 static invar_status declare_encode(invar_options *o)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "study/option_sets.h"
 
 #define ELSEWHERE "augment|weights|encoder"
 

@@ -38,6 +38,12 @@ const char *inv_settings_find(const inv_settings *s, const char *name); /* or NU
 invar_status inv_settings_options(const inv_settings *s, const char *command,
                                   invar_options **out);
 
+/*
+ * Do the options of a command fit together? Finds before any work what the command itself
+ * would refuse: an option of a loss that is not chosen, a measurement that does not exist.
+ */
+invar_status inv_options_check(const invar_options *o);
+
 /* May the option stand in recipes as an option of this command? */
 bool inv_recipe_has_option(const char *command, const invar_option *row);
 

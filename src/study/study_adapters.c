@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "study/option_sets.h"
 #include "study/study.h"
 
 enum { MAX_ADAPTERS = 1000 };
