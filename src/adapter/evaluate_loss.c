@@ -17,21 +17,11 @@
 #include "base/text.h"
 
 static const invar_option own_rows[] = {
-	{.name = "kind",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "mawa",
-     .choice = inv_loss_name_at,
-     .meta = "WORD",
-     .group = "Loss",
-     .help = "the loss"},
-	{.name = "no-identity",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Loss",
-     .help = "leave out the clean rows"},
-	{.name = "residual",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Loss",
-     .help = "treat the adapter as E(z) = z + MLP(z), whatever its file says"},
+	{INV_OPTION_ROW("kind", TEXT, "mawa", 0, "Loss", "the loss"),
+     .choice = inv_loss_name_at, .meta = "WORD"},
+	{INV_OPTION_ROW("no-identity", FLAG, NULL, 0, "Loss", "leave out the clean rows")},
+	{INV_OPTION_ROW("residual", FLAG, NULL, 0, "Loss",
+                    "treat the adapter as E(z) = z + MLP(z), whatever its file says")},
 	INV_WEIGHT_ROW("alpha", "1", "Loss", "weight of the decoder's squared error"),
 	INV_WEIGHT_ROW("beta", "1", "Loss", "weight of the loss itself if there is a decoder"),
 	{INV_SEED_ROW},
@@ -40,13 +30,9 @@ static const invar_option own_rows[] = {
 
 /* Of the frame (loss.h), which a training measures on its clean features. */
 static const invar_option frame_rows[] = {
-	{.name = "distance",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1e30,
-     .meta = "F",
-     .group = "Loss",
-     .help = "keep: mean squared distance of two clean rows; 0: 2 d N / (N - 1)"},
+	{INV_OPTION_ROW("distance", NUMBER, "0", 0, "Loss",
+                    "keep: mean squared distance of two clean rows; 0: 2 d N / (N - 1)"),
+     .max = 1e30, .meta = "F"},
 	{0},
 };
 
@@ -129,24 +115,6 @@ static invar_status check_loss_rows(const inv_loss_input *in, const invar_option
 	return INVAR_OK;
 }
 
-static invar_status check_permutation(const uint32_t *sigma, size_t M, const char *distance,
-                                      size_t group, bool *seen)
-{
-	if (!sigma)
-		return inv_fail(INVAR_E_USE, "%s: a permutation of augmentation %zu is missing",
-		                distance, group + 1);
-	memset(seen, 0, M * sizeof *seen);
-	for (size_t r = 0; r < M; r++) {
-		if (sigma[r] >= M || seen[sigma[r]])
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: a permutation of augmentation %zu contains %" PRIu32
-			                "%s, but must contain each of 0 to %zu once",
-			                distance, group + 1, sigma[r], sigma[r] < M ? " twice" : "", M - 1);
-		seen[sigma[r]] = true;
-	}
-	return INVAR_OK;
-}
-
 static invar_status check_draws(const inv_loss_input *in, const invar_options *o,
                                 const inv_loss *loss)
 {
@@ -161,15 +129,24 @@ static invar_status check_draws(const inv_loss_input *in, const invar_options *o
 		return inv_fail(INVAR_E_USE, "%s uses no directions or permutations", loss->name);
 	INV_TRY(inv_new_array(&seen, M));
 	for (size_t i = 0; i < 6 * in->groups; i++) {
-		const inv_loss_draws *draws = &in->draws[i / 6];
+		const uint32_t *sigma = in->draws[i / 6].permutations[i % 3][i / 3 % 2];
 		const char *distance = distances[i % 3];
 
-		if (!draws->directions[i % 3])
-			INV_TRY_OR(done, inv_fail(INVAR_E_USE,
-			                          "%s: the directions of augmentation %zu are missing",
-			                          distance, i / 6 + 1));
-		INV_TRY_OR(done, check_permutation(draws->permutations[i % 3][i / 3 % 2], M,
-		                                   distance, i / 6, seen));
+		if (!in->draws[i / 6].directions[i % 3] || !sigma)
+			INV_TRY_OR(done, inv_fail(INVAR_E_USE, "%s: %s of augmentation %zu %s missing",
+			                          distance, sigma ? "the directions" : "a permutation",
+			                          i / 6 + 1, sigma ? "are" : "is"));
+		memset(seen, 0, M * sizeof *seen);
+		for (size_t r = 0; r < M; r++) {
+			if (sigma[r] >= M || seen[sigma[r]])
+				INV_TRY_OR(
+					done, inv_fail(INVAR_E_MISMATCH,
+				                   "%s: a permutation of augmentation %zu contains %" PRIu32
+				                   "%s, but must contain each of 0 to %zu once",
+				                   distance, i / 6 + 1, sigma[r],
+				                   sigma[r] < M ? " twice" : "", M - 1));
+			seen[sigma[r]] = true;
+		}
 	}
 done:
 	inv_free(seen);

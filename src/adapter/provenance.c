@@ -15,26 +15,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
-static json_t *machine_json(const invar_context *ctx)
-{
-	struct utsname name = {0};
-
-	uname(&name);
-	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "system", name.sysname, "release",
-	                 name.release, "machine", name.machine, "cores",
-	                 (int)sysconf(_SC_NPROCESSORS_CONF), "threads", (int)ctx->threads,
-	                 "kernels", inv_context_cpu(ctx));
-}
-
-static json_t *versions_json(void)
-{
-	char product[64];
-
-	inv_matmul_version(product, sizeof product);
-	return json_pack("{s:s, s:s, s:s}", "invar", INVAR_VERSION, "product", product,
-	                 "jansson", JANSSON_VERSION);
-}
-
 /*
  * { bank, inputs } of the first source, with "classes" if only some are seen, and with
  * several sources an array "also" of the others.
@@ -61,38 +41,30 @@ static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 	return INVAR_OK;
 }
 
-/* Rows of other classes are other rows, but the reason is easier to name. */
-static invar_status check_classes(const inv_run *r, const json_t *now)
-{
-	const json_t *then = json_object_get(r->json, "classes");
-	const json_t *given = json_object_get(now, "classes");
-
-	if (inv_json_same(then, given))
-		return INVAR_OK;
-	if (!then)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: was started with all classes of its bank, so it cannot be "
-		                "resumed with @classes",
-		                r->path);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: was started with %zu %s of its bank; give @classes with the same "
-	                "list to resume it",
-	                r->path, json_array_size(then),
-	                inv_noun(json_array_size(then), "class", "classes"));
-}
-
 /* The files may have moved, but their contents must be the same. */
 static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
                                  const json_t *now)
 {
 	const json_t *then = r->json, *also = json_object_get(r->json, "also");
+	const json_t *classes = json_object_get(r->json, "classes");
+	size_t seen = json_array_size(classes), banks = json_array_size(also) + 1;
 
-	if (json_array_size(also) + 1 != plan->sources)
+	/* Rows of other classes are other rows, but the reason is easier to name. */
+	if (!inv_json_same(classes, json_object_get(now, "classes")))
+		return classes
+		           ? inv_fail(INVAR_E_MISMATCH,
+		                      "%s: was started with %zu %s of its bank; give @classes with "
+		                      "the same list to resume it",
+		                      r->path, seen, inv_noun(seen, "class", "classes"))
+		           : inv_fail(INVAR_E_MISMATCH,
+		                      "%s: was started with all classes of its bank, so it cannot "
+		                      "be resumed with @classes",
+		                      r->path);
+	if (banks != plan->sources)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: was started with %zu %s, so it cannot be resumed with %" PRIu32, r->path,
-			json_array_size(also) + 1, inv_noun(json_array_size(also) + 1, "bank", "banks"),
-			plan->sources);
+			banks, inv_noun(banks, "bank", "banks"), plan->sources);
 	for (uint32_t g = 0; g < plan->sources; g++) {
 		if (g) {
 			then = json_array_get(also, g - 1);
@@ -127,34 +99,25 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 	return options;
 }
 
-/* The rows of all banks as one hash; gives. */
-static json_t *rows_json(const json_t *banks)
-{
-	json_t *all = json_array(), *other;
-	char hex[INV_SHA256_HEX], *text;
-	size_t i;
-	invar_status st = INVAR_E_NOMEM;
-
-	json_array_append(all, json_object_get(banks, "inputs"));
-	json_array_foreach (json_object_get(banks, "also"), i, other)
-		json_array_append(all, json_object_get(other, "inputs"));
-	if ((text = inv_json_text(all, 0)))
-		st = inv_sha256(text, strlen(text), hex);
-	inv_free(text);
-	json_decref(all);
-	return st == INVAR_OK ? json_string(hex) : NULL;
-}
-
 /* Sets r->made_with, all that a checkpoint depends on, and compares it with the last one. */
 static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
                                      const inv_train_settings *o, const json_t *banks)
 {
-	json_t *images = inv_source_encoding(plan->source[0]), *now;
-	invar_status st = INVAR_OK;
+	json_t *images = inv_source_encoding(plan->source[0]), *now, *other;
+	json_t *rows = json_array();
+	char hex[INV_SHA256_HEX];
+	invar_status st;
+	size_t i;
 
+	/* The rows of all banks as one hash. */
+	json_array_append(rows, json_object_get(banks, "inputs"));
+	json_array_foreach (json_object_get(banks, "also"), i, other)
+		json_array_append(rows, json_object_get(other, "inputs"));
+	st = inv_json_sha256(rows, hex);
+	json_decref(rows);
 	json_object_del(images, "classes"); /* which training does not use */
 	now = json_pack("{s:o, s:o, s:o*}", "options", options_json(o, INVAR_OPTION_RESULT),
-	                "rows", rows_json(banks), "images", images);
+	                "rows", st == INVAR_OK ? json_string(hex) : NULL, "images", images);
 	if (!now || !(r->made_with = inv_json_text(now, 0)))
 		st = inv_no_memory();
 	else if (o->resume && inv_exists(r->checkpoint_path))
@@ -167,7 +130,12 @@ static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
 	json_t *json = r->json, *images = inv_source_encoding(plan->source[0]);
+	const invar_context *ctx = plan->source[0]->ctx;
+	struct utsname name = {0};
+	char product[64];
 
+	uname(&name);
+	inv_matmul_version(product, sizeof product);
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
 	json_object_set_new(json, "options", options_json(o, 0));
@@ -175,8 +143,14 @@ static void describe_training(inv_run *r, const inv_train_plan *plan,
 		json_object_set_new(images, "options", inv_source_options(plan->source[0]));
 		json_object_set_new(json, "images", images);
 	}
-	json_object_set_new(json, "versions", versions_json());
-	json_object_set_new(json, "machine", machine_json(plan->source[0]->ctx));
+	json_object_set_new(json, "versions",
+	                    json_pack("{s:s, s:s, s:s}", "invar", INVAR_VERSION, "product",
+	                              product, "jansson", JANSSON_VERSION));
+	json_object_set_new(json, "machine",
+	                    json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "system", name.sysname,
+	                              "release", name.release, "machine", name.machine, "cores",
+	                              (int)sysconf(_SC_NPROCESSORS_CONF), "threads",
+	                              (int)ctx->threads, "kernels", inv_context_cpu(ctx)));
 }
 
 invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
@@ -196,11 +170,8 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 
 	INV_TRY_OR(done, describe_sources(plan, banks));
 	/* A run that was interrupted while its images were encoded has not seen a row yet. */
-	if (o->resume &&
-	    (json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path))) {
-		INV_TRY_OR(done, check_classes(r, banks));
+	if (o->resume && (json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path)))
 		INV_TRY_OR(done, check_inputs(r, plan, banks));
-	}
 	INV_TRY_OR(done, check_checkpoint(r, plan, o, banks));
 	INV_TRY_OR(done, inv_run_clear(r, NULL));
 	describe_training(r, plan, o);
@@ -234,22 +205,6 @@ static const char *bank_field(const invar_bank *bank, const char *name)
 	return text ? text : "";
 }
 
-/* The SPECs of all banks, "rotation & noise"; gives. */
-static char *join_augments(const inv_train_plan *plan)
-{
-	size_t size = 1, fill = 0;
-	char *text;
-
-	for (uint32_t g = 0; g < plan->sources; g++)
-		size += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
-	if (!(text = inv_alloc(size)))
-		return NULL;
-	for (uint32_t g = 0; g < plan->sources; g++)
-		fill += (size_t)snprintf(text + fill, size - fill, "%s%s", g ? " & " : "",
-		                         bank_field(plan->source[g]->bank, "augment"));
-	return text;
-}
-
 /* An adapter in memory with these parameters and texts. */
 static invar_status make_in_memory(const invar_context *ctx, const inv_mlp_form *e,
                                    const inv_metadata *metadata, size_t count,
@@ -278,13 +233,15 @@ fail:
 	return st;
 }
 
+enum { AUGMENT = 4 }; /* its place in the metadata */
+
 /* To a file, or with path NULL to memory. */
 static invar_status save_network(const char *path, const inv_mlp_form *e,
                                  bool takes_features, const inv_train_settings *o,
                                  const inv_train_plan *plan, invar_adapter **out)
 {
 	const invar_bank *bank = plan->source[0]->bank;
-	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
+	char *augment = NULL, *input = inv_compatibility_input(bank);
 	const json_t *view = inv_bank_view_classes(bank); /* NULL: all classes */
 	char *classes = view ? inv_json_text(view, 0) : inv_strdup("");
 	/* The name may come from the run that is resumed, and not be given again. */
@@ -299,7 +256,7 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 		{"invar.version", INVAR_VERSION},
 		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
-		{"invar.augment", augment},
+		{"invar.augment", NULL}, /* set below */
 		{"invar.encoder", *encoder || !name ? encoder : name},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.input", input},
@@ -310,9 +267,18 @@ static invar_status save_network(const char *path, const inv_mlp_form *e,
 		{0},
 		{0},
 	};
-	size_t count = sizeof metadata / sizeof *metadata - 3;
+	size_t count = sizeof metadata / sizeof *metadata - 3, size = 1, fill = 0;
 	inv_norm_text norms;
 	invar_status st;
+
+	/* The SPECs of all banks, "rotation & noise". */
+	for (uint32_t g = 0; g < plan->sources; g++)
+		size += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
+	augment = inv_alloc(size);
+	for (uint32_t g = 0; augment && g < plan->sources; g++)
+		fill += (size_t)snprintf(augment + fill, size - fill, "%s%s", g ? " & " : "",
+		                         bank_field(plan->source[g]->bank, "augment"));
+	metadata[AUGMENT].value = augment;
 
 	inv_spell_norms(plan->norms.mean, inv_row_norms_deviation(&plan->norms), &norms);
 	if (o->unit) {

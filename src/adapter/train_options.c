@@ -422,16 +422,6 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	if (!o->decoder)
 		return INVAR_OK;
 	p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
-	if (!p->loss)
-		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
-		                             "train a @decoder");
-	if (p->loss->no_decoder)
-		return inv_fail(INVAR_E_USE,
-		                "@loss %s cannot train a @decoder; choose another @loss", o->loss);
-	if (o->unit)
-		return inv_fail(INVAR_E_USE,
-		                "@unit normalises the codes, but a @decoder is trained on codes as "
-		                "they are; use only one of them");
 	if (inv_spread_wanted(o->options))
 		return inv_fail(INVAR_E_USE,
 		                "@spread %s changes the codes that a @decoder was trained on; "
@@ -442,6 +432,16 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 		                "@strength %g changes the codes that a @decoder was trained on; "
 		                "leave one of them out",
 		                strength);
+	if (!p->loss)
+		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
+		                             "train a @decoder");
+	if (p->loss->no_decoder)
+		return inv_fail(INVAR_E_USE,
+		                "@loss %s cannot train a @decoder; choose another @loss", o->loss);
+	if (o->unit)
+		return inv_fail(INVAR_E_USE,
+		                "@unit normalises the codes, but a @decoder is trained on codes as "
+		                "they are; use only one of them");
 	return INVAR_OK;
 }
 

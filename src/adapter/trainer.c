@@ -43,22 +43,6 @@ inv_trainer inv_trainer_begin(const char *title)
 	                     .cpu_start = inv_cpu_seconds()};
 }
 
-/* Held-out images are drawn once; both lists keep the order of the source. */
-static invar_status choose_images(inv_trainer *t)
-{
-	uint32_t rows = (uint32_t)t->plan.source[0]->rows, train = 0, held = t->plan.images;
-	inv_stream stream = inv_stream_of(t->o.seed, "validation/images", 0);
-	uint32_t *shuffled;
-
-	INV_TRY(inv_new_array(&t->images, rows));
-	INV_TRY(inv_new_array(&shuffled, rows));
-	inv_permutation(&stream, 0, shuffled, rows);
-	for (uint32_t i = 0; i < rows; i++)
-		t->images[shuffled[i] >= t->plan.held_out ? train++ : held++] = i;
-	inv_free(shuffled);
-	return INVAR_OK;
-}
-
 /* Steps and batches that train, or that measure the held-out images. */
 static invar_status open_steps(const inv_trainer *t, bool train, inv_step **step,
                                inv_batches **batches)
@@ -108,8 +92,17 @@ invar_status inv_trainer_build(inv_trainer *t)
 	inv_clean_statistics *c = &p->statistics;
 	const inv_source *from = p->source[0];
 
-	if (!t->images)
-		INV_TRY(choose_images(t));
+	if (!t->images) { /* held-out ones are drawn once; both lists keep their order */
+		uint32_t rows = (uint32_t)from->rows, train = 0, held = p->images, *shuffled;
+		inv_stream stream = inv_stream_of(t->o.seed, "validation/images", 0);
+
+		INV_TRY(inv_new_array(&t->images, rows));
+		INV_TRY(inv_new_array(&shuffled, rows));
+		inv_permutation(&stream, 0, shuffled, rows);
+		for (uint32_t i = 0; i < rows; i++)
+			t->images[shuffled[i] >= p->held_out ? train++ : held++] = i;
+		inv_free(shuffled);
+	}
 	if (t->o.scaled) { /* also for held-out images, in the frame of the training images */
 		INV_TRY(inv_clean_statistics_of(from->bank, from->stored, t->images, p->images, c));
 		INV_TRY(inv_new_array(&t->origin, from->dim));
@@ -199,8 +192,7 @@ invar_status inv_trainer_decide(const inv_trainer *t, bool *decision)
 	return inv_broadcast(t->ctx, decision, sizeof *decision);
 }
 
-/* A checkpoint already contains the closed form; without one it is fitted again. */
-static invar_status fit_closed(inv_trainer *t)
+invar_status inv_trainer_fit(inv_trainer *t)
 {
 	const inv_source *from = t->plan.source[0];
 	const inv_closed_form_spec spec = {.options = t->options,
@@ -211,27 +203,25 @@ static invar_status fit_closed(inv_trainer *t)
 	                                   .image_count = t->plan.images,
 	                                   .seed = t->o.seed};
 	inv_closed_form c;
-	invar_status st = inv_closed_form_fit(t->plan.closed, &spec, &c);
+	invar_status st;
 
-	if (st == INVAR_E_CANCELLED)
-		return inv_trainer_interrupted(t);
-	INV_TRY(st);
-	if (t->o.scaled)
-		inv_scaled_closed_form(&t->plan.statistics, &c);
-	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
-	inv_trainer_announce_closed(t);
-	if (t->run) {
-		json_object_set(t->run->json, "closed", c.about);
-		st = inv_run_save(t->run);
+	/* A checkpoint already contains the closed form; without one it is fitted again. */
+	if (t->plan.closed && !t->at.t) {
+		st = inv_closed_form_fit(t->plan.closed, &spec, &c);
+		if (st == INVAR_E_CANCELLED)
+			return inv_trainer_interrupted(t);
+		INV_TRY(st);
+		if (t->o.scaled)
+			inv_scaled_closed_form(&t->plan.statistics, &c);
+		inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
+		inv_trainer_announce_closed(t);
+		if (t->run) {
+			json_object_set(t->run->json, "closed", c.about);
+			st = inv_run_save(t->run);
+		}
+		inv_closed_form_clear(&c);
+		INV_TRY(st);
 	}
-	inv_closed_form_clear(&c);
-	return st;
-}
-
-invar_status inv_trainer_fit(inv_trainer *t)
-{
-	if (t->plan.closed && !t->at.t)
-		INV_TRY(fit_closed(t));
 	t->epoch_started = t->saved_at = inv_wall_seconds();
 	return t->step ? inv_trainer_run_epochs(t) : INVAR_OK;
 }

@@ -91,20 +91,6 @@ static invar_status refuse_memory(const inv_feature_ridge *f)
 	                f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
 }
 
-static invar_status allocate_ridge(inv_feature_ridge *f)
-{
-	size_t cells = room(f->p) * f->d;
-
-	INV_TRY(inv_new_array(&f->mu, f->d));
-	INV_TRY(inv_new_array(&f->W, f->h * f->d));
-	INV_TRY(inv_new_array(&f->b, f->h));
-	INV_TRY(inv_new_array(&f->H, CHUNK * f->h));
-	INV_TRY(inv_new_array(&f->columns, f->p));
-	INV_TRY(inv_new_zeros(&f->clean.u, cells));
-	INV_TRY(inv_new_zeros(&f->copies.u, cells));
-	return inv_new_zeros(&f->copies.y, cells);
-}
-
 invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
                                    const inv_clean_statistics *scale, uint64_t seed,
                                    inv_feature_ridge **out)
@@ -124,7 +110,13 @@ invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
 	f->h = h;
 	f->p = d + h;
 	f->sigma = scale->sigma;
-	if (allocate_ridge(f) != INVAR_OK)
+	if (inv_new_array(&f->mu, d) != INVAR_OK || inv_new_array(&f->W, h * d) != INVAR_OK ||
+	    inv_new_array(&f->b, h) != INVAR_OK ||
+	    inv_new_array(&f->H, CHUNK * h) != INVAR_OK ||
+	    inv_new_array(&f->columns, f->p) != INVAR_OK ||
+	    inv_new_zeros(&f->clean.u, room(f->p) * d) != INVAR_OK ||
+	    inv_new_zeros(&f->copies.u, room(f->p) * d) != INVAR_OK ||
+	    inv_new_zeros(&f->copies.y, room(f->p) * d) != INVAR_OK)
 		INV_TRY_OR(fail, refuse_memory(f));
 	memcpy(f->mu, scale->mean, d * sizeof *f->mu);
 	for (size_t i = 0; i < h; i++)
@@ -241,24 +233,10 @@ static invar_status add_waiting(inv_feature_ridge *f, sums *s, bool all)
 	return INVAR_OK;
 }
 
-/* There are too many rows to keep them all. */
-static invar_status start_sums(inv_feature_ridge *f)
-{
-	size_t gram = f->p * f->p + f->p;
-
-	free_few(&f->few);
-	if (inv_block_sums_new(f->ctx, gram, &f->clean.totals) != INVAR_OK ||
-	    inv_block_sums_new(f->ctx, gram + f->p * f->d + f->d, &f->copies.totals) != INVAR_OK)
-		return refuse_memory(f);
-	f->summed = true;
-	INV_TRY(add_waiting(f, &f->clean, false));
-	return add_waiting(f, &f->copies, false);
-}
-
 static invar_status buffer_rows(inv_feature_ridge *f, sums *s, const float *z,
                                 const float *clean, uint64_t rows)
 {
-	size_t d = f->d;
+	size_t d = f->d, gram = f->p * f->p + f->p;
 
 	for (uint64_t i = 0; i < rows; i++) {
 		size_t at = s->waiting++ * d;
@@ -272,8 +250,17 @@ static invar_status buffer_rows(inv_feature_ridge *f, sums *s, const float *z,
 		}
 		if (f->summed && s->waiting == CHUNK)
 			INV_TRY(add_waiting(f, s, false));
-		else if (!f->summed && f->clean.waiting + f->copies.waiting > max_few(f->p))
-			INV_TRY(start_sums(f));
+		else if (!f->summed && f->clean.waiting + f->copies.waiting > max_few(f->p)) {
+			/* There are too many rows to keep them all. */
+			free_few(&f->few);
+			if (inv_block_sums_new(f->ctx, gram, &f->clean.totals) != INVAR_OK ||
+			    inv_block_sums_new(f->ctx, gram + f->p * d + d, &f->copies.totals) !=
+			        INVAR_OK)
+				return refuse_memory(f);
+			f->summed = true;
+			INV_TRY(add_waiting(f, &f->clean, false));
+			INV_TRY(add_waiting(f, &f->copies, false));
+		}
 	}
 	return INVAR_OK;
 }
@@ -371,39 +358,32 @@ static invar_status fill_rows(inv_feature_ridge *f, const sums *s, size_t first)
 	return INVAR_OK;
 }
 
-static invar_status collect_few(inv_feature_ridge *f)
+/* The rows are collected by the first solution, and kept until there are more. */
+static invar_status solve_few(inv_feature_ridge *f, solution *c)
 {
 	size_t n = f->clean.waiting + f->copies.waiting;
 	few_rows *few = &f->few;
+	inv_dual_rows rows;
 	invar_status st;
 
-	if (few->x && few->n == n)
-		return INVAR_OK;
-	free_few(few);
-	few->n = n;
-	INV_TRY_OR(fail, inv_new_array(&few->x, n * f->p));
-	INV_TRY_OR(fail, inv_new_array(&few->y, n * f->d));
-	INV_TRY_OR(fail, inv_new_array(&few->weight, n));
-	INV_TRY_OR(fail, inv_new_array(&few->products, n * n));
-	INV_TRY_OR(fail, fill_rows(f, &f->clean, 0));
-	INV_TRY_OR(fail, fill_rows(f, &f->copies, f->clean.waiting));
-	INV_TRY_OR(fail, inv_dual_products(f->ctx, n, f->p, few->x, few->products));
-	return INVAR_OK;
+	if (!few->x || few->n != n) {
+		free_few(few);
+		few->n = n;
+		INV_TRY_OR(fail, inv_new_array(&few->x, n * f->p));
+		INV_TRY_OR(fail, inv_new_array(&few->y, n * f->d));
+		INV_TRY_OR(fail, inv_new_array(&few->weight, n));
+		INV_TRY_OR(fail, inv_new_array(&few->products, n * n));
+		INV_TRY_OR(fail, fill_rows(f, &f->clean, 0));
+		INV_TRY_OR(fail, fill_rows(f, &f->copies, f->clean.waiting));
+		INV_TRY_OR(fail, inv_dual_products(f->ctx, n, f->p, few->x, few->products));
+	}
+	rows = (inv_dual_rows){n, f->p, f->d, few->x, few->y, few->weight, few->products};
+	for (size_t i = 0; i < n; i++)
+		few->weight[i] = i < f->clean.waiting ? c->anchor : 1;
+	return inv_dual_ridge(f->ctx, &rows, c->lambda, c->step, c->mean, c->mean_y, c->B);
 fail:
 	free_few(few);
 	return st;
-}
-
-static invar_status solve_few(inv_feature_ridge *f, solution *c)
-{
-	inv_dual_rows rows;
-
-	INV_TRY(collect_few(f));
-	rows = (inv_dual_rows){f->few.n, f->p,          f->d,           f->few.x,
-	                       f->few.y, f->few.weight, f->few.products};
-	for (size_t i = 0; i < rows.n; i++)
-		f->few.weight[i] = i < f->clean.waiting ? c->anchor : 1;
-	return inv_dual_ridge(f->ctx, &rows, c->lambda, c->step, c->mean, c->mean_y, c->B);
 }
 
 /* ---- Solutions -------------------------------------------------------------------- */
@@ -459,25 +439,39 @@ static invar_status regress(inv_feature_ridge *f, double lambda, double anchor,
 	return st;
 }
 
-/* z M + t with the linear features and the sum of intercept and means; the hidden units. */
-static void fill_form(const solution *c, inv_map_affine *m, inv_hidden_units *u)
+invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
+                                     inv_closed_form *out)
 {
-	const inv_feature_ridge *f = c->f;
-	size_t d = f->d;
+	inv_map_affine *m = &out->map;
+	inv_hidden_units *u = &out->units;
+	size_t d = f->d, h = f->h;
+	solution c;
+	invar_status st;
 
+	INV_TRY_OR(done, regress(f, lambda, anchor, h, 1, &c));
+	m->d = d;
+	u->count = h;
+	INV_TRY_OR(done, inv_new_array(&m->M, d * d));
+	INV_TRY_OR(done, inv_new_array(&m->t, d));
+	INV_TRY_OR(done, inv_new_array(&u->W, h * d));
+	INV_TRY_OR(done, inv_new_array(&u->b, h));
+	INV_TRY_OR(done, inv_new_array(&u->V, h * d));
+
+	/* z M + t with the linear features and the sum of intercept and means. */
 	for (size_t j = 0; j < d; j++)
-		m->t[j] = f->sigma * c->mean_y[j];
+		m->t[j] = f->sigma * c.mean_y[j];
 	for (size_t i = 0; i < f->p; i++) {
-		double shift = f->sigma * c->mean[i] + (i < d ? f->mu[i] : 0);
+		double shift = f->sigma * c.mean[i] + (i < d ? f->mu[i] : 0);
 
 		for (size_t j = 0; j < d; j++)
-			m->t[j] -= shift * c->B[i * d + j];
+			m->t[j] -= shift * c.B[i * d + j];
 	}
-	memcpy(m->M, c->B, d * d * sizeof *m->M);
+	memcpy(m->M, c.B, d * d * sizeof *m->M);
 	for (size_t i = 0; i < d; i++)
 		m->M[i * d + i] += 1;
 
-	for (size_t i = 0; i < f->h; i++) {
+	/* The hidden units. */
+	for (size_t i = 0; i < h; i++) {
 		double bias = f->b[i];
 
 		for (size_t j = 0; j < d; j++) {
@@ -486,26 +480,8 @@ static void fill_form(const solution *c, inv_map_affine *m, inv_hidden_units *u)
 		}
 		u->b[i] = (float)bias;
 	}
-	for (size_t i = 0; i < f->h * d; i++)
-		u->V[i] = f->sigma * c->B[d * d + i];
-}
-
-invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
-                                     inv_closed_form *out)
-{
-	size_t d = f->d, h = f->h;
-	solution c;
-	invar_status st;
-
-	INV_TRY_OR(done, regress(f, lambda, anchor, h, 1, &c));
-	out->map.d = d;
-	out->units.count = h;
-	INV_TRY_OR(done, inv_new_array(&out->map.M, d * d));
-	INV_TRY_OR(done, inv_new_array(&out->map.t, d));
-	INV_TRY_OR(done, inv_new_array(&out->units.W, h * d));
-	INV_TRY_OR(done, inv_new_array(&out->units.b, h));
-	INV_TRY_OR(done, inv_new_array(&out->units.V, h * d));
-	fill_form(&c, &out->map, &out->units);
+	for (size_t i = 0; i < h * d; i++)
+		u->V[i] = f->sigma * c.B[d * d + i];
 done:
 	free_solution(&c);
 	return st;

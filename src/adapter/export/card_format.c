@@ -18,18 +18,14 @@
 enum { TITLE = 600 };
 
 static const invar_option options[] = {
-	{.name = "title",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "TEXT",
-     .group = "Model card",
-     .help = "heading of the card; default: made from the encoder and the augmentation"},
-	{.name = "license",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "other",
-     .meta = "NAME",
-     .group = "Model card",
-     .help = "licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; other: "
-             "not stated"},
+	{INV_OPTION_ROW("title", TEXT, NULL, 0, "Model card",
+                    "heading of the card; default: made from the encoder and the "
+                    "augmentation"),
+     .meta = "TEXT"},
+	{INV_OPTION_ROW("license", TEXT, "other", 0, "Model card",
+                    "licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; "
+                    "other: not stated"),
+     .meta = "NAME"},
 	{0},
 };
 
@@ -56,12 +52,6 @@ static const json_t *metrics_of(const card *c)
 static const char *bank_text(const card *c, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(c->certificate, "bank"), key));
-}
-
-static json_int_t bank_number(const card *c, const char *key)
-{
-	return json_integer_value(
-		json_object_get(json_object_get(c->certificate, "bank"), key));
 }
 
 static const char *text_of(const json_t *metric, const char *key)
@@ -273,30 +263,9 @@ static void write_row(const card *c, const char *title, const char *key)
 	json_decref(json);
 }
 
-static void write_data(const card *c)
-{
-	fputs("## Data and training\n\n| | |\n|---|---|\n", c->out);
-	write_row(c, "encoder", "invar.encoder");
-	write_row(c, "SHA-256 of its weights", "invar.encoder_sha256");
-	write_row(c, "images", "invar.input");
-	write_row(c, "augmentation", "invar.augment");
-	if (c->e->unit)
-		fputs("| norms of features | any: they are divided by their norms |\n", c->out);
-	write_row(c, "mean norm of features", "invar.norm_mean");
-	write_row(c, "deviation of norms", "invar.norm_deviation");
-	write_row(c, "loss", "invar.loss");
-	write_row(c, "preset", "invar.preset");
-	write_row(c, "seed", "invar.seed");
-	write_row(c, "made from adapters", "invar.merged");
-	write_row(c, "invar", "invar.version");
-	fputs("\nAll options of the training are in the metadata of the file "
-	      "(`invar.options`).\n\n",
-	      c->out);
-}
-
 static void write_numbers(const card *c)
 {
-	const json_t *metric;
+	const json_t *bank = json_object_get(c->certificate, "bank"), *metric;
 	char title[TITLE];
 	size_t i;
 
@@ -308,9 +277,9 @@ static void write_numbers(const card *c)
 			c->out);
 		return;
 	}
-	fprintf(c->out, "Measured on %lld images, ", (long long)bank_number(c, "points"));
-	fprintf(c->out, "%lld augmented copies of each, of the split ",
-	        (long long)bank_number(c, "copies"));
+	fprintf(c->out, "Measured on %lld images, %lld augmented copies of each, of the split ",
+	        (long long)json_integer_value(json_object_get(bank, "points")),
+	        (long long)json_integer_value(json_object_get(bank, "copies")));
 	inv_card_markdown(c->out, bank_text(c, "split"));
 	fputs(" of the bank with\nfingerprint `", c->out);
 	for (const char *s = bank_text(c, "fingerprint"); s && *s; s++)
@@ -382,6 +351,19 @@ static void write_loading(const card *c)
 static invar_status save_card(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
+	static const struct {
+		const char *title, *key;
+	} rows[] = {{"encoder", "invar.encoder"},
+	            {"SHA-256 of its weights", "invar.encoder_sha256"},
+	            {"images", "invar.input"},
+	            {"augmentation", "invar.augment"},
+	            {"mean norm of features", "invar.norm_mean"},
+	            {"deviation of norms", "invar.norm_deviation"},
+	            {"loss", "invar.loss"},
+	            {"preset", "invar.preset"},
+	            {"seed", "invar.seed"},
+	            {"made from adapters", "invar.merged"},
+	            {"invar", "invar.version"}};
 	card c = {.e = e, .o = o};
 	const char *certificate = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
 	char *text = NULL;
@@ -394,7 +376,15 @@ static invar_status save_card(const invar_adapter *e, const invar_options *o,
 		c.certificate = json_loads(certificate, JSON_REJECT_DUPLICATES, NULL);
 	write_block(&c);
 	write_purpose(&c);
-	write_data(&c);
+	fputs("## Data and training\n\n| | |\n|---|---|\n", c.out);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (e->unit && strcmp(rows[i].key, "invar.norm_mean") == 0)
+			fputs("| norms of features | any: they are divided by their norms |\n", c.out);
+		write_row(&c, rows[i].title, rows[i].key);
+	}
+	fputs("\nAll options of the training are in the metadata of the file "
+	      "(`invar.options`).\n\n",
+	      c.out);
 	write_numbers(&c);
 	write_limits(&c);
 	write_loading(&c);

@@ -26,14 +26,6 @@ static uint32_t next_character(const unsigned char *s, size_t *bytes)
 	return !n || (n > 1 && c < least[n]) || c > 0x10ffff ? '?' : c;
 }
 
-/* Has it no shape of its own, or changes it the lines or directions around it? */
-static bool is_hidden(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
-	       (c >= 0xd800 && c <= 0xdfff) || (c & 0xfffe) == 0xfffe;
-}
-
 static void write_text(FILE *out, const char *text, const char *escaped)
 {
 	const unsigned char *s = (const unsigned char *)(text ? text : "");
@@ -46,7 +38,10 @@ static void write_text(FILE *out, const char *text, const char *escaped)
 			fputs("…", out);
 			return;
 		}
-		if (is_hidden(c) || c == '?') {
+		/* What has no shape of its own, or changes the lines or directions around it. */
+		if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+		    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
+		    (c >= 0xd800 && c <= 0xdfff) || (c & 0xfffe) == 0xfffe || c == '?') {
 			fputc('?', out);
 			continue;
 		}

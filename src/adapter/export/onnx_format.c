@@ -23,36 +23,23 @@
 enum { IR = 8, OPSET = 17, IR_WITHOUT_INPUTS = 4, PREFIXES = 1000 };
 
 static const invar_option options[] = {
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .meta = "WORD",
-     .group = "ONNX",
-     .help = "number type of the weights in the file; inputs, outputs and arithmetic stay "
-             "float32"},
-	{.name = "onto",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "MODEL.onnx",
-     .group = "ONNX",
-     .help = "append the adapter to this model, whose outputs stay; the codes become one "
-             "more output"},
-	{.name = "onto-output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "ONNX",
-     .help = "the output, or any tensor inside the model, that has the features; default: "
-             "the only output"},
-	{.name = "image-size",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = INV_MAX_SIDE,
-     .meta = "N",
-     .group = "ONNX",
-     .help =
-         "side of the images of a model with its encoder; 0: for vision transformers "
-         "the size that the adapter was trained on, or else the encoder's own; any size "
-         "for other encoders"},
+	{INV_OPTION_ROW("dtype", TEXT, "float32", 0, "ONNX",
+                    "number type of the weights in the file; inputs, outputs and "
+                    "arithmetic stay float32"),
+     .choices = "float32|float16", .meta = "WORD"},
+	{INV_OPTION_ROW("onto", TEXT, NULL, 0, "ONNX",
+                    "append the adapter to this model, whose outputs stay; the codes "
+                    "become one more output"),
+     .meta = "MODEL.onnx"},
+	{INV_OPTION_ROW("onto-output", TEXT, NULL, 0, "ONNX",
+                    "the output, or any tensor inside the model, that has the features; "
+                    "default: the only output"),
+     .meta = "NAME"},
+	{INV_OPTION_ROW("image-size", COUNT, "0", 0, "ONNX",
+                    "side of the images of a model with its encoder; 0: for vision "
+                    "transformers the size that the adapter was trained on, or else the "
+                    "encoder's own; any size for other encoders"),
+     .max = INV_MAX_SIDE, .meta = "N"},
 	{0},
 };
 
@@ -107,8 +94,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const inv_metadata *)a)->key, ((const inv_metadata *)b)->key);
 }
 
-/* The rows "invar.…" of the adapter, by key; those that a foreign model has are left out.
- */
+/* The rows "invar.…" of the adapter, by key, without those that a foreign model has. */
 static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign,
                                  inv_message *model)
 {
@@ -167,68 +153,42 @@ done:
 	return st;
 }
 
-static invar_status save_alone(const invar_adapter *e, bool half, const char *path)
-{
-	const inv_onnx_place place = {.input = inv_onnx_name("features"),
-	                              .output = "codes",
-	                              .prefix = "",
-	                              .half = half,
-	                              .element = ONNX_FLOAT};
-	inv_message graph = {0};
-	invar_status st;
-
-	INV_TRY_OR(done, inv_onnx_append_adapter(e, &place, &graph));
-	inv_message_put_text(&graph, ONNX_GRAPH_NAME, "invar");
-	put_shape(&graph, ONNX_GRAPH_INPUT, "features", e->s.d);
-	put_shape(&graph, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
-	INV_TRY_OR(done, check_message(e, &graph));
-	st = save_model(e, &graph, path);
-done:
-	inv_message_free(&graph);
-	return st;
-}
-
 /* ---- With its encoder ------------------------------------------------------------- */
-
-/* The size of the images that an adapter was trained on: preprocess of its bank. */
-static void trained_size(const invar_adapter *e, inv_extent *out)
-{
-	const char *text = invar_adapter_metadata(e, "invar.input");
-	json_t *input = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	const json_t *size = json_object_get(input, "size");
-	json_int_t h = json_integer_value(json_array_get(size, 0));
-	json_int_t w = json_integer_value(json_array_get(size, 1));
-
-	if (h > 0 && w > 0 && h <= INV_MAX_SIDE && w <= INV_MAX_SIDE)
-		*out = (inv_extent){.h = (size_t)h, .w = (size_t)w};
-	json_decref(input);
-}
 
 static invar_status make_pair(const invar_adapter *e, const invar_encoder *F,
                               const invar_options *o, inv_message *out)
 {
 	size_t side = (size_t)inv_option_count(o, "image-size");
-	inv_extent images = {.h = side, .w = side};
 	const inv_onnx_place place = {.input = inv_onnx_name("features"),
 	                              .output = "codes",
 	                              .prefix = "",
 	                              .half = is_half(o),
 	                              .element = ONNX_FLOAT};
-	inv_encoder_onnx encoder = {
-		.graph = out, .input = "images", .output = "features", .half = is_half(o)};
+	inv_encoder_onnx encoder = {.graph = out,
+	                            .input = "images",
+	                            .output = "features",
+	                            .half = is_half(o),
+	                            .images = {.h = side, .w = side}};
 	inv_message shape = {0};
 
-	if (!side && F->measures.patch)
-		trained_size(e, &images);
-	encoder.images = images;
+	if (!side && F->measures.patch) { /* what it was trained on: preprocess of its bank */
+		const char *text = invar_adapter_metadata(e, "invar.input");
+		json_t *input = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+		const json_t *size = json_object_get(input, "size");
+		json_int_t h = json_integer_value(json_array_get(size, 0));
+		json_int_t w = json_integer_value(json_array_get(size, 1));
+
+		if (h > 0 && w > 0 && h <= INV_MAX_SIDE && w <= INV_MAX_SIDE)
+			encoder.images = (inv_extent){.h = (size_t)h, .w = (size_t)w};
+		json_decref(input);
+	}
 	INV_TRY(F->kind->onnx(F, &encoder));
 	INV_TRY(inv_onnx_append_adapter(e, &place, out));
-	images = encoder.images;
 	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
 	inv_onnx_put_axis(&shape, "batch", 0);
-	inv_onnx_put_axis(&shape, NULL, images.c);
-	inv_onnx_put_axis(&shape, images.h ? NULL : "height", images.h);
-	inv_onnx_put_axis(&shape, images.w ? NULL : "width", images.w);
+	inv_onnx_put_axis(&shape, NULL, encoder.images.c);
+	inv_onnx_put_axis(&shape, encoder.images.h ? NULL : "height", encoder.images.h);
+	inv_onnx_put_axis(&shape, encoder.images.w ? NULL : "width", encoder.images.w);
 	inv_onnx_put_value(out, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "features", e->s.d);
@@ -266,131 +226,105 @@ invar_status inv_onnx_save_with(const invar_adapter *e, invar_encoder *F,
 
 /* ---- Onto a foreign model --------------------------------------------------------- */
 
-typedef struct foreign {
-	const invar_adapter *e;
-	const char *path;
-	inv_onnx model;
-	inv_onnx_value features;
-	char prefix[24], output[48];
-	inv_message graph, after; /* what follows the graph's fields, and the model's */
-} foreign;
-
-static invar_status check_foreign_features(const foreign *f)
+static invar_status check_foreign_features(const invar_adapter *e, const char *path,
+                                           const inv_onnx_value *v)
 {
-	const inv_onnx_value *v = &f->features;
 	int shown = (int)(v->name.size < 200 ? v->name.size : 200);
 
 	if (v->element && v->element != ONNX_FLOAT && v->element != ONNX_FLOAT16 &&
 	    v->element != ONNX_DOUBLE && v->element != ONNX_BFLOAT16)
 		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' does not have floating point numbers",
-		                f->path, shown, v->name.data);
+		                path, shown, v->name.data);
 	if (v->has_shape && v->ndim < 2)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: '%.*s' has %u dimensions, but features have at least 2",
-		                f->path, shown, v->name.data, v->ndim);
-	if (v->has_shape && v->width && v->width != f->e->s.d && v->pixel_width != f->e->s.d)
+		                "%s: '%.*s' has %u dimensions, but features have at least 2", path,
+		                shown, v->name.data, v->ndim);
+	if (v->has_shape && v->width && v->width != e->s.d && v->pixel_width != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: '%.*s' has width %" PRIu64
 		                ", but the adapter takes features of width %zu; choose another "
 		                "tensor with @onto-output",
-		                f->path, shown, v->name.data, v->width, f->e->s.d);
+		                path, shown, v->name.data, v->width, e->s.d);
 	return INVAR_OK;
 }
 
-static invar_status choose_names(foreign *f)
+/* E's nodes, weights and output, which follow the fields of the graph. */
+static invar_status append_to_foreign(const invar_adapter *e, bool half, const inv_onnx *m,
+                                      const inv_onnx_value *v, const char *prefix,
+                                      inv_message *graph)
 {
-	for (int i = 0; i < PREFIXES; i++) {
-		int length = i ? snprintf(f->prefix, sizeof f->prefix, "invar%d/", i)
-		               : snprintf(f->prefix, sizeof f->prefix, "invar/");
-
-		if (memmem(f->model.bytes.data, f->model.bytes.size, f->prefix, (size_t)length))
-			continue;
-		snprintf(f->output, sizeof f->output, "%scodes", f->prefix);
-		return INVAR_OK;
-	}
-	return inv_fail(INVAR_E_FORMAT, "%s: already has %d adapters appended to it", f->path,
-	                PREFIXES);
-}
-
-/* The shape of the features with the width of the codes. */
-static void put_output(foreign *f, const inv_onnx_place *p)
-{
-	inv_bytes rest = f->features.shape;
-	unsigned axes = p->flatten ? 1 : f->features.ndim - 1, axis = 0;
+	char output[48];
+	const inv_onnx_place place = {
+		.input = v->name,
+		.output = output,
+		.prefix = prefix,
+		.half = half,
+		.constants = m->ir < IR_WITHOUT_INPUTS,
+		/* [n, d] is what Flatten makes of features of shape unknown or [n, d, 1, 1]. */
+		.flatten = !v->has_shape || (v->ndim > 2 && v->pixel_width == e->s.d),
+		.cast = v->element != ONNX_FLOAT,
+		.element = v->element ? v->element : ONNX_FLOAT};
+	unsigned axes = place.flatten ? 1 : v->ndim - 1, axis = 0;
+	inv_bytes rest = v->shape;
 	inv_message shape = {0};
 	inv_field field;
 
-	while (f->features.has_shape && inv_field_next(&rest, &field) == INV_FIELD)
+	snprintf(output, sizeof output, "%scodes", prefix);
+	INV_TRY(inv_onnx_append_adapter(e, &place, graph));
+	/* The shape of the features with the width of the codes. */
+	while (v->has_shape && inv_field_next(&rest, &field) == INV_FIELD)
 		if (field.number == ONNX_SHAPE_DIM && field.kind == INV_WIRE_BYTES && axis++ < axes)
 			inv_message_put_bytes(&shape, ONNX_SHAPE_DIM, field.part.data, field.part.size);
-	if (!f->features.has_shape)
+	if (!v->has_shape)
 		inv_onnx_put_axis(&shape, NULL, 0);
-	inv_onnx_put_axis(&shape, NULL, f->e->s.w);
-	inv_onnx_put_value(&f->graph, ONNX_GRAPH_OUTPUT, f->output, p->element, &shape);
-}
-
-static invar_status append_to_foreign(foreign *f, bool half)
-{
-	const inv_onnx_value *v = &f->features;
-	const inv_onnx_place place = {
-		.input = v->name,
-		.output = f->output,
-		.prefix = f->prefix,
-		.half = half,
-		.constants = f->model.ir < IR_WITHOUT_INPUTS,
-		/* [n, d] is what Flatten makes of features of shape unknown or [n, d, 1, 1]. */
-		.flatten = !v->has_shape || (v->ndim > 2 && v->pixel_width == f->e->s.d),
-		.cast = v->element != ONNX_FLOAT,
-		.element = v->element ? v->element : ONNX_FLOAT};
-
-	INV_TRY(inv_onnx_append_adapter(f->e, &place, &f->graph));
-	put_output(f, &place);
-	return check_message(f->e, &f->graph);
-}
-
-/* The bytes of the file with the longer graph in the place of the old one. */
-static invar_status write_foreign(const foreign *f, const char *path)
-{
-	const inv_onnx *m = &f->model;
-	size_t before = (size_t)(m->graph_field.data - m->bytes.data);
-	size_t behind = before + m->graph_field.size;
-	inv_message header = {0};
-	invar_status st;
-
-	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m->graph.size + f->graph.size);
-	if ((st = check_message(f->e, &header)) == INVAR_OK) {
-		const inv_bytes pieces[] = {{m->bytes.data, before},
-		                            {header.data, header.size},
-		                            m->graph,
-		                            {f->graph.data, f->graph.size},
-		                            {m->bytes.data + behind, m->bytes.size - behind},
-		                            {f->after.data, f->after.size}};
-
-		st = save_pieces(f->e, path, pieces, sizeof pieces / sizeof *pieces);
-	}
-	inv_message_free(&header);
-	return st;
+	inv_onnx_put_axis(&shape, NULL, e->s.w);
+	inv_onnx_put_value(graph, ONNX_GRAPH_OUTPUT, output, place.element, &shape);
+	return check_message(e, graph);
 }
 
 static invar_status save_onto(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
-	foreign f = {.e = e, .path = inv_option_text(o, "onto")};
-	const char *tensor = inv_option_text(o, "onto-output");
+	const char *onto = inv_option_text(o, "onto");
+	inv_message graph = {0}, after = {0}, header = {0}; /* after: follows the model */
+	char prefix[24] = "invar/";
+	inv_onnx_value features;
+	inv_onnx m;
 	invar_status st;
 	inv_map map;
 
-	INV_TRY(inv_map_open(f.path, &map));
-	INV_TRY_OR(done, inv_onnx_view(map.data, map.size, f.path, &f.model));
-	INV_TRY_OR(done, inv_onnx_find(&f.model, tensor, f.path, &f.features));
-	INV_TRY_OR(done, check_foreign_features(&f));
-	INV_TRY_OR(done, choose_names(&f));
-	INV_TRY_OR(done, append_to_foreign(&f, is_half(o)));
-	INV_TRY_OR(done, put_metadata(e, &f.model, &f.after));
-	st = write_foreign(&f, path);
+	INV_TRY(inv_map_open(onto, &map));
+	INV_TRY_OR(done, inv_onnx_view(map.data, map.size, onto, &m));
+	INV_TRY_OR(done, inv_onnx_find(&m, inv_option_text(o, "onto-output"), onto, &features));
+	INV_TRY_OR(done, check_foreign_features(e, onto, &features));
+	for (int i = 1; memmem(m.bytes.data, m.bytes.size, prefix, strlen(prefix)); i++) {
+		if (i == PREFIXES)
+			INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT,
+			                          "%s: already has %d adapters appended to it", onto,
+			                          PREFIXES));
+		snprintf(prefix, sizeof prefix, "invar%d/", i);
+	}
+	INV_TRY_OR(done, append_to_foreign(e, is_half(o), &m, &features, prefix, &graph));
+	INV_TRY_OR(done, put_metadata(e, &m, &after));
+
+	/* The bytes of the file with the longer graph in the place of the old one. */
+	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m.graph.size + graph.size);
+	if ((st = check_message(e, &header)) == INVAR_OK) {
+		size_t before = (size_t)(m.graph_field.data - m.bytes.data);
+		size_t behind = before + m.graph_field.size;
+		const inv_bytes pieces[] = {{m.bytes.data, before},
+		                            {header.data, header.size},
+		                            m.graph,
+		                            {graph.data, graph.size},
+		                            {m.bytes.data + behind, m.bytes.size - behind},
+		                            {after.data, after.size}};
+
+		st = save_pieces(e, path, pieces, sizeof pieces / sizeof *pieces);
+	}
 done:
-	inv_message_free(&f.graph);
-	inv_message_free(&f.after);
+	inv_message_free(&graph);
+	inv_message_free(&after);
+	inv_message_free(&header);
 	inv_map_close(&map);
 	return st;
 }
@@ -398,6 +332,14 @@ done:
 static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
+	const inv_onnx_place place = {.input = inv_onnx_name("features"),
+	                              .output = "codes",
+	                              .prefix = "",
+	                              .half = is_half(o),
+	                              .element = ONNX_FLOAT};
+	inv_message graph = {0};
+	invar_status st;
+
 	if (inv_option_count(o, "image-size"))
 		return inv_fail(INVAR_E_USE,
 		                "@image-size is about the images of an encoder, and none is "
@@ -408,7 +350,15 @@ static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
 		return inv_fail(INVAR_E_USE,
 		                "@onto-output names a tensor of a model: give that model with "
 		                "@onto");
-	return save_alone(e, is_half(o), path);
+	INV_TRY_OR(done, inv_onnx_append_adapter(e, &place, &graph));
+	inv_message_put_text(&graph, ONNX_GRAPH_NAME, "invar");
+	put_shape(&graph, ONNX_GRAPH_INPUT, "features", e->s.d);
+	put_shape(&graph, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
+	INV_TRY_OR(done, check_message(e, &graph));
+	st = save_model(e, &graph, path);
+done:
+	inv_message_free(&graph);
+	return st;
 }
 
 const inv_export_format inv_export_onnx = {

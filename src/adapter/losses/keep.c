@@ -97,22 +97,11 @@ typedef struct keep {
 } keep;
 
 static const invar_option options[] = {
-	{.name = "contrast",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "W",
-     .group = "Loss",
-     .help = "keep: factor of the four contrast terms; 3 is for search alone"},
-	{.name = "vicinal-weight",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1.5",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "W",
-     .group = "Expert",
-     .help = "keep: weight of rows between images, which hold the space still"},
+	INV_WEIGHT_ROW("contrast", "1", "Loss",
+                   "keep: factor of the four contrast terms; 3 is for search alone"),
+	{INV_EXPERT_ROW("vicinal-weight", NUMBER, "1.5", "Expert",
+                    "keep: weight of rows between images, which hold the space still"),
+     .max = 1e9, .meta = "W"},
 	{0},
 };
 
@@ -427,31 +416,13 @@ static void keep_gradient_of_block(void *user, size_t block, unsigned thread)
 
 /* ---- The whole --------------------------------------------------------------------- */
 
-/* From the numbers of all rows, added in order. */
-static void add_terms(const keep *p, inv_loss_value *out)
-{
-	double rows = (double)(p->N + p->C), w = (double)p->w;
-	double *entropy = out->term + TERM_ENTROPY;
-
-	out->term[TERM_MAWA] = inv_sum_in_order(p->error, p->N + p->C) / (rows * w);
-	out->term[TERM_VICINAL] =
-		inv_sum_in_order(p->error + p->N + p->C, p->N) / ((double)p->N * w);
-	for (size_t r = 0; r < p->C; r++)
-		for (size_t i = 0; i < INDEXES; i++)
-			for (size_t m = 0; m < MEASURES; m++)
-				entropy[MEASURES * i + m] += p->row[r].entropy[i][m];
-	out->value = out->term[TERM_MAWA] + p->vicinal_weight * out->term[TERM_VICINAL];
-	for (size_t i = 0; i < INDEXES * MEASURES; i++) {
-		entropy[i] /= (double)p->C;
-		out->value += p->weight[i / MEASURES][i % MEASURES] * entropy[i];
-	}
-}
-
 static invar_status evaluate_keep(const inv_loss_shape *s, void *state,
                                   const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	keep *p = state;
 	const float *origin = s->frame.origin, *copies = b->codes + p->N * p->w;
+	double rows = (double)(p->N + p->C), w = (double)p->w;
+	double *entropy = out->term + TERM_ENTROPY;
 
 	p->shape = s;
 	p->b = b;
@@ -462,7 +433,19 @@ static invar_status evaluate_keep(const inv_loss_shape *s, void *state,
 	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), keep_error_of_block, p);
 	INV_TRY(inv_matmul_run(p->pairs_product, copies, p->keys, p->bias, p->pairs));
 	inv_parallel(s->ctx, inv_blocks(p->C, BLOCK), keep_weigh_block, p);
-	add_terms(p, out);
+
+	/* The terms, from the numbers of all rows, added in order. */
+	out->term[TERM_MAWA] = inv_sum_in_order(p->error, p->N + p->C) / (rows * w);
+	out->term[TERM_VICINAL] =
+		inv_sum_in_order(p->error + p->N + p->C, p->N) / ((double)p->N * w);
+	for (size_t r = 0; r < p->C; r++)
+		for (size_t i = 0; i < INDEXES * MEASURES; i++)
+			entropy[i] += p->row[r].entropy[i / MEASURES][i % MEASURES];
+	out->value = out->term[TERM_MAWA] + p->vicinal_weight * out->term[TERM_VICINAL];
+	for (size_t i = 0; i < INDEXES * MEASURES; i++) {
+		entropy[i] /= (double)p->C;
+		out->value += p->weight[i / MEASURES][i % MEASURES] * entropy[i];
+	}
 	if (!grad)
 		return INVAR_OK;
 	inv_parallel(s->ctx, inv_blocks(p->N, BLOCK), keep_sum_columns_block, p);

@@ -112,10 +112,15 @@ static void describe_directions(const inv_loss_shape *s, const waco *p, inv_dire
 	set[ZZ].b = p->theta_zz + L * s->w;
 }
 
-/* Whole frames for about a block; a frame has as many directions as dimensions, or all. */
-static void plan_frames(const inv_loss_shape *s, waco *p)
+static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 {
+	size_t M = p->M, n = p->block;
+	inv_directions set[DISTANCES];
+	inv_arena *a = &p->arena;
+
+	describe_directions(s, p, set);
 	describe_directions(s, p, p->frames);
+	/* Whole frames for about a block; one has as many directions as dimensions, or all. */
 	for (int i = 0; i < DISTANCES; i++) {
 		inv_directions *f = &p->frames[i];
 		size_t size = f->first + f->second, all;
@@ -125,42 +130,32 @@ static void plan_frames(const inv_loss_shape *s, waco *p)
 		p->capacity[i] = !p->orthogonal ? 0 : all < p->L ? all : p->L;
 		f->L = p->capacity[i];
 		f->orthogonal = true;
-		f->a = inv_arena_take(&p->arena, f->L * f->first, sizeof(float));
-		f->b = inv_arena_take(&p->arena, f->L * f->second, sizeof(float));
+		f->a = inv_arena_take(a, f->L * f->first, sizeof(float));
+		f->b = inv_arena_take(a, f->L * f->second, sizeof(float));
 	}
-}
-
-static void plan_waco_memory(const inv_loss_shape *s, waco *p)
-{
-	size_t M = p->M, n = p->block;
-	inv_directions set[DISTANCES];
-
-	describe_directions(s, p, set);
-	plan_frames(s, p);
 	p->directions_scratch = inv_arena_take(
-		&p->arena,
-		inv_directions_scratch(s->ctx, p->orthogonal ? p->frames : set, DISTANCES), 1);
-	p->sliced_scratch = inv_arena_take(&p->arena, inv_sliced_scratch(s->ctx, M, true), 1);
-	p->theta_x = inv_arena_take(&p->arena, 3 * n * s->d, sizeof(float));
-	p->theta_xz = inv_arena_take(&p->arena, n * s->w, sizeof(float));
-	p->theta_zz = inv_arena_take(&p->arena, 2 * n * s->w, sizeof(float));
-	p->x = inv_arena_take(&p->arena, 3 * n * s->N, sizeof(float));
-	p->xz = inv_arena_take(&p->arena, n * M, sizeof(float));
-	p->zz = inv_arena_take(&p->arena, 2 * n * M, sizeof(float));
-	p->grad_xz = inv_arena_take(&p->arena, M * s->w, sizeof(float));
-	p->grad_zz = inv_arena_take(&p->arena, M * s->w, sizeof(float));
-	p->codes = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
-	p->grad = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
-	p->rows = inv_arena_take(&p->arena, M, sizeof(uint32_t));
-	p->images = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+		a, inv_directions_scratch(s->ctx, p->orthogonal ? p->frames : set, DISTANCES), 1);
+	p->sliced_scratch = inv_arena_take(a, inv_sliced_scratch(s->ctx, M, true), 1);
+	p->theta_x = inv_arena_take(a, 3 * n * s->d, sizeof(float));
+	p->theta_xz = inv_arena_take(a, n * s->w, sizeof(float));
+	p->theta_zz = inv_arena_take(a, 2 * n * s->w, sizeof(float));
+	p->x = inv_arena_take(a, 3 * n * s->N, sizeof(float));
+	p->xz = inv_arena_take(a, n * M, sizeof(float));
+	p->zz = inv_arena_take(a, 2 * n * M, sizeof(float));
+	p->grad_xz = inv_arena_take(a, M * s->w, sizeof(float));
+	p->grad_zz = inv_arena_take(a, M * s->w, sizeof(float));
+	p->codes = inv_arena_take(a, s->groups > 1 ? M * s->w : 0, sizeof(float));
+	p->grad = inv_arena_take(a, s->groups > 1 ? M * s->w : 0, sizeof(float));
+	p->rows = inv_arena_take(a, M, sizeof(uint32_t));
+	p->images = inv_arena_take(a, M, sizeof(uint32_t));
 	for (int i = 0; i < DISTANCES; i++) {
-		p->powers[i] = inv_arena_take(&p->arena, round_up(p->L, p->block), sizeof(double));
+		p->powers[i] = inv_arena_take(a, round_up(p->L, p->block), sizeof(double));
 		for (int half = 0; half < 2; half++) {
 			shuffle *by = &p->shuffles[i];
 
-			by->sigma[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
-			by->back[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
-			by->image[half] = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+			by->sigma[half] = inv_arena_take(a, M, sizeof(uint32_t));
+			by->back[half] = inv_arena_take(a, M, sizeof(uint32_t));
+			by->image[half] = inv_arena_take(a, M, sizeof(uint32_t));
 		}
 	}
 }
@@ -236,21 +231,10 @@ static inv_stream stream_of(const inv_loss_batch *b, const char *what, int dista
 	return inv_stream_of(b->seed, purpose, (uint32_t)b->step);
 }
 
-/* Moves directions from the frames to their block; returns how many were there. */
-static size_t take_from_frames(const inv_directions *frames, size_t from, size_t count,
-                               const inv_directions *set, size_t at)
-{
-	size_t end = frames->from + frames->L, skip = from - frames->from;
-	size_t now = end - from < count ? end - from : count;
-
-	memcpy(set->a + at * set->first, frames->a + skip * set->first,
-	       now * set->first * sizeof(float));
-	memcpy(set->b + at * set->second, frames->b + skip * set->second,
-	       now * set->second * sizeof(float));
-	return now;
-}
-
-/* Frames of all distances that have used up theirs are made at once. */
+/*
+ * Moves directions from the frames to their block. Frames of all distances that have used
+ * up theirs are made at once.
+ */
 static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
                                     const inv_directions *set, size_t from, size_t count)
 {
@@ -262,9 +246,15 @@ static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
 
 		for (int i = 0; i < DISTANCES; i++) {
 			inv_directions *f = &p->frames[i];
+			const inv_directions *to = &set[i];
+			size_t at = done[i], skip = from + at - f->from, left = f->L - skip;
+			size_t now = left < count - at ? left : count - at;
 
-			done[i] +=
-				take_from_frames(f, from + done[i], count - done[i], &set[i], done[i]);
+			memcpy(to->a + at * to->first, f->a + skip * to->first,
+			       now * to->first * sizeof(float));
+			memcpy(to->b + at * to->second, f->b + skip * to->second,
+			       now * to->second * sizeof(float));
+			done[i] += now;
 			if (done[i] == count)
 				continue;
 			f->from += f->L;
