@@ -11,28 +11,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/option_rows.h"
 #include "adapter/step.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 
 static const invar_option own_rows[] = {
-	{INV_OPTION_ROW("kind", TEXT, "mawa", 0, "Loss", "the loss"),
-     .choice = inv_loss_name_at, .meta = "WORD"},
-	{INV_OPTION_ROW("no-identity", FLAG, NULL, 0, "Loss", "leave out the clean rows")},
-	{INV_OPTION_ROW("residual", FLAG, NULL, 0, "Loss",
-                    "treat the adapter as E(z) = z + MLP(z), whatever its file says")},
-	INV_WEIGHT_ROW("alpha", "1", "Loss", "weight of the decoder's squared error"),
-	INV_WEIGHT_ROW("beta", "1", "Loss", "weight of the loss itself if there is a decoder"),
+	{"kind", INVAR_OPTION_TEXT, "mawa", .choice = inv_loss_name_at, .meta = "WORD",
+     .group = "Loss", .help = "the loss"},
+	{"no-identity", INVAR_OPTION_FLAG, .group = "Loss", .help = "leave out the clean rows"},
+	{"residual", INVAR_OPTION_FLAG, .group = "Loss",
+     .help = "treat the adapter as E(z) = z + MLP(z), whatever its file says"},
+	{"alpha", INVAR_OPTION_NUMBER, "1", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "W", .group = "Loss", .help = "weight of the decoder's squared error"},
+	{"beta", INVAR_OPTION_NUMBER, "1", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "W", .group = "Loss",
+     .help = "weight of the loss itself if there is a decoder"},
 	{INV_SEED_ROW},
 	{0},
 };
 
 /* Of the frame (loss.h), which a training measures on its clean features. */
 static const invar_option frame_rows[] = {
-	{INV_OPTION_ROW("distance", NUMBER, "0", 0, "Loss",
-                    "keep: mean squared distance of two clean rows; 0: 2 d N / (N - 1)"),
-     .max = 1e30, .meta = "F"},
+	{"distance", INVAR_OPTION_NUMBER, "0", .max = 1e30, .meta = "F", .group = "Loss",
+     .help = "keep: mean squared distance of two clean rows; 0: 2 d N / (N - 1)"},
 	{0},
 };
 

@@ -10,9 +10,9 @@
 #include <math.h>
 
 #include "adapter/closed_forms/visit_pairs.h"
-#include "adapter/option_rows.h"
 #include "bank/clean_statistics.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "math/gram_sum.h"
 
 /*
@@ -23,13 +23,9 @@
 enum { SCALE_ROWS = 4096 };
 
 static const invar_option spread_rows[] = {
-	{.name = "spread",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "none",
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .choices = "none|scale",
-     .meta = "WORD",
-     .group = "Method",
+	{"spread", INVAR_OPTION_TEXT, "none",
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .choices = "none|scale",
+     .meta = "WORD", .group = "Method",
      .help =
          "undo the shrinking of adapted rows, for an index that stays: scale stretches E "
          "about the clean mean, so that copies have the spread of clean features"},

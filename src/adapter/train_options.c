@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
-#include "adapter/option_rows.h"
 #include "adapter/presets.h"
 #include "adapter/spread.h"
 #include "bank/class_view.h"
@@ -42,84 +41,93 @@ static const char *init_choice(size_t i)
 }
 
 static const invar_option method_rows[] = {
-	{INV_RESULT_ROW("preset", TEXT, INV_DEFAULT_PRESET, "Method",
-                    "default values for a purpose; default: " INV_DEFAULT_PRESET
-                    ", or the one that fits the loss, init and width that are set"),
-     .choice = inv_preset_name_at, .choice_help = inv_preset_summary_at, .meta = "WORD"},
-	{INV_RESULT_ROW("loss", TEXT, "mawa", "Method", "the loss to minimise"),
-     .choice = loss_choice, .choice_help = loss_summary, .meta = "WORD"},
-	{INV_EXPERT_ROW("init", TEXT, "random", "Method",
-                    "initial E; identity, rigid and ridge need hidden to be at least twice "
-                    "the feature width; features is residual"),
-     .choice = init_choice, .meta = "WORD"},
-	{INV_EXPERT_ROW("residual", FLAG, NULL, "Method",
-                    "E(z) = z + MLP(z), which starts at the identity; unless scaled, try "
-                    "it with a learning rate of 1e-4")},
-	{INV_EXPERT_ROW("scaled", FLAG, NULL, "Method",
-                    "train the residual in units of the spread of clean features about "
-                    "their mean, so that one learning rate suits every encoder; implies "
-                    "residual")},
-	{INV_RESULT_ROW("unit", FLAG, NULL, "Method",
-                    "divide features and codes by their norms, for cosine indexes; by "
-                    "itself where all rows have norm 1, unless there is a decoder")},
-	{INV_EXPERT_ROW("no-identity", FLAG, NULL, "Method", "leave out the clean rows")},
-	{INV_EXPERT_ROW("samples", COUNT, "3", "Method",
-                    "copies per image and step; simclr always uses 2"),
-     .max = 1000, .meta = "N"},
-	{INV_RESULT_ROW("hidden", COUNT, "4096", "Method",
-                    "width of the hidden layer; of init features, random features"),
-     .min = 1, .max = 1 << 20, .meta = "N"},
-	{INV_EXPERT_ROW("width", COUNT, "0", "Method",
-                    "width of the codes; 0: the feature width, the only choice for mawa "
-                    "and keep"),
-     .max = 1 << 20, .meta = "N"},
+	{"preset", INVAR_OPTION_TEXT, INV_DEFAULT_PRESET, .flags = INVAR_OPTION_RESULT,
+     .choice = inv_preset_name_at, .meta = "WORD", .group = "Method",
+     .help = "default values for a purpose; default: " INV_DEFAULT_PRESET
+             ", or the one that fits the loss, init and width that are set",
+     .choice_help = inv_preset_summary_at},
+	{"loss", INVAR_OPTION_TEXT, "mawa", .flags = INVAR_OPTION_RESULT, .choice = loss_choice,
+     .meta = "WORD", .group = "Method", .help = "the loss to minimise",
+     .choice_help = loss_summary},
+	{"init", INVAR_OPTION_TEXT, "random",
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .choice = init_choice,
+     .meta = "WORD", .group = "Method",
+     .help = "initial E; identity, rigid and ridge need hidden to be at least twice "
+             "the feature width; features is residual"},
+	{"residual", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .group = "Method",
+     .help = "E(z) = z + MLP(z), which starts at the identity; unless scaled, try "
+             "it with a learning rate of 1e-4"},
+	{"scaled", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .group = "Method",
+     .help = "train the residual in units of the spread of clean features about "
+             "their mean, so that one learning rate suits every encoder; implies "
+             "residual"},
+	{"unit", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT, .group = "Method",
+     .help = "divide features and codes by their norms, for cosine indexes; by "
+             "itself where all rows have norm 1, unless there is a decoder"},
+	{"no-identity", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .group = "Method", .help = "leave out the clean rows"},
+	{"samples", INVAR_OPTION_COUNT, "3", .max = 1000,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "N", .group = "Method",
+     .help = "copies per image and step; simclr always uses 2"},
+	{"hidden", INVAR_OPTION_COUNT, "4096", .min = 1, .max = 1 << 20,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Method",
+     .help = "width of the hidden layer; of init features, random features"},
+	{"width", INVAR_OPTION_COUNT, "0", .max = 1 << 20,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "N", .group = "Method",
+     .help = "width of the codes; 0: the feature width, the only choice for mawa "
+             "and keep"},
 	{0},
 };
 
 static const invar_option training_rows[] = {
-	{INV_EXPERT_ROW("strength", NUMBER, "1", "Method",
-                    "how far features move: z + W (E(z) - z); 1 is E itself, less keeps "
-                    "more of the structure"),
-     .max = 10, .meta = "W"},
-	{INV_EXPERT_ROW("decoder", FLAG, NULL, "Loss",
-                    "train a decoder beside E that rebuilds clean features from their "
-                    "codes")},
-	{INV_EXPERT_ROW("split", TEXT, "train", "Data", "split to train on"), .meta = "NAME"},
-	{INV_EXPERT_ROW("copies", COUNT, "0", "Data",
-                    "use only the first N copies of the bank; 0: all"),
-     .max = 1e6, .meta = "N"},
-	{INV_EXPERT_ROW("validation", NUMBER, "0", "Data",
-                    "share of the images to hold out for validation after each epoch"),
-     .max = 0.9, .meta = "F"},
-	{INV_EXPERT_ROW("keep", TEXT, "last", "Data",
-                    "which epoch becomes the adapter; best is the one with the lowest "
-                    "validation loss"),
-     .choices = "last|best", .meta = "WORD"},
-	{INV_RESULT_ROW("epochs", COUNT, "100", "Optimiser", "passes over the images"),
-     .min = 1, .max = 1e6, .meta = "N"},
-	{INV_EXPERT_ROW("batch-size", COUNT, "0", "Optimiser",
-                    "images per step; an incomplete last batch is dropped; 0: the default "
-                    "of the loss, 256, or 1024 for simclr"),
-     .max = 1 << 20, .meta = "N"},
-	{INV_OPTION_ROW("lr", NUMBER, "1e-3",
-                    INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE | INVAR_OPTION_EXPERT,
-                    "Optimiser", "learning rate of the first epoch (AdamW)"),
-     .max = 1e3, .meta = "F"},
-	{INV_EXPERT_ROW("lr-min", NUMBER, "4e-4", "Optimiser",
-                    "learning rate at the end of the cosine annealing; a default above lr "
-                    "is lowered to it"),
-     .max = 1e3, .meta = "F"},
-	{INV_EXPERT_ROW("weight-decay", NUMBER, "1e-4", "Optimiser",
-                    "decoupled weight decay, applied to biases too"),
-     .max = 1e3, .meta = "F"},
-	{INV_OPTION_ROW("checkpoint-seconds", NUMBER, "60", INVAR_OPTION_EXPERT, "Run",
-                    "minimum time between checkpoints, which are saved at the end of an "
-                    "epoch"),
-     .max = 1e9, .meta = "F"},
-	{INV_OPTION_ROW("resume", FLAG, NULL, 0, "Run",
-                    "continue an interrupted run with its options")},
-	{INV_OPTION_ROW("force", FLAG, NULL, 0, "Run",
-                    "replace an existing run, once the new one is finished")},
+	{"strength", INVAR_OPTION_NUMBER, "1", .max = 10,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "W", .group = "Method",
+     .help = "how far features move: z + W (E(z) - z); 1 is E itself, less keeps "
+             "more of the structure"},
+	{"decoder", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .group = "Loss",
+     .help = "train a decoder beside E that rebuilds clean features from their "
+             "codes"},
+	{"split", INVAR_OPTION_TEXT, "train",
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "NAME", .group = "Data",
+     .help = "split to train on"},
+	{"copies", INVAR_OPTION_COUNT, "0", .max = 1e6,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "N", .group = "Data",
+     .help = "use only the first N copies of the bank; 0: all"},
+	{"validation", INVAR_OPTION_NUMBER, "0", .max = 0.9,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "F", .group = "Data",
+     .help = "share of the images to hold out for validation after each epoch"},
+	{"keep", INVAR_OPTION_TEXT, "last", .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .choices = "last|best", .meta = "WORD", .group = "Data",
+     .help = "which epoch becomes the adapter; best is the one with the lowest "
+             "validation loss"},
+	{"epochs", INVAR_OPTION_COUNT, "100", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Optimiser",
+     .help = "passes over the images"},
+	{"batch-size", INVAR_OPTION_COUNT, "0", .max = 1 << 20,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "N", .group = "Optimiser",
+     .help = "images per step; an incomplete last batch is dropped; 0: the default "
+             "of the loss, 256, or 1024 for simclr"},
+	{"lr", INVAR_OPTION_NUMBER, "1e-3", .max = 1e3,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE | INVAR_OPTION_EXPERT, .meta = "F",
+     .group = "Optimiser", .help = "learning rate of the first epoch (AdamW)"},
+	{"lr-min", INVAR_OPTION_NUMBER, "4e-4", .max = 1e3,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "F", .group = "Optimiser",
+     .help = "learning rate at the end of the cosine annealing; a default above lr "
+             "is lowered to it"},
+	{"weight-decay", INVAR_OPTION_NUMBER, "1e-4", .max = 1e3,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "F", .group = "Optimiser",
+     .help = "decoupled weight decay, applied to biases too"},
+	{"checkpoint-seconds", INVAR_OPTION_NUMBER, "60", .max = 1e9,
+     .flags = INVAR_OPTION_EXPERT, .meta = "F", .group = "Run",
+     .help = "minimum time between checkpoints, which are saved at the end of an "
+             "epoch"},
+	{"resume", INVAR_OPTION_FLAG, .group = "Run",
+     .help = "continue an interrupted run with its options"},
+	{"force", INVAR_OPTION_FLAG, .group = "Run",
+     .help = "replace an existing run, once the new one is finished"},
 	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
 };
@@ -129,26 +137,27 @@ static const char of_steps[] = "samples|validation|keep|epochs|batch-size|lr|lr-
 							   "weight-decay|checkpoint-seconds";
 
 static const invar_option decoder_rows[] = {
-	{INV_EXPERT_ROW("alpha", NUMBER, "1", "Loss", "weight of the decoder's squared error"),
-     .max = 1e9, .meta = "W"},
-	{INV_EXPERT_ROW("beta", NUMBER, "1", "Loss",
-                    "weight of the loss itself if there is a decoder"),
-     .max = 1e9, .meta = "W"},
+	{"alpha", INVAR_OPTION_NUMBER, "1", .max = 1e9,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "W", .group = "Loss",
+     .help = "weight of the decoder's squared error"},
+	{"beta", INVAR_OPTION_NUMBER, "1", .max = 1e9,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "W", .group = "Loss",
+     .help = "weight of the loss itself if there is a decoder"},
 	{0},
 };
 
 /* Of the trial (measure/trial.h), which comes before a training and is not part of it. */
 static const invar_option trial_rows[] = {
-	{INV_RESULT_ROW("trial", FLAG, NULL, "Trial",
-                    "first fit without a fifth of the images and measure on these whether "
-                    "the adapter helps; default: for the presets " INV_DEFAULT_PRESET
-                    " and instant and with keep-structure")},
-	{INV_RESULT_ROW("keep-structure", NUMBER, "0", "Trial",
-                    "the largest strength that keeps R2 of distances between held-out "
-                    "clean images at least at this; 0: off"),
-     .max = 1, .meta = "R2"},
-	{INV_RESULT_ROW("even-if-worse", FLAG, NULL, "Trial",
-                    "write the adapter even if the trial finds harm or no gain")},
+	{"trial", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT, .group = "Trial",
+     .help = "first fit without a fifth of the images and measure on these whether "
+             "the adapter helps; default: for the presets " INV_DEFAULT_PRESET
+             " and instant and with keep-structure"},
+	{"keep-structure", INVAR_OPTION_NUMBER, "0", .max = 1, .flags = INVAR_OPTION_RESULT,
+     .meta = "R2", .group = "Trial",
+     .help = "the largest strength that keeps R2 of distances between held-out "
+             "clean images at least at this; 0: off"},
+	{"even-if-worse", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT, .group = "Trial",
+     .help = "write the adapter even if the trial finds harm or no gain"},
 	{0},
 };
 
@@ -172,10 +181,9 @@ static const char *choose_trial(const invar_options *o)
 }
 
 static const invar_option image_rows[] = {
-	{INV_OPTION_ROW("data", TEXT, NULL, 0, "Images",
-                    "instead of a bank: encode the images of this data set and new copies "
-                    "of them in every epoch; options as of encode"),
-     .meta = "DATASET"},
+	{"data", INVAR_OPTION_TEXT, .meta = "DATASET", .group = "Images",
+     .help = "instead of a bank: encode the images of this data set and new copies "
+             "of them in every epoch; options as of encode"},
 	{0},
 };
 

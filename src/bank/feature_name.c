@@ -7,11 +7,10 @@
 #include "base/memory.h"
 
 static const invar_option rows[] = {
-	{INV_OPTION_ROW("encoder-name", TEXT, NULL, INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-                    "Features",
-                    "what made the features, if bank.json does not say; adapters record it "
-                    "and warn about features of another name"),
-     .meta = "NAME"},
+	{"encoder-name", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+     .meta = "NAME", .group = "Features",
+     .help = "what made the features, if bank.json does not say; adapters record it "
+             "and warn about features of another name"},
 	{0},
 };
 

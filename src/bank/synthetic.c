@@ -22,27 +22,23 @@ enum { DIRECTIONS = 4, NAME = 64 };
 
 static const double noise = 0.05;
 
-#define SYNTHETIC_ROW(option, kind, value, text) \
-	INV_OPTION_ROW(option, kind, value, 0, "Synthetic bank", text)
-
 static const invar_option option_rows[] = {
-	{SYNTHETIC_ROW("rows", COUNT, "2000", "images of the train split"), .min = 2,
-     .max = 4e9, .meta = "N"},
-	{SYNTHETIC_ROW("test-rows", COUNT, "1000",
-                   "images of the test split; 0: no test split"),
-     .max = 4e9, .meta = "N"},
-	{SYNTHETIC_ROW("dim", COUNT, "64", "width of a feature"), .min = 1, .max = 1 << 24,
-     .meta = "D"},
-	{SYNTHETIC_ROW("classes", COUNT, "10", "number of clusters, which are the labels"),
-     .min = 1, .max = 1e6, .meta = "N"},
-	{SYNTHETIC_ROW("copies", COUNT, "5", "displaced copies per image"), .max = 1000,
-     .meta = "N"},
-	{SYNTHETIC_ROW("spread", NUMBER, "0.6",
-                   "standard deviation of a cluster; cluster centres are N(0, 1)"),
-     .max = 1e6, .meta = "F"},
-	{SYNTHETIC_ROW("shift", NUMBER, "2", "how far a copy is displaced"), .max = 1e6,
-     .meta = "F"},
-	{SYNTHETIC_ROW("half", FLAG, NULL, "write float16")},
+	{"rows", INVAR_OPTION_COUNT, "2000", .min = 2, .max = 4e9, .meta = "N",
+     .group = "Synthetic bank", .help = "images of the train split"},
+	{"test-rows", INVAR_OPTION_COUNT, "1000", .max = 4e9, .meta = "N",
+     .group = "Synthetic bank", .help = "images of the test split; 0: no test split"},
+	{"dim", INVAR_OPTION_COUNT, "64", .min = 1, .max = 1 << 24, .meta = "D",
+     .group = "Synthetic bank", .help = "width of a feature"},
+	{"classes", INVAR_OPTION_COUNT, "10", .min = 1, .max = 1e6, .meta = "N",
+     .group = "Synthetic bank", .help = "number of clusters, which are the labels"},
+	{"copies", INVAR_OPTION_COUNT, "5", .max = 1000, .meta = "N", .group = "Synthetic bank",
+     .help = "displaced copies per image"},
+	{"spread", INVAR_OPTION_NUMBER, "0.6", .max = 1e6, .meta = "F",
+     .group = "Synthetic bank",
+     .help = "standard deviation of a cluster; cluster centres are N(0, 1)"},
+	{"shift", INVAR_OPTION_NUMBER, "2", .max = 1e6, .meta = "F", .group = "Synthetic bank",
+     .help = "how far a copy is displaced"},
+	{"half", INVAR_OPTION_FLAG, .group = "Synthetic bank", .help = "write float16"},
 	{INV_SEED_ROW},
 	{0},
 };

@@ -31,11 +31,6 @@
 	.name = "seed", .type = INVAR_OPTION_COUNT, .initial = "0", .meta = "N", \
 	.group = "Common", .help = "seed of all random draws"
 
-/* A row; further fields may follow: {INV_OPTION_ROW("p", NUMBER, "2", …), .min = 1}. */
-#define INV_OPTION_ROW(option, kind, value, bits, where, text)                      \
-	.name = option, .type = INVAR_OPTION_##kind, .initial = value, .flags = (bits), \
-	.group = where, .help = text
-
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);
 

@@ -29,13 +29,12 @@ static const inv_argument arguments[] = {
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("OUT.npy", "NumPy file to write; - is standard output")},
 	{INV_DTYPE_ROW},
-	{INV_ROW(NUMBER, "strength", "W", "Result",
-             "how far features are moved: z + W (E(z) - z); 0: not at all"),
-     .initial = "1", .max = 10},
-	{INV_ROW(TEXT, "encoder-name", "NAME", "Features",
-             "what made the features; a warning if the adapter was trained on features of "
-             "another name"),
-     .flags = INVAR_OPTION_EXPERT},
+	{"strength", INVAR_OPTION_NUMBER, "1", .max = 10, .meta = "W", .group = "Result",
+     .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
+	{"encoder-name", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .meta = "NAME",
+     .group = "Features",
+     .help = "what made the features; a warning if the adapter was trained on features of "
+             "another name"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -50,13 +50,13 @@ static const invar_option own[] = {
 	{INV_OUTPUT_ROW(
 		"FILE",
 		"contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy")},
-	{INV_ROW(COUNT, "copies", "N", "Result", "augmented copies of each image on the sheet"),
-     .initial = "7", .min = 1, .max = 1000},
+	{"copies", INVAR_OPTION_COUNT, "7", .min = 1, .max = 1000, .meta = "N",
+     .group = "Result", .help = "augmented copies of each image on the sheet"},
 	{INV_FORCE_ROW},
-	{INV_ROW(TEXT, "params", "P.json", "Tensors",
-             "use these parameters instead of drawing them")},
-	{INV_ROW(TEXT, "params-out", "Q.json", "Tensors",
-             "write the parameters that were used")},
+	{"params", INVAR_OPTION_TEXT, .meta = "P.json", .group = "Tensors",
+     .help = "use these parameters instead of drawing them"},
+	{"params-out", INVAR_OPTION_TEXT, .meta = "Q.json", .group = "Tensors",
+     .help = "write the parameters that were used"},
 	{0},
 };
 

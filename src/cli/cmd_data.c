@@ -37,12 +37,12 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(TEXT, "sheet", "FILE", "Result",
-             "draw a contact sheet; SVG if the name ends in .svg, else PNG")},
-	{INV_ROW(COUNT, "each", "N", "Result",
-             "images of each class on the sheet; 0: as many as fit well"),
-     .initial = "0", .max = 100},
-	{INV_FLAG_ROW("check", "Result", "decode every image instead of reading its header")},
+	{"sheet", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Result",
+     .help = "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
+	{"each", INVAR_OPTION_COUNT, "0", .max = 100, .meta = "N", .group = "Result",
+     .help = "images of each class on the sheet; 0: as many as fit well"},
+	{"check", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "decode every image instead of reading its header"},
 	{INV_FORCE_ROW},
 	{0},
 };

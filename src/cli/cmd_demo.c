@@ -21,25 +21,24 @@ static const inv_example examples[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(TEXT, "output", "DIR", "Result",
-             "folder for the banks, the runs, the tables and the pages"),
-     .initial = "invar-demo"},
-	{INV_ROW(TEXT, "data", "DATASET", "Images",
-             "other images, as in 'invar encode'; a plain folder contains idx files like "
-             "MNIST's, or images")},
-	{INV_ROW(COUNT, "limit", "N", "Images",
-             "number of images for training, and at most as many for testing; taken evenly "
-             "from all classes"),
-     .initial = "4000", .min = 50, .max = 1e9},
-	{INV_ROW(LIST, "augment", "SPEC", "Images",
-             "how copies are made, as in 'invar encode'; may be repeated; default: "
-             "rotation and noise:std=0.5")},
-	{INV_ROW(TEXT, "weights", "FILE", "Encoder",
-             "use this encoder instead of the one that comes with invar")},
-	{INV_ROW(TEXT, "size", "native|N", "Encoder",
-             "side of the images; default: the encoder's own")},
-	{INV_ROW(TEXT, "normalize", "NAME", "Encoder",
-             "as in 'invar encode'; default: the encoder's own")},
+	{"output", INVAR_OPTION_TEXT, "invar-demo", .meta = "DIR", .group = "Result",
+     .help = "folder for the banks, the runs, the tables and the pages"},
+	{"data", INVAR_OPTION_TEXT, .meta = "DATASET", .group = "Images",
+     .help = "other images, as in 'invar encode'; a plain folder contains idx files like "
+             "MNIST's, or images"},
+	{"limit", INVAR_OPTION_COUNT, "4000", .min = 50, .max = 1e9, .meta = "N",
+     .group = "Images",
+     .help = "number of images for training, and at most as many for testing; taken evenly "
+             "from all classes"},
+	{"augment", INVAR_OPTION_LIST, .meta = "SPEC", .group = "Images",
+     .help = "how copies are made, as in 'invar encode'; may be repeated; default: "
+             "rotation and noise:std=0.5"},
+	{"weights", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Encoder",
+     .help = "use this encoder instead of the one that comes with invar"},
+	{"size", INVAR_OPTION_TEXT, .meta = "native|N", .group = "Encoder",
+     .help = "side of the images; default: the encoder's own"},
+	{"normalize", INVAR_OPTION_TEXT, .meta = "NAME", .group = "Encoder",
+     .help = "as in 'invar encode'; default: the encoder's own"},
 	{0},
 };
 

@@ -35,10 +35,9 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("BANK", "new folder for the features, or an existing bank to extend")},
-	{INV_FLAG_ROW(
-		"dry-run", "Result",
-		"print the time and disk space needed, measured on a few seconds of work, and "
-		"write nothing")},
+	{"dry-run", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "print the time and disk space needed, measured on a few seconds of work, and "
+             "write nothing"},
 	{0},
 };
 

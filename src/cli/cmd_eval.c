@@ -47,15 +47,14 @@ static const invar_option own[] = {
 		"FILE",
 		"also write the results to this file, as JSON, or as a table if --format is "
 		"not text")},
-	{INV_ROW(TEXT, "format", "WORD", "Result", "format of the table"), .initial = "text",
-     .choices = INV_TABLE_FORMATS},
-	{INV_ROW(TEXT, "plots", "DIR", "Result",
-             "also draw the results into this folder, as 'invar plot' does")},
-	{INV_FLAG_ROW(
-		"certify", "Result",
-		"write what was measured, and what the clean features look like, into the "
-		"metadata of each adapter, for 'invar check' and model cards; its tensors "
-		"stay as they are")},
+	{"format", INVAR_OPTION_TEXT, "text", .choices = INV_TABLE_FORMATS, .meta = "WORD",
+     .group = "Result", .help = "format of the table"},
+	{"plots", INVAR_OPTION_TEXT, .meta = "DIR", .group = "Result",
+     .help = "also draw the results into this folder, as 'invar plot' does"},
+	{"certify", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "write what was measured, and what the clean features look like, into the "
+             "metadata of each adapter, for 'invar check' and model cards; its tensors "
+             "stay as they are"},
 	{INV_FORCE_ROW},
 	{0},
 };

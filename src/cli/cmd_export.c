@@ -29,10 +29,11 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("FILE", "file to write")},
-	{INV_ROW(TEXT, "with-encoder", "WEIGHTS", "ONNX",
-             "write the encoder with these weights and the adapter as one model, from "
-             "normalised images to codes")},
-	{INV_FLAG_ROW("card", "Result", "write a model card: the same as --format card")},
+	{"with-encoder", INVAR_OPTION_TEXT, .meta = "WEIGHTS", .group = "ONNX",
+     .help = "write the encoder with these weights and the adapter as one model, from "
+             "normalised images to codes"},
+	{"card", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "write a model card: the same as --format card"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -20,7 +20,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_FLAG_ROW("all", "Result", "list all commands, or all options of the command")},
+	{"all", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "list all commands, or all options of the command"},
 	{0},
 };
 

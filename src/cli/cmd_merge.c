@@ -24,13 +24,12 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("OUT.safetensors", "adapter to write")},
-	{INV_ROW(
-		TEXT, "weights", "A,B,…", "Result",
-		"one weight per adapter, above 0; they are divided by their sum; default: equal "
-		"weights")},
-	{INV_ROW(NUMBER, "strength", "W", "Result",
-             "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"),
-     .initial = "1", .max = 10},
+	{"weights", INVAR_OPTION_TEXT, .meta = "A,B,…", .group = "Result",
+     .help =
+         "one weight per adapter, above 0; they are divided by their sum; default: equal "
+         "weights"},
+	{"strength", INVAR_OPTION_NUMBER, "1", .max = 10, .meta = "W", .group = "Result",
+     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -39,18 +39,20 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_FLAG_ROW("tensors", "Inspect",
-                  "list every tensor: name, type, shape and number of values")},
-	{INV_ROW(TEXT, "url", "URL", "Pull", "URL of the file: http, https or file")},
-	{INV_ROW(TEXT, "sha256", "HEX", "Pull",
-             "expected SHA-256 of the file, 64 digits; default: the one in the list")},
-	{INV_ROW(TEXT, "output", "FILE", "Pull",
-             "file to write; default: the file name in the list")},
-	{INV_ROW(NUMBER, "max-size", "GB", "Pull",
-             "stop if the file is larger; if the list has a size, the file must have that "
-             "size"),
-     .initial = "20", .min = 1e-3, .max = 1e6},
-	{INV_FLAG_ROW("force", "Convert", "replace any existing file; never one that is read")},
+	{"tensors", INVAR_OPTION_FLAG, .group = "Inspect",
+     .help = "list every tensor: name, type, shape and number of values"},
+	{"url", INVAR_OPTION_TEXT, .meta = "URL", .group = "Pull",
+     .help = "URL of the file: http, https or file"},
+	{"sha256", INVAR_OPTION_TEXT, .meta = "HEX", .group = "Pull",
+     .help = "expected SHA-256 of the file, 64 digits; default: the one in the list"},
+	{"output", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Pull",
+     .help = "file to write; default: the file name in the list"},
+	{"max-size", INVAR_OPTION_NUMBER, "20", .min = 1e-3, .max = 1e6, .meta = "GB",
+     .group = "Pull",
+     .help = "stop if the file is larger; if the list has a size, the file must have that "
+             "size"},
+	{"force", INVAR_OPTION_FLAG, .group = "Convert",
+     .help = "replace any existing file; never one that is read"},
 	{0},
 };
 

@@ -23,24 +23,22 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(TEXT, "data", "DATASET", "Images",
-             "the images that the bank was made from; give the options of 'invar encode' "
-             "that choose images as well")},
-	{INV_ROW(TEXT, "split", "NAME", "Search",
-             "split of the bank whose copies are looked up"),
-     .initial = "test"},
-	{INV_ROW(TEXT, "gallery", "NAME", "Search",
-             "split of the bank whose clean features are searched, beside those of the "
-             "split that is looked up"),
-     .initial = "train"},
-	{INV_ROW(COUNT, "copy", "N", "Search", "copy of the queries that is looked up"),
-     .initial = "0", .max = 1e9},
-	{INV_ROW(COUNT, "queries", "N", "Search",
-             "number of queries: with labels the first image of each class, else spread "
-             "evenly"),
-     .initial = "10", .min = 1, .max = INV_MAX_QUERIES},
-	{INV_ROW(COUNT, "nearest", "N", "Search", "neighbours per query"), .initial = "3",
-     .min = 1, .max = INV_MAX_NEAREST},
+	{"data", INVAR_OPTION_TEXT, .meta = "DATASET", .group = "Images",
+     .help = "the images that the bank was made from; give the options of 'invar encode' "
+             "that choose images as well"},
+	{"split", INVAR_OPTION_TEXT, "test", .meta = "NAME", .group = "Search",
+     .help = "split of the bank whose copies are looked up"},
+	{"gallery", INVAR_OPTION_TEXT, "train", .meta = "NAME", .group = "Search",
+     .help = "split of the bank whose clean features are searched, beside those of the "
+             "split that is looked up"},
+	{"copy", INVAR_OPTION_COUNT, "0", .max = 1e9, .meta = "N", .group = "Search",
+     .help = "copy of the queries that is looked up"},
+	{"queries", INVAR_OPTION_COUNT, "10", .min = 1, .max = INV_MAX_QUERIES, .meta = "N",
+     .group = "Search",
+     .help = "number of queries: with labels the first image of each class, else spread "
+             "evenly"},
+	{"nearest", INVAR_OPTION_COUNT, "3", .min = 1, .max = INV_MAX_NEAREST, .meta = "N",
+     .group = "Search", .help = "neighbours per query"},
 	{INV_OUTPUT_ROW("FILE", "sheet to write; SVG if the name ends in .svg, else PNG")},
 	{INV_FORCE_ROW},
 	{0},

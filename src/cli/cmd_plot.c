@@ -31,10 +31,10 @@ static const invar_option own[] = {
 		"FILE|DIR",
 		"a file whose name ends in .png or .svg, for one figure; or a folder, for all "
 		"of them as PNG")},
-	{INV_ROW(TEXT, "figure", "NAME", "Result",
-             "draw only this one; without -o, all names are listed")},
-	{INV_FLAG_ROW("dark", "Result",
-                  "on a dark background; an SVG without it follows the reader's setting")},
+	{"figure", INVAR_OPTION_TEXT, .meta = "NAME", .group = "Result",
+     .help = "draw only this one; without -o, all names are listed"},
+	{"dark", INVAR_OPTION_FLAG, .group = "Result",
+     .help = "on a dark background; an SVG without it follows the reader's setting"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -32,24 +32,23 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(TEXT, "output", "DIR", "Result",
-             "folder of the study; default: the recipe's output, else its file name "
-             "without .yaml")},
-	{INV_ROW(LIST, "set", "KEY=VALUE", "Recipe",
-             "change a value of the recipe for this call, such as encode.size=64 or "
-             "adapters.0.epochs=5; may be repeated")},
-	{INV_FLAG_ROW("print-defaults", "Recipe",
-                  "print a recipe with all keys and options, their defaults and meanings")},
-	{INV_FLAG_ROW(
-		"dry-run", "Run",
-		"print the stages that would run, with disk space and the time that they took "
-		"before, and write nothing")},
-	{INV_FLAG_ROW("keep-going", "Run",
-                  "after a failure, continue with all stages that do not depend on it")},
-	{INV_ROW(COUNT, "ranks", "R", "Run",
-             "run the stages by so many processes, started by mpirun, or by srun within a "
-             "job of Slurm; docs/SCALE.md says what they share"),
-     .initial = "1", .min = 1, .max = 65536, .flags = INVAR_OPTION_EXPERT},
+	{"output", INVAR_OPTION_TEXT, .meta = "DIR", .group = "Result",
+     .help = "folder of the study; default: the recipe's output, else its file name "
+             "without .yaml"},
+	{"set", INVAR_OPTION_LIST, .meta = "KEY=VALUE", .group = "Recipe",
+     .help = "change a value of the recipe for this call, such as encode.size=64 or "
+             "adapters.0.epochs=5; may be repeated"},
+	{"print-defaults", INVAR_OPTION_FLAG, .group = "Recipe",
+     .help = "print a recipe with all keys and options, their defaults and meanings"},
+	{"dry-run", INVAR_OPTION_FLAG, .group = "Run",
+     .help = "print the stages that would run, with disk space and the time that they took "
+             "before, and write nothing"},
+	{"keep-going", INVAR_OPTION_FLAG, .group = "Run",
+     .help = "after a failure, continue with all stages that do not depend on it"},
+	{"ranks", INVAR_OPTION_COUNT, "1", .min = 1, .max = 65536, .flags = INVAR_OPTION_EXPERT,
+     .meta = "R", .group = "Run",
+     .help = "run the stages by so many processes, started by mpirun, or by srun within a "
+             "job of Slurm; docs/SCALE.md says what they share"},
 	{0},
 };
 

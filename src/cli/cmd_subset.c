@@ -27,10 +27,10 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(COUNT, "count", "K", "Classes", "number of classes"), .initial = "10",
-     .min = 2, .max = 1 << 20},
-	{INV_ROW(TEXT, "split", "NAME", "Classes", "split whose class means are compared"),
-     .initial = "train"},
+	{"count", INVAR_OPTION_COUNT, "10", .min = 2, .max = 1 << 20, .meta = "K",
+     .group = "Classes", .help = "number of classes"},
+	{"split", INVAR_OPTION_TEXT, "train", .meta = "NAME", .group = "Classes",
+     .help = "split whose class means are compared"},
 	{0},
 };
 

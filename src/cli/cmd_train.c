@@ -39,17 +39,16 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{.name = "BANK…",
-     .help = "folders of features: train/clean.npy and its copies train/aug/000.npy …; "
-             "several are several augmentations of the same images (waco only)",
-     .max = INV_MANY,
-     .reads = INV_READS_DATA},
+	{"BANK…",
+     "folders of features: train/clean.npy and its copies train/aug/000.npy …; "
+     "several are several augmentations of the same images (waco only)",
+     .max = INV_MANY, .reads = INV_READS_DATA},
 	{0},
 };
 
 static const invar_option own[] = {
-	{INV_ROW(TEXT, "output", "RUN", "Run",
-             "folder for the adapter, its log and its checkpoint")},
+	{"output", INVAR_OPTION_TEXT, .meta = "RUN", .group = "Run",
+     .help = "folder for the adapter, its log and its checkpoint"},
 	{0},
 };
 

@@ -40,15 +40,15 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{INV_ROW(
-		LIST, "output", "OUT", "Result",
-		"file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
-		"in .png or .svg")},
-	{INV_ROW(LIST, "labels", "FILE", "Result",
-             "classes of the rows [n] as a NumPy file, one file per array or one for all; "
-             "negative for none")},
-	{INV_ROW(TEXT, "class-names", "FILE", "Result",
-             "text file with the names of the labels 0, 1 …, one per line")},
+	{"output", INVAR_OPTION_LIST, .meta = "OUT", .group = "Result",
+     .help =
+         "file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
+         "in .png or .svg"},
+	{"labels", INVAR_OPTION_LIST, .meta = "FILE", .group = "Result",
+     .help = "classes of the rows [n] as a NumPy file, one file per array or one for all; "
+             "negative for none"},
+	{"class-names", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Result",
+     .help = "text file with the names of the labels 0, 1 …, one per line"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -21,17 +21,18 @@
 enum { SOME = 512, NAMES = 4096 };
 
 static const invar_option common_rows[] = {
-	{INV_ROW(COUNT, "threads", "N", INV_COMMON_GROUP, "number of threads; 0: all cores"),
-     .initial = "0", .max = 1024},
+	{"threads", INVAR_OPTION_COUNT, "0", .max = 1024, .meta = "N",
+     .group = INV_COMMON_GROUP, .help = "number of threads; 0: all cores"},
 	{INV_SEED_ROW},
-	{INV_FLAG_ROW("json", INV_COMMON_GROUP,
-                  "print the result as one JSON document on standard output")},
-	{INV_FLAG_ROW("quiet", INV_COMMON_GROUP, "print only warnings and errors")},
-	{INV_FLAG_ROW("verbose", INV_COMMON_GROUP, "print more details")},
-	{INV_FLAG_ROW("help", INV_COMMON_GROUP, "show this help")},
-	{INV_FLAG_ROW("help-all", INV_COMMON_GROUP,
-                  "show all options, also those for experts")},
-	{INV_FLAG_ROW("version", INV_COMMON_GROUP, "show the version")},
+	{"json", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP,
+     .help = "print the result as one JSON document on standard output"},
+	{"quiet", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP,
+     .help = "print only warnings and errors"},
+	{"verbose", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP, .help = "print more details"},
+	{"help", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP, .help = "show this help"},
+	{"help-all", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP,
+     .help = "show all options, also those for experts"},
+	{"version", INVAR_OPTION_FLAG, .group = INV_COMMON_GROUP, .help = "show the version"},
 	{0},
 };
 

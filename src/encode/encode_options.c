@@ -15,83 +15,47 @@ enum { MAX_COPIES = 10000, DEFAULT_COPIES = 4, WORD = 64, VIEWS = 4 };
 /* Those that make tensors of images and augment them. bank.json records those with the flag
  * INVAR_OPTION_RESULT by name, and others as what follows from them. */
 static const invar_option tensor_rows[] = {
-	{.name = "augment",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "SPEC",
-     .group = "Copies",
+	{"augment", INVAR_OPTION_TEXT, .meta = "SPEC", .group = "Copies",
      .help = "how copies are made, such as rotation or 'affine+noise:std=0.5'; default: no "
              "copies"},
-	{.name = "augment-space",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "normalized",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "normalized|pixel",
-     .meta = "WORD",
-     .group = "Copies",
+	{"augment-space", INVAR_OPTION_TEXT, "normalized", .flags = INVAR_OPTION_EXPERT,
+     .choices = "normalized|pixel", .meta = "WORD", .group = "Copies",
      .help = "augment the normalised tensor, as in the paper, or pixels from 0 to 1"},
-	{.name = "size",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "native|N",
-     .group = "Preparation",
+	{"size", INVAR_OPTION_TEXT, .meta = "native|N", .group = "Preparation",
      .help = "resize the shorter side to N and crop the centre N x N, or stretch images to "
              "N x N where the encoder does; native keeps images as they are; default: the "
              "encoder's own size (pixels: native)"},
-	{.name = "resize",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = INV_MAX_SIDE,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Preparation",
+	{"resize", INVAR_OPTION_COUNT, "0", .max = INV_MAX_SIDE, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Preparation",
      .help = "length of the shorter side before the centre is cropped; 0: the size if "
              "given, else the encoder's own"},
-	{.name = "normalize",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "NAME|MEANS/STDS",
-     .group = "Preparation",
+	{"normalize", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT,
+     .meta = "NAME|MEANS/STDS", .group = "Preparation",
      .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
              "cifar10, or numbers such as 0.5/0.5; default: the encoder's own (pixels: the "
              "data set's, else imagenet, or half for grey images)"},
-	{.name = "mean",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "F,…",
+	{"mean", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .meta = "F,…",
      .group = "Preparation",
      .help = "mean of pixels from 0 to 1, one number or one per channel; overrides the "
              "normalisation"},
-	{.name = "std",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "F,…",
-     .group = "Preparation",
-     .help = "standard deviation, given like the mean"},
+	{"std", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .meta = "F,…",
+     .group = "Preparation", .help = "standard deviation, given like the mean"},
 	{0},
 };
 
 /* Those of a bank alone. */
 static const invar_option bank_rows[] = {
-	{.name = "copies",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "N|SPLIT=N,…",
-     .group = "Copies",
-     .help = "copies per image, for all splits or by split; default: 4; existing copies are "
-             "kept"},
-	{.name = "views",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "4|SPLIT=4,…",
-     .group = "Copies",
+	{"copies", INVAR_OPTION_TEXT, .meta = "N|SPLIT=N,…", .group = "Copies",
+     .help =
+         "copies per image, for all splits or by split; default: 4; existing copies are "
+         "kept"},
+	{"views", INVAR_OPTION_TEXT, .meta = "4|SPLIT=4,…", .group = "Copies",
      .help =
          "also store features of images and copies rotated by 90, 180 and 270 degrees, to "
          "compare with four encodings per query; 4: in test, else in the splits listed; "
          "default: none"},
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "WORD",
-     .group = "Result",
+	{"dtype", INVAR_OPTION_TEXT, "float32", .flags = INVAR_OPTION_EXPERT,
+     .choices = "float32|float16", .meta = "WORD", .group = "Result",
      .help = "number type of the features; float16 takes half the disk space"},
 	{INV_SEED_ROW},
 	{0},

@@ -11,10 +11,7 @@
 enum { MAX_LIST = 16 << 20 }; /* bytes */
 
 const invar_option inv_class_list_rows[] = {
-	{.name = "classes",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Images",
+	{"classes", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Images",
      .help = "use only the classes in this file, one name or index per line, renumbered in "
              "that order"},
 	{0},

@@ -43,24 +43,13 @@ const char *inv_dataset_kind_about(size_t i, const char **place, const char **ab
 /* ---- Options -------------------------------------------------------------------- */
 
 static const invar_option choice_rows[] = {
-	{.name = "holdout",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1,
-     .meta = "F",
-     .group = "Images",
+	{"holdout", INVAR_OPTION_NUMBER, "0", .max = 1, .meta = "F", .group = "Images",
      .help = "if the data has no splits, use the last share F of each class as test and "
              "the rest, at least one image per class, as train"},
-	{.name = "limit",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Images",
+	{"limit", INVAR_OPTION_COUNT, "0", .meta = "N", .group = "Images",
      .help = "use N images per split: the first ones, or, if images are sorted by class, "
              "evenly from all classes; 0: all"},
-	{.name = "skip-broken",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Images",
+	{"skip-broken", INVAR_OPTION_FLAG, .group = "Images",
      .help = "skip images that cannot be read instead of stopping; they are listed and "
              "counted"},
 	{0},
@@ -68,10 +57,7 @@ static const invar_option choice_rows[] = {
 
 /* Separate, because training has its own option split. */
 static const invar_option split_rows[] = {
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAMES",
-     .group = "Images",
+	{"split", INVAR_OPTION_TEXT, .meta = "NAMES", .group = "Images",
      .help = "only these splits, separated by commas; default: all"},
 	{0},
 };

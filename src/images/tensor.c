@@ -10,17 +10,10 @@
 #include "images/prepare.h"
 
 static const invar_option tensor_rows[] = {
-	{.name = "size",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "224",
-     .meta = "native|N",
-     .group = "Pictures",
+	{"size", INVAR_OPTION_TEXT, "224", .meta = "native|N", .group = "Pictures",
      .help = "resize the shorter side to N and crop the centre N x N; native keeps "
              "it"},
-	{.name = "normalize",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "imagenet",
-     .meta = "NAME|MEANS/STDS",
+	{"normalize", INVAR_OPTION_TEXT, "imagenet", .meta = "NAME|MEANS/STDS",
      .group = "Pictures",
      .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
              "cifar10, or numbers such as 0.5/0.5"},

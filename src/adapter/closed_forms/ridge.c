@@ -9,18 +9,18 @@
  * of one image resemble each other.
  */
 #include "adapter/closed_forms/visit_pairs.h"
-#include "adapter/option_rows.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 enum { LAMBDAS = 6 };
 
 static const double lambdas[LAMBDAS] = {1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 
 static const invar_option options[] = {
-	{INV_RESULT_ROW("ridge", NUMBER, "0", "Method",
-	                "strength of the ridge regression, relative to the mean diagonal of "
-	                "the Gram matrix; 0: chosen on held-out images"),
-	 .max = 1e9, .meta = "F"},
+	{"ridge", INVAR_OPTION_NUMBER, "0", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "F", .group = "Method",
+     .help = "strength of the ridge regression, relative to the mean diagonal of "
+             "the Gram matrix; 0: chosen on held-out images"},
 	{0},
 };
 

@@ -18,14 +18,12 @@
 enum { TITLE = 600 };
 
 static const invar_option options[] = {
-	{INV_OPTION_ROW("title", TEXT, NULL, 0, "Model card",
-                    "heading of the card; default: made from the encoder and the "
-                    "augmentation"),
-     .meta = "TEXT"},
-	{INV_OPTION_ROW("license", TEXT, "other", 0, "Model card",
-                    "licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; "
-                    "other: not stated"),
-     .meta = "NAME"},
+	{"title", INVAR_OPTION_TEXT, .meta = "TEXT", .group = "Model card",
+     .help = "heading of the card; default: made from the encoder and the "
+             "augmentation"},
+	{"license", INVAR_OPTION_TEXT, "other", .meta = "NAME", .group = "Model card",
+     .help = "licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; "
+             "other: not stated"},
 	{0},
 };
 

@@ -14,8 +14,8 @@ static const char *format_about(size_t i)
 }
 
 static const invar_option rows[] = {
-	{INV_OPTION_ROW("format", TEXT, "onnx", 0, "Result", "what is written"),
-     .choices = part_names, .choice_help = format_about, .meta = "WORD"},
+	{"format", INVAR_OPTION_TEXT, "onnx", .choices = part_names, .meta = "WORD",
+     .group = "Result", .help = "what is written", .choice_help = format_about},
 	{0},
 };
 

@@ -23,23 +23,21 @@
 enum { IR = 8, OPSET = 17, IR_WITHOUT_INPUTS = 4, PREFIXES = 1000 };
 
 static const invar_option options[] = {
-	{INV_OPTION_ROW("dtype", TEXT, "float32", 0, "ONNX",
-                    "number type of the weights in the file; inputs, outputs and "
-                    "arithmetic stay float32"),
-     .choices = "float32|float16", .meta = "WORD"},
-	{INV_OPTION_ROW("onto", TEXT, NULL, 0, "ONNX",
-                    "append the adapter to this model, whose outputs stay; the codes "
-                    "become one more output"),
-     .meta = "MODEL.onnx"},
-	{INV_OPTION_ROW("onto-output", TEXT, NULL, 0, "ONNX",
-                    "the output, or any tensor inside the model, that has the features; "
-                    "default: the only output"),
-     .meta = "NAME"},
-	{INV_OPTION_ROW("image-size", COUNT, "0", 0, "ONNX",
-                    "side of the images of a model with its encoder; 0: for vision "
-                    "transformers the size that the adapter was trained on, or else the "
-                    "encoder's own; any size for other encoders"),
-     .max = INV_MAX_SIDE, .meta = "N"},
+	{"dtype", INVAR_OPTION_TEXT, "float32", .choices = "float32|float16", .meta = "WORD",
+     .group = "ONNX",
+     .help = "number type of the weights in the file; inputs, outputs and "
+             "arithmetic stay float32"},
+	{"onto", INVAR_OPTION_TEXT, .meta = "MODEL.onnx", .group = "ONNX",
+     .help = "append the adapter to this model, whose outputs stay; the codes "
+             "become one more output"},
+	{"onto-output", INVAR_OPTION_TEXT, .meta = "NAME", .group = "ONNX",
+     .help = "the output, or any tensor inside the model, that has the features; "
+             "default: the only output"},
+	{"image-size", INVAR_OPTION_COUNT, "0", .max = INV_MAX_SIDE, .meta = "N",
+     .group = "ONNX",
+     .help = "side of the images of a model with its encoder; 0: for vision "
+             "transformers the size that the adapter was trained on, or else the "
+             "encoder's own; any size for other encoders"},
 	{0},
 };
 

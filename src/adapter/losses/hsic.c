@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/option_rows.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "math/matmul.h"
 #include "math/median.h"
@@ -60,11 +60,11 @@ typedef struct hsic {
 } hsic;
 
 static const invar_option options[] = {
-	{INV_RESULT_ROW("sigma-x", TEXT, "median", "Loss",
-	                "hsic: kernel width for features, a number or the median of each batch"),
-	 .meta = "F"},
-	{INV_RESULT_ROW("sigma-z", TEXT, "median", "Loss", "hsic: kernel width for codes"),
-	 .meta = "F"},
+	{"sigma-x", INVAR_OPTION_TEXT, "median", .flags = INVAR_OPTION_RESULT, .meta = "F",
+     .group = "Loss",
+     .help = "hsic: kernel width for features, a number or the median of each batch"},
+	{"sigma-z", INVAR_OPTION_TEXT, "median", .flags = INVAR_OPTION_RESULT, .meta = "F",
+     .group = "Loss", .help = "hsic: kernel width for codes"},
 	{0},
 };
 

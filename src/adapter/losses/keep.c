@@ -42,8 +42,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "adapter/option_rows.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/rng.h"
 #include "base/threads.h"
 #include "math/matmul.h"
@@ -97,11 +97,12 @@ typedef struct keep {
 } keep;
 
 static const invar_option options[] = {
-	INV_WEIGHT_ROW("contrast", "1", "Loss",
-                   "keep: factor of the four contrast terms; 3 is for search alone"),
-	{INV_EXPERT_ROW("vicinal-weight", NUMBER, "1.5", "Expert",
-                    "keep: weight of rows between images, which hold the space still"),
-     .max = 1e9, .meta = "W"},
+	{"contrast", INVAR_OPTION_NUMBER, "1", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "W", .group = "Loss",
+     .help = "keep: factor of the four contrast terms; 3 is for search alone"},
+	{"vicinal-weight", INVAR_OPTION_NUMBER, "1.5", .max = 1e9,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, .meta = "W", .group = "Expert",
+     .help = "keep: weight of rows between images, which hold the space still"},
 	{0},
 };
 

@@ -14,8 +14,8 @@
  */
 #include "adapter/losses/loss.h"
 
-#include "adapter/option_rows.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 
 extern const inv_loss inv_loss_mawa;
@@ -31,8 +31,9 @@ typedef struct mawa {
 } mawa;
 
 static const invar_option options[] = {
-	INV_WEIGHT_ROW("anchor", "1", "Loss",
-	               "mawa: weight of the clean term; init features: weight of clean rows"),
+	{"anchor", INVAR_OPTION_NUMBER, "1", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "W", .group = "Loss",
+     .help = "mawa: weight of the clean term; init features: weight of clean rows"},
 	{0},
 };
 

@@ -51,13 +51,8 @@ typedef struct simclr {
 } simclr;
 
 static const invar_option options[] = {
-	{.name = "temperature",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0.5",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
-     .meta = "F",
-     .group = "Loss",
+	{"temperature", INVAR_OPTION_NUMBER, "0.5", .max = 1e6,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE, .meta = "F", .group = "Loss",
      .help = "simclr: temperature"},
 	{0},
 };

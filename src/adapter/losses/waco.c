@@ -28,8 +28,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/option_rows.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "math/directions.h"
 #include "math/matmul.h"
@@ -75,17 +75,18 @@ typedef struct waco {
 } waco;
 
 static const invar_option options[] = {
-	{INV_RESULT_ROW("projections", COUNT, "1000", "Loss",
-	                "directions of each sliced distance"),
-	 .min = 1, .max = 1 << 20, .meta = "N"},
-	{INV_RESULT_ROW("p", NUMBER, "2", "Loss", "power of the sliced distances"),
-	 .min = 1, .max = MAX_POWER, .meta = "F"},
-	{INV_RESULT_ROW("slices", TEXT, "random", "Loss",
-	                "independent directions, or blocks of orthogonal ones"),
-	 .choices = "random|orthogonal", .meta = "WORD"},
-	{INV_RESULT_ROW("shuffle", TEXT, "both", "Loss",
-	                "waco: which halves of XX and ZZ are permuted"),
-	 .choices = "both|second", .meta = "WORD"},
+	{"projections", INVAR_OPTION_COUNT, "1000", .min = 1, .max = 1 << 20,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Loss",
+     .help = "directions of each sliced distance"},
+	{"p", INVAR_OPTION_NUMBER, "2", .min = 1, .max = MAX_POWER,
+     .flags = INVAR_OPTION_RESULT, .meta = "F", .group = "Loss",
+     .help = "power of the sliced distances"},
+	{"slices", INVAR_OPTION_TEXT, "random", .flags = INVAR_OPTION_RESULT,
+     .choices = "random|orthogonal", .meta = "WORD", .group = "Loss",
+     .help = "independent directions, or blocks of orthogonal ones"},
+	{"shuffle", INVAR_OPTION_TEXT, "both", .flags = INVAR_OPTION_RESULT,
+     .choices = "both|second", .meta = "WORD", .group = "Loss",
+     .help = "waco: which halves of XX and ZZ are permuted"},
 	{0},
 };
 
