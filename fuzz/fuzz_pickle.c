@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/torch.h"
+#include "formats/pickle.h"
 #include "formats/weights.h"
 #include "fuzz.h"
 

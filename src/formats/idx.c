@@ -18,34 +18,26 @@ enum {
 	GZIP_WINDOW = 15 + 16
 };
 
-static const char *type_name(unsigned type)
-{
-	switch (type) {
-	case 0x09:
-		return "int8";
-	case 0x0b:
-		return "int16";
-	case 0x0c:
-		return "int32";
-	case 0x0d:
-		return "float32";
-	case 0x0e:
-		return "float64";
-	}
-	return "an unknown type";
-}
-
 /* Fills ndim, shape and cells from the first bytes of the (unpacked) file. */
 static invar_status parse_idx_header(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
+	static const char *const types[] = {[0x09] = "int8",
+	                                    [0x0b] = "int16",
+	                                    [0x0c] = "int32",
+	                                    [0x0d] = "float32",
+	                                    [0x0e] = "float64"};
+
 	if (size < PRELUDE || bytes[0] || bytes[1])
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is not an idx file (it does not start with two zero bytes)",
 		                x->path);
 	if (bytes[2] != TYPE_U8)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: contains %s (0x%02x), but only uint8 (0x08) is supported",
-		                x->path, type_name(bytes[2]), bytes[2]);
+		return inv_fail(
+			INVAR_E_FORMAT, "%s: contains %s (0x%02x), but only uint8 (0x08) is supported",
+			x->path,
+			bytes[2] < sizeof types / sizeof *types && types[bytes[2]] ? types[bytes[2]]
+																	   : "an unknown type",
+			bytes[2]);
 	if (bytes[3] < 1 || bytes[3] > INV_IDX_NDIM)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, expected 1 to %d", x->path,
 		                bytes[3], INV_IDX_NDIM);
@@ -116,13 +108,25 @@ static invar_status gunzip(const inv_idx *x, const uint8_t *bytes, uint64_t size
 	return INVAR_OK;
 }
 
-/* Inflates twice: only the header, then everything into memory of that size. */
-static invar_status read_gzipped_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
+/* ---- Opening ---------------------------------------------------------------------- */
+
+static invar_status read_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	uint8_t header[LONGEST] = {0};
 	uint64_t got, total;
 	bool ended;
 
+	if (!size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an idx file", x->path);
+	if (size < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) {
+		INV_TRY(parse_idx_header(x, bytes, size));
+		if (size - header_bytes(x) != x->cells)
+			return wrong_size(x, size - header_bytes(x), "");
+		x->data = bytes + header_bytes(x);
+		return INVAR_OK;
+	}
+
+	/* gzip is inflated twice: only the header, then all into memory of that size. */
 	INV_TRY(gunzip(x, bytes, size, header, sizeof header, &got, &ended));
 	INV_TRY(parse_idx_header(x, header, got));
 	total = header_bytes(x) + x->cells;
@@ -137,22 +141,6 @@ static invar_status read_gzipped_idx(inv_idx *x, const uint8_t *bytes, uint64_t 
 		return wrong_size(x, (got < total ? got : total) - header_bytes(x),
 		                  got > total ? "more than " : "");
 	x->data = x->owned + header_bytes(x);
-	return INVAR_OK;
-}
-
-/* ---- Opening ---------------------------------------------------------------------- */
-
-static invar_status read_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
-{
-	if (!size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an idx file", x->path);
-	if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
-		return read_gzipped_idx(x, bytes, size);
-
-	INV_TRY(parse_idx_header(x, bytes, size));
-	if (size - header_bytes(x) != x->cells)
-		return wrong_size(x, size - header_bytes(x), "");
-	x->data = bytes + header_bytes(x);
 	return INVAR_OK;
 }
 

@@ -112,14 +112,6 @@ static bool sum_fits(const uint8_t *header)
 	       ((int64_t)said == plain || (int64_t)said == with_sign);
 }
 
-static bool is_zero_block(const uint8_t *block)
-{
-	for (size_t i = 0; i < BLOCK; i++)
-		if (block[i])
-			return false;
-	return true;
-}
-
 /* ---- Names ------------------------------------------------------------------------ */
 
 /* A path or the target of a link. */
@@ -213,7 +205,7 @@ invar_status inv_tar_next(inv_tar *t, bool *more)
 			                " instead of a header",
 			                t->name, t->at ? "a truncated tar file" : "not a tar file",
 			                t->size - t->at, t->at);
-		if (is_zero_block(header))
+		if (!*header && memcmp(header, header + 1, BLOCK - 1) == 0) /* all zeros */
 			return INVAR_OK;
 		if (!sum_fits(header))
 			return t->at ? fail_damaged_tar(t, "a header with a wrong checksum")

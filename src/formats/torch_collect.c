@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_collect.c - see torch.h. */
+/* torch_collect.c - see the end of pickle.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/torch.h"
-#include "formats/weights.h"
+#include "formats/pickle.h"
 
 enum {
 	MAX_DEPTH = 100,

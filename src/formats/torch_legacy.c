@@ -13,8 +13,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "formats/torch.h"
-#include "formats/weights.h"
+#include "formats/pickle.h"
 
 enum { PROTOCOL = 1001, LENGTH_BYTES = 8 };
 

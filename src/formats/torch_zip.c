@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/torch.h"
-#include "formats/weights.h"
+#include "formats/pickle.h"
 #include "formats/zip.h"
 
 enum { MAX_KEY = 100 };
@@ -36,14 +35,11 @@ static invar_status read_entry_once(archive *a, const inv_zip_entry *e,
 {
 	size_t i = (size_t)(e - a->zip.entries);
 
-	*data = NULL;
-	if (!a->data[i]) {
-		const unsigned char *read;
-
-		INV_TRY(inv_zip_read(&a->zip, e, &read, &a->own[i]));
-		a->data[i] = read;
-	}
 	*data = a->data[i];
+	if (*data)
+		return INVAR_OK;
+	INV_TRY(inv_zip_read(&a->zip, e, data, &a->own[i]));
+	a->data[i] = *data;
 	return INVAR_OK;
 }
 

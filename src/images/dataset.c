@@ -74,22 +74,6 @@ invar_status inv_dataset_declare_part(invar_options *o, const char *selector)
 	return inv_options_add_part(o, selector, NULL, choice_rows);
 }
 
-/* A copy of the options, which are needed later. */
-static invar_status take_dataset_options(invar_dataset *d, const invar_options *o)
-{
-	INV_TRY(inv_options_pick(o, inv_dataset_declare, &d->options));
-	d->opts =
-		(inv_dataset_settings){.split = inv_option_text(d->options, "split"),
-	                           .holdout = inv_option_number(d->options, "holdout"),
-	                           .classes = inv_option_text(d->options, "classes"),
-	                           .limit = inv_option_count(d->options, "limit"),
-	                           .skip_broken = inv_option_flag(d->options, "skip-broken")};
-	if (d->opts.holdout >= 1)
-		return inv_fail(INVAR_E_USE, "@holdout is %.15g but must be below 1",
-		                d->opts.holdout);
-	return INVAR_OK;
-}
-
 /* ---- For kinds --------------------------------------------------------------------- */
 
 /* The path is on the stack, so that "no" cannot mean "no memory". */
@@ -247,42 +231,16 @@ static const inv_dataset_kind *find_dataset_kind(const char *text)
 	return NULL;
 }
 
-/* A file without a kind before it: the kind that its name suggests. */
-static invar_status refuse_dataset_file(const char *text)
-{
-	static const char *const kinds[][3] = {{".csv", "csv", "a list of images"},
-	                                       {".tar", "tar", "a tar file of images"},
-	                                       {"", "npy", "a NumPy file of images"}};
-	const char *dot = strrchr(text, '.');
-	size_t i = 0;
-
-	while (*kinds[i][0] && (!dot || strcmp(dot, kinds[i][0]) != 0))
-		i++;
-	return inv_fail(INVAR_E_USE, "'%s' is a file, not a data set; for %s write %s:%s", text,
-	                kinds[i][2], kinds[i][1], text);
-}
-
-static invar_status unknown_dataset_kind(const char *text)
-{
-	char kinds[256], words[256], hint[INV_HINT], begin[64];
-	size_t used = 0;
-
-	if (inv_exists(text))
-		return refuse_dataset_file(text);
-	for (size_t i = 0; inv_dataset_kind_at(i) && used < sizeof kinds; i++)
-		used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%s:", i ? "|" : "",
-		                         inv_dataset_kind_at(i)->name);
-	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
-	return inv_fail(
-		INVAR_E_USE,
-		"'%s' is not a data set: there is no such folder, and it does not start with %s%s",
-		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
-}
-
 /* A folder without a kind before it is taken as a folder of images. */
 static invar_status choose_dataset_kind(const char *text, const inv_dataset_kind **out,
                                         bool *plain)
 {
+	static const char *const files[][3] = {{".csv", "csv", "a list of images"},
+	                                       {".tar", "tar", "a tar file of images"},
+	                                       {"", "npy", "a NumPy file of images"}};
+	char kinds[256], words[256], hint[INV_HINT], begin[64];
+	const char *dot = strrchr(text, '.');
+	size_t used = 0, i = 0;
 	struct stat info;
 
 	*out = find_dataset_kind(text);
@@ -293,36 +251,29 @@ static invar_status choose_dataset_kind(const char *text, const inv_dataset_kind
 		return INVAR_OK;
 	if (stat(text, &info) != 0 && errno == EACCES)
 		return inv_fail_errno(text, "cannot open");
-	return unknown_dataset_kind(text);
-}
-
-static invar_status find_dataset_place(invar_dataset *d)
-{
-	const char *colon = strchr(d->text, ':');
-	const char *place = d->plain            ? d->text
-	                    : colon && colon[1] ? colon + 1
-	                                        : d->kind->standard_place;
-	bool folder;
-
-	if (!place)
-		return inv_fail(INVAR_E_USE, "'%s' has no path; write %s:PATH", d->text,
-		                d->kind->name);
-	INV_TRY(inv_new_text(&d->place, place));
-
-	/* Kinds look for files by name and would report files without permission as absent. */
-	folder = inv_is_folder(place);
-	if (faccessat(AT_FDCWD, place, folder ? R_OK | X_OK : F_OK, AT_EACCESS) != 0 &&
-	    errno == EACCES)
-		return inv_fail_errno(place, folder ? "cannot read the folder" : "cannot open");
-	return INVAR_OK;
+	if (inv_exists(text)) { /* a file: the kind that its name suggests */
+		while (*files[i][0] && (!dot || strcmp(dot, files[i][0]) != 0))
+			i++;
+		return inv_fail(INVAR_E_USE, "'%s' is a file, not a data set; for %s write %s:%s",
+		                text, files[i][2], files[i][1], text);
+	}
+	for (; inv_dataset_kind_at(i) && used < sizeof kinds; i++)
+		used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%s:", i ? "|" : "",
+		                         inv_dataset_kind_at(i)->name);
+	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
+	return inv_fail(
+		INVAR_E_USE,
+		"'%s' is not a data set: there is no such folder, and it does not start with %s%s",
+		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
 }
 
 invar_status invar_dataset_open(invar_context *ctx, const char *text,
                                 const invar_options *o, invar_dataset **out)
 {
+	const char *colon = strchr(text, ':'), *place;
 	const inv_dataset_kind *kind;
 	invar_dataset *d;
-	bool plain;
+	bool plain, folder;
 	invar_status st;
 
 	*out = NULL;
@@ -332,9 +283,30 @@ invar_status invar_dataset_open(invar_context *ctx, const char *text,
 	d->kind = kind;
 	d->plain = plain;
 	INV_TRY_OR(fail, inv_new_text(&d->text, text));
-	INV_TRY_OR(fail, take_dataset_options(d, o));
-	INV_TRY_OR(fail, find_dataset_place(d));
+	INV_TRY_OR(fail, inv_options_pick(o, inv_dataset_declare, &d->options));
+	d->opts =
+		(inv_dataset_settings){.split = inv_option_text(d->options, "split"),
+	                           .holdout = inv_option_number(d->options, "holdout"),
+	                           .classes = inv_option_text(d->options, "classes"),
+	                           .limit = inv_option_count(d->options, "limit"),
+	                           .skip_broken = inv_option_flag(d->options, "skip-broken")};
+	if (d->opts.holdout >= 1)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_USE, "@holdout is %.15g but must be below 1",
+		                          d->opts.holdout));
+
+	place = plain ? text : colon && colon[1] ? colon + 1 : kind->standard_place;
+	if (!place)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_USE, "'%s' has no path; write %s:PATH", text,
+		                          kind->name));
+	INV_TRY_OR(fail, inv_new_text(&d->place, place));
+	/* Kinds look for files by name and would report files without permission as absent. */
+	folder = inv_is_folder(place);
+	if (faccessat(AT_FDCWD, place, folder ? R_OK | X_OK : F_OK, AT_EACCESS) != 0 &&
+	    errno == EACCES)
+		INV_TRY_OR(
+			fail, inv_fail_errno(place, folder ? "cannot read the folder" : "cannot open"));
 	INV_TRY_OR(fail, kind->open(d));
+
 	INV_TRY_OR(fail, inv_dataset_hold_out(d));
 	INV_TRY_OR(fail, inv_dataset_check_split_names(d));
 	INV_TRY_OR(fail, inv_dataset_choose_classes(d));

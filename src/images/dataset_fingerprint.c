@@ -48,23 +48,16 @@ end:
 	return st;
 }
 
-static json_t *list_class_names(const invar_dataset *d)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < inv_dataset_classes(d); i++)
-		json_array_append_new(list, inv_json_path(inv_dataset_class(d, i)));
-	return list;
-}
-
 invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[INV_SHA256_HEX])
 {
-	json_t *splits = json_object();
-	json_t *all = json_pack("{s:s, s:o, s:o}", "kind", d->kind->name, "classes",
-	                        list_class_names(d), "splits", splits);
+	json_t *splits = json_object(), *classes = json_array(), *all;
 	char *text = NULL;
 	invar_status st;
 
+	for (size_t i = 0; i < inv_dataset_classes(d); i++)
+		json_array_append_new(classes, inv_json_path(inv_dataset_class(d, i)));
+	all = json_pack("{s:s, s:o, s:o}", "kind", d->kind->name, "classes", classes, "splits",
+	                splits);
 	if (!all)
 		return inv_no_memory();
 	for (size_t i = 0; i < d->split_count; i++)

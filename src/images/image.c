@@ -21,10 +21,8 @@ typedef struct format {
 		const char *bytes;
 	} start[MAX_STARTS];       /* of its files */
 	const char *end[MAX_ENDS]; /* of their names */
-	invar_status (*decode)(const void *bytes, uint64_t size, const char *name,
-	                       inv_image *out);
-	invar_status (*size)(const void *bytes, uint64_t size, const char *name,
-	                     uint32_t *width, uint32_t *height);
+	inv_image_decoder *decode;
+	inv_image_sizer *size;
 } format;
 
 static const format image_formats[] = {
@@ -87,21 +85,17 @@ invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
 
 /* ---- Files ------------------------------------------------------------------------ */
 
-/* A broken link, or something that is not a regular file. */
-static bool is_not_a_file(const char *path)
-{
-	struct stat info;
-
-	if (stat(path, &info) == 0)
-		return !S_ISREG(info.st_mode);
-	return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
-}
-
 invar_status inv_image_map(const char *path, inv_map *map)
 {
 	invar_status st = inv_map_open(path, map);
+	struct stat info;
 
-	return st == INVAR_E_IO && is_not_a_file(path) ? INVAR_E_FORMAT : st;
+	if (st != INVAR_E_IO)
+		return st;
+	/* A broken link, or something that is not a regular file. */
+	if (stat(path, &info) == 0)
+		return S_ISREG(info.st_mode) ? st : INVAR_E_FORMAT;
+	return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? INVAR_E_FORMAT : st;
 }
 
 invar_status inv_image_load(const char *path, inv_image *out)

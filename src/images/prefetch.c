@@ -70,30 +70,6 @@ unsigned inv_prefetch_workers(const invar_context *ctx)
 	return ctx->threads;
 }
 
-/* Enough for every thread to work ahead, within QUEUE_BYTES if an item allows it. */
-static size_t choose_prefetch_slots(unsigned threads, uint64_t count, size_t bytes)
-{
-	size_t slots = bytes ? QUEUE_BYTES / bytes : SLOTS_PER_THREAD * (size_t)threads;
-
-	slots = slots < 2 * (size_t)threads ? 2 * (size_t)threads : slots;
-	slots = slots > MAX_SLOTS ? MAX_SLOTS : slots;
-	return slots > count && count ? (size_t)count : slots;
-}
-
-static invar_status allocate_prefetch_items(inv_prefetch *a)
-{
-	size_t padded = (a->bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
-
-	INV_TRY(inv_new_zeros(&a->items, a->slots));
-	INV_TRY(inv_new_zeros(&a->scratch, a->threads));
-	if (!a->bytes)
-		return INVAR_OK;
-	INV_TRY(inv_new_array(&a->data, inv_array_bytes(a->slots, padded)));
-	for (size_t i = 0; i < a->slots; i++)
-		a->items[i].data = a->data + i * padded;
-	return INVAR_OK;
-}
-
 invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
                               const inv_images *split, uint64_t first, uint64_t count,
                               inv_prefetch_fn *work, void *user, size_t bytes_per_item,
@@ -101,6 +77,7 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 {
 	inv_queue_spec queue;
 	inv_prefetch *a;
+	size_t slots, padded;
 	invar_status st;
 
 	*out = NULL;
@@ -118,8 +95,18 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	                    .user = user,
 	                    .bytes = work ? bytes_per_item : 0,
 	                    .threads = inv_prefetch_workers(ctx)};
-	a->slots = choose_prefetch_slots(a->threads, count, a->bytes);
-	INV_TRY_OR(fail, allocate_prefetch_items(a));
+	/* Enough for every thread to work ahead, within QUEUE_BYTES if an item allows it. */
+	slots = a->bytes ? QUEUE_BYTES / a->bytes : SLOTS_PER_THREAD * (size_t)a->threads;
+	slots = slots < 2 * (size_t)a->threads ? 2 * (size_t)a->threads : slots;
+	slots = slots > MAX_SLOTS ? MAX_SLOTS : slots;
+	a->slots = slots > count && count ? (size_t)count : slots;
+	INV_TRY_OR(fail, inv_new_zeros(&a->items, a->slots));
+	INV_TRY_OR(fail, inv_new_zeros(&a->scratch, a->threads));
+	padded = (a->bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	if (a->bytes)
+		INV_TRY_OR(fail, inv_new_array(&a->data, inv_array_bytes(a->slots, padded)));
+	for (size_t i = 0; i < a->slots && a->bytes; i++)
+		a->items[i].data = a->data + i * padded;
 	queue = (inv_queue_spec){.end = count,
 	                         .slots = a->slots,
 	                         .threads = a->threads,

@@ -8,9 +8,8 @@
 
 #include "base/memory.h"
 
-#define MAX_PIXELS                                                         \
-	((uint64_t)1 << 26) /* of a resized image before its centre is cut out \
-	                     */
+/* Of a resized image, before its centre is cut out. */
+#define MAX_PIXELS ((uint64_t)1 << 26)
 
 struct inv_preparer {
 	inv_preparation p;
@@ -73,12 +72,12 @@ invar_status inv_preparer_new(unsigned cpu, const inv_preparation *p, inv_prepar
 	*out = NULL;
 	INV_TRY(inv_new(&r));
 	r->p = *p;
-	if ((st = inv_resizer_new(cpu, p->filter, &r->resizer)) != INVAR_OK) {
+	st = inv_resizer_new(cpu, p->filter, &r->resizer);
+	if (st == INVAR_OK)
+		*out = r;
+	else
 		inv_preparer_free(r);
-		return st;
-	}
-	*out = r;
-	return INVAR_OK;
+	return st;
 }
 
 void inv_preparer_free(inv_preparer *r)

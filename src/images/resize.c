@@ -10,24 +10,17 @@
 
 /* ---- Weights ----------------------------------------------------------------------- */
 
-static double triangle(double x)
+/* The triangle, or Keys' cubic. */
+static double filter_at(inv_filter filter, bool antialias, double x)
 {
-	x = fabs(x);
-	return x < 1 ? 1 - x : 0;
-}
+	double a = antialias ? -0.5 : -0.75;
 
-/* Keys' cubic with the constant a. */
-static double cubic(double x, double a)
-{
 	x = fabs(x);
+	if (filter == INV_BILINEAR)
+		return x < 1 ? 1 - x : 0;
 	if (x < 1)
 		return ((a + 2) * x - (a + 3)) * x * x + 1;
 	return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
-}
-
-static double filter_at(inv_filter filter, bool antialias, double x)
-{
-	return filter == INV_BILINEAR ? triangle(x) : cubic(x, antialias ? -0.5 : -0.75);
 }
 
 static int32_t hold(double value, double low, double high)
@@ -149,33 +142,6 @@ void inv_taps_clear(inv_taps *taps)
 
 /* ---- Floats ----------------------------------------------------------------------- */
 
-static void resize_float_row(const inv_taps *t, const float *in, float *out)
-{
-	for (size_t i = 0; i < t->out; i++) {
-		const double *weight = t->weight + i * t->max;
-		const float *p = in + t->first[i];
-		double sum = 0;
-
-		for (int32_t j = 0; j < t->count[i]; j++)
-			sum += weight[j] * (double)p[j];
-		out[i] = (float)sum;
-	}
-}
-
-static void resize_float_column(const inv_taps *t, size_t i, const float *in, size_t width,
-                                float *out)
-{
-	const float *p = in + (size_t)t->first[i] * width;
-
-	memset(out, 0, width * sizeof *out);
-	for (int32_t j = 0; j < t->count[i]; j++, p += width) {
-		float weight = (float)t->weight[i * t->max + (size_t)j];
-
-		for (size_t u = 0; u < width; u++)
-			out[u] += weight * p[u];
-	}
-}
-
 invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
                         inv_filter filter, bool antialias, size_t out_h, size_t out_w,
                         float *out)
@@ -190,9 +156,27 @@ invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
 	INV_TRY_OR(end, inv_new_zeros(&rows, h * out_w)); /* both sides are below 2^31 */
 	for (size_t c = 0; c < planes; c++) {
 		for (size_t v = 0; v < h; v++)
-			resize_float_row(&x, in + (c * h + v) * w, rows + v * out_w);
-		for (size_t v = 0; v < out_h; v++)
-			resize_float_column(&y, v, rows, out_w, out + (c * out_h + v) * out_w);
+			for (size_t i = 0; i < out_w; i++) {
+				const double *weight = x.weight + i * x.max;
+				const float *p = in + (c * h + v) * w + x.first[i];
+				double sum = 0;
+
+				for (int32_t j = 0; j < x.count[i]; j++)
+					sum += weight[j] * (double)p[j];
+				rows[v * out_w + i] = (float)sum;
+			}
+		for (size_t v = 0; v < out_h; v++) {
+			const float *p = rows + (size_t)y.first[v] * out_w;
+			float *to = out + (c * out_h + v) * out_w;
+
+			memset(to, 0, out_w * sizeof *to);
+			for (int32_t j = 0; j < y.count[v]; j++, p += out_w) {
+				float weight = (float)y.weight[v * y.max + (size_t)j];
+
+				for (size_t u = 0; u < out_w; u++)
+					to[u] += weight * p[u];
+			}
+		}
 	}
 end:
 	inv_free(rows);
@@ -227,13 +211,6 @@ static void clear_axis(axis *a)
 	*a = (axis){0};
 }
 
-static int32_t fixed_weight(double w)
-{
-	double scaled = w * (1 << INV_WEIGHT_BITS);
-
-	return (int32_t)(w < 0 ? scaled - 0.5 : scaled + 0.5);
-}
-
 static invar_status make_axis(axis *a, size_t in, size_t out, inv_filter filter)
 {
 	size_t stride, cells;
@@ -254,7 +231,8 @@ static invar_status make_axis(axis *a, size_t in, size_t out, inv_filter filter)
 	low = high + cells;
 	for (size_t i = 0; i < out; i++)
 		for (size_t j = 0; j < (size_t)a->taps.count[i]; j++) {
-			int32_t w = fixed_weight(a->taps.weight[i * a->taps.max + j]);
+			double scaled = a->taps.weight[i * a->taps.max + j] * (1 << INV_WEIGHT_BITS);
+			int32_t w = (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 
 			a->memory[i * stride + j] = w;
 			high[i * stride + j] = (int16_t)(w >> 12);
@@ -311,65 +289,48 @@ static const uint8_t *safe_row(inv_resizer *r, const uint8_t *in, size_t v, size
 	return r->last;
 }
 
-typedef struct task {
-	const uint8_t *in;
-	size_t h, w, channels, out_h, out_w;
-	uint8_t *out;
-} task;
-
-static void resize_byte_rows(inv_resizer *r, const uint8_t *in, size_t h, const task *t,
-                             uint8_t *out)
+/* `h` rows of w pixels to rows of the width of the x axis. */
+static void resize_byte_rows(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
+                             size_t channels, uint8_t *out)
 {
-	for (size_t v = 0; v < h; v++)
-		r->k.row(&r->x.fixed, safe_row(r, in, v, h, t->w * t->channels), t->channels,
-		         out + v * t->out_w * t->channels);
+	for (size_t v = 0; v < h; v++, out += r->x.fixed.out * channels)
+		r->k.row(&r->x.fixed, safe_row(r, in, v, h, w * channels), channels, out);
 }
 
-static void resize_byte_columns(inv_resizer *r, const uint8_t *in, size_t w, const task *t,
+/* Rows of `bytes` to as many as the y axis has. */
+static void resize_byte_columns(inv_resizer *r, const uint8_t *in, size_t bytes,
                                 uint8_t *out)
 {
-	for (size_t v = 0; v < t->out_h; v++)
-		r->k.column(&r->y.fixed, v, in, w * t->channels, out + v * w * t->channels);
-}
-
-/* Pillow (since 13) shrinks the height first if it loses over twice what the width does. */
-static bool columns_first(const task *t)
-{
-	double less_h = (double)t->h - (double)t->out_h,
-		   less_w = (double)t->w - (double)t->out_w;
-
-	return less_h > 0 && less_h > 2 * less_w;
-}
-
-/* An axis that keeps its size is left alone, as in Pillow. */
-static void run_resize_passes(inv_resizer *r, const task *t)
-{
-	if (t->h == t->out_h && t->w == t->out_w)
-		memcpy(t->out, t->in, t->h * t->w * t->channels);
-	else if (t->h == t->out_h)
-		resize_byte_rows(r, t->in, t->h, t, t->out);
-	else if (t->w == t->out_w)
-		resize_byte_columns(r, t->in, t->w, t, t->out);
-	else if (columns_first(t)) {
-		resize_byte_columns(r, t->in, t->w, t, r->rows);
-		resize_byte_rows(r, r->rows, t->out_h, t, t->out);
-	} else {
-		resize_byte_rows(r, t->in, t->h, t, r->rows);
-		resize_byte_columns(r, r->rows, t->out_w, t, t->out);
-	}
+	for (size_t v = 0; v < r->y.fixed.out; v++, out += bytes)
+		r->k.column(&r->y.fixed, v, in, bytes, out);
 }
 
 invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
                              size_t channels, size_t out_h, size_t out_w, uint8_t *out)
 {
-	task t = {in, h, w, channels, out_h, out_w, out};
-	uint64_t between = columns_first(&t) ? (uint64_t)out_h * w : (uint64_t)h * out_w;
+	double less_h = (double)h - (double)out_h, less_w = (double)w - (double)out_w;
+	bool columns_first = less_h > 0 && less_h > 2 * less_w; /* as in Pillow since 13 */
+	uint64_t between = columns_first ? (uint64_t)out_h * w : (uint64_t)h * out_w;
 
 	INV_TRY(make_axis(&r->x, w, out_w, r->filter));
 	INV_TRY(make_axis(&r->y, h, out_h, r->filter));
 	INV_TRY(grow_resizer(&r->rows, &r->capacity, inv_array_bytes(between, channels)));
 	INV_TRY(grow_resizer(&r->last, &r->last_capacity, w * channels + SLACK));
-	run_resize_passes(r, &t);
+
+	/* An axis that keeps its size is left alone, as in Pillow. */
+	if (h == out_h && w == out_w) {
+		memcpy(out, in, h * w * channels);
+	} else if (h == out_h) {
+		resize_byte_rows(r, in, h, w, channels, out);
+	} else if (w == out_w) {
+		resize_byte_columns(r, in, w * channels, out);
+	} else if (columns_first) {
+		resize_byte_columns(r, in, w * channels, r->rows);
+		resize_byte_rows(r, r->rows, out_h, w, channels, out);
+	} else {
+		resize_byte_rows(r, in, h, w, channels, r->rows);
+		resize_byte_columns(r, r->rows, out_w * channels, out);
+	}
 	return INVAR_OK;
 }
 

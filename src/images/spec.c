@@ -79,78 +79,85 @@ static bool read_spec_number(piece p, double *out)
 	return end == text + p.length && isfinite(*out);
 }
 
-static bool read_range(piece p, bool around_zero, inv_value *out)
-{
-	for (size_t i = 0; i + 1 < p.length; i++)
-		if (p.at[i] == '.' && p.at[i + 1] == '.')
-			return read_spec_number((piece){p.at, i}, &out->low) &&
-			       read_spec_number((piece){p.at + i + 2, p.length - i - 2}, &out->high);
-	if (!read_spec_number(p, &out->high))
-		return false;
-	out->low = around_zero ? -fabs(out->high) : out->high;
-	out->high = around_zero ? fabs(out->high) : out->high;
-	return true;
-}
-
-static bool read_size(piece p, inv_value *out)
+static bool read_key_value(const inv_key *key, piece p, inv_value *out)
 {
 	const char *cross = p.length ? memchr(p.at, 'x', p.length) : NULL;
 	size_t left = cross ? (size_t)(cross - p.at) : p.length;
+	piece list = {key->words, key->words ? strlen(key->words) : 0}, word;
 
-	if (!read_spec_number((piece){p.at, left}, &out->low))
+	if (key->type == INV_KEY_WORD) {
+		for (out->low = 0; next_piece(&list, '|', &word); out->low++)
+			if (word.length == p.length && memcmp(word.at, p.at, p.length) == 0) {
+				out->high = out->low;
+				return true;
+			}
 		return false;
-	out->high = out->low;
-	if (cross && !read_spec_number((piece){cross + 1, p.length - left - 1}, &out->high))
-		return false;
-	return out->low == floor(out->low) && out->high == floor(out->high);
-}
-
-static bool read_word(piece p, const char *words, inv_value *out)
-{
-	piece list = {words, strlen(words)}, word;
-
-	for (out->low = 0; next_piece(&list, '|', &word); out->low++)
-		if (word.length == p.length && memcmp(word.at, p.at, p.length) == 0) {
-			out->high = out->low;
-			return true;
-		}
-	return false;
-}
-
-static bool read_key_value(const inv_key *key, piece p, inv_value *out)
-{
-	switch (key->type) {
-	case INV_KEY_NUMBER:
-		return read_range((piece){p.at, p.length}, false, out) && out->low == out->high;
-	case INV_KEY_RANGE:
-		return read_range(p, false, out);
-	case INV_KEY_SPREAD:
-		return read_range(p, true, out);
-	case INV_KEY_SIZE:
-		return read_size(p, out);
-	default:
-		return read_word(p, key->words, out);
 	}
+	if (key->type == INV_KEY_SIZE) {
+		if (!read_spec_number((piece){p.at, left}, &out->low))
+			return false;
+		out->high = out->low;
+		if (cross && !read_spec_number((piece){cross + 1, p.length - left - 1}, &out->high))
+			return false;
+		return out->low == floor(out->low) && out->high == floor(out->high);
+	}
+	for (size_t i = 0; i + 1 < p.length; i++)
+		if (p.at[i] == '.' && p.at[i + 1] == '.')
+			return read_spec_number((piece){p.at, i}, &out->low) &&
+			       read_spec_number((piece){p.at + i + 2, p.length - i - 2}, &out->high) &&
+			       (key->type != INV_KEY_NUMBER || out->low == out->high);
+	if (!read_spec_number(p, &out->high))
+		return false;
+	out->low = key->type == INV_KEY_SPREAD ? -fabs(out->high) : out->high;
+	out->high = key->type == INV_KEY_SPREAD ? fabs(out->high) : out->high;
+	return true;
 }
 
-static invar_status refuse_value(const char *op, const inv_key *key, const char *text)
+/* ---- Operations --------------------------------------------------------------- */
+
+static invar_status read_key(piece p, inv_spec_op *o, unsigned *seen)
 {
 	static const char *const shapes[] = {"a number", "a number or a range a..b",
 	                                     "a number (meaning -n..n) or a range a..b",
 	                                     "a size such as 96 or 64x48"};
-	char list[LIST], hint[INV_HINT];
+	const char *equals = p.length ? memchr(p.at, '=', p.length) : NULL, *op = o->op->name;
+	size_t left = equals ? (size_t)(equals - p.at) : 0, k = 0, fill = 0;
+	piece name = trim((piece){p.at, left}), value;
+	char text[WORD], names[LIST], list[LIST], hint[INV_HINT];
+	const inv_key *key;
+	inv_value v;
 
-	if (key->type != INV_KEY_WORD)
-		return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'", op,
-		                shapes[key->type], key->name, text);
-	return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'%s", op,
-	                inv_list_words(key->words, list, sizeof list), key->name, text,
-	                inv_hint(text, key->words, hint));
-}
+	if (!equals)
+		return inv_fail(INVAR_E_USE,
+		                "the augmentation '%s' has '%s' where key=value is expected", op,
+		                word_of(p, text));
+	value = trim((piece){equals + 1, p.length - left - 1});
+	while ((key = inv_op_key(o->op, k)) && !same_word(name, key->name))
+		k++;
+	if (!key) {
+		for (k = INV_OWN_KEY; (key = inv_op_key(o->op, k)) && fill < LIST; k++)
+			fill += (size_t)snprintf(names + fill, LIST - fill, "%s|", key->name);
+		if (fill < LIST)
+			snprintf(names + fill, LIST - fill, "p|same_on_batch");
+		word_of(name, text);
+		return inv_fail(INVAR_E_USE, "the augmentation '%s' has no key '%s'; it has %s%s",
+		                op, text, inv_list_words(names, list, sizeof list),
+		                inv_hint(text, names, hint));
+	}
+	if (*seen & 1u << k)
+		return inv_fail(INVAR_E_USE, "the augmentation '%s' has %s twice", op, key->name);
+	*seen |= 1u << k;
 
-static invar_status check_bounds(const char *op, const inv_key *key, inv_value v,
-                                 const char *text)
-{
+	word_of(value, text);
+	if (!read_key_value(key, value, &o->value[k])) {
+		if (key->type != INV_KEY_WORD)
+			return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'",
+			                op, shapes[key->type], key->name, text);
+		return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'%s",
+		                op, inv_list_words(key->words, list, sizeof list), key->name, text,
+		                inv_hint(text, key->words, hint));
+	}
+	v = o->value[k];
 	if (key->type == INV_KEY_WORD)
 		return INVAR_OK;
 	if (v.low < key->min || v.low > key->max || v.high < key->min || v.high > key->max)
@@ -165,57 +172,6 @@ static invar_status check_bounds(const char *op, const inv_key *key, inv_value v
 	return INVAR_OK;
 }
 
-/* ---- Operations --------------------------------------------------------------- */
-
-static const char *key_names(const inv_op *op, char out[LIST])
-{
-	size_t fill = 0;
-	const inv_key *key;
-
-	out[0] = '\0';
-	for (size_t k = INV_OWN_KEY; (key = inv_op_key(op, k)) && fill < LIST; k++)
-		fill += (size_t)snprintf(out + fill, LIST - fill, "%s|", key->name);
-	if (fill < LIST)
-		snprintf(out + fill, LIST - fill, "p|same_on_batch");
-	return out;
-}
-
-static invar_status unknown_op_key(const inv_op *op, const char *text)
-{
-	char names[LIST], list[LIST], hint[INV_HINT];
-
-	key_names(op, names);
-	return inv_fail(INVAR_E_USE, "the augmentation '%s' has no key '%s'; it has %s%s",
-	                op->name, text, inv_list_words(names, list, sizeof list),
-	                inv_hint(text, names, hint));
-}
-
-static invar_status read_key(piece p, inv_spec_op *o, unsigned *seen)
-{
-	const char *equals = p.length ? memchr(p.at, '=', p.length) : NULL;
-	size_t left = equals ? (size_t)(equals - p.at) : 0, k = 0;
-	piece name = trim((piece){p.at, left}), value;
-	char text[WORD];
-	const inv_key *key;
-
-	if (!equals)
-		return inv_fail(INVAR_E_USE,
-		                "the augmentation '%s' has '%s' where key=value is expected",
-		                o->op->name, word_of(p, text));
-	value = trim((piece){equals + 1, p.length - left - 1});
-	while ((key = inv_op_key(o->op, k)) && !same_word(name, key->name))
-		k++;
-	if (!key)
-		return unknown_op_key(o->op, word_of(name, text));
-	if (*seen & 1u << k)
-		return inv_fail(INVAR_E_USE, "the augmentation '%s' has %s twice", o->op->name,
-		                key->name);
-	*seen |= 1u << k;
-	if (!read_key_value(key, value, &o->value[k]))
-		return refuse_value(o->op->name, key, word_of(value, text));
-	return check_bounds(o->op->name, key, o->value[k], word_of(value, text));
-}
-
 static const inv_op *find_op(piece name)
 {
 	const inv_op *op;
@@ -224,18 +180,6 @@ static const inv_op *find_op(piece name)
 		if (same_word(name, op->name))
 			return op;
 	return NULL;
-}
-
-static invar_status unknown_op(piece name)
-{
-	char text[WORD], list[LIST], hint[INV_HINT];
-
-	if (!name.length)
-		return inv_fail(INVAR_E_USE, "the augmentation has an operation without a name");
-	word_of(name, text);
-	return inv_fail(INVAR_E_USE, "there is no augmentation '%s'; choose from %s%s", text,
-	                inv_list_words(inv_op_names(), list, sizeof list),
-	                inv_hint(text, inv_op_names(), hint));
 }
 
 /* The value of a key of an operation; 0 if it has no such key. */
@@ -251,13 +195,19 @@ static double key_value(const inv_spec_op *o, const char *name)
 
 static invar_status read_op(piece p, inv_spec_op *o)
 {
+	char text[WORD], list[LIST], hint[INV_HINT];
 	piece name, key;
 	unsigned seen = 0;
 	const inv_key *form;
 
 	next_piece(&p, ':', &name);
+	if (!name.length)
+		return inv_fail(INVAR_E_USE, "the augmentation has an operation without a name");
+	word_of(name, text);
 	if (!(o->op = find_op(name)))
-		return unknown_op(name);
+		return inv_fail(INVAR_E_USE, "there is no augmentation '%s'; choose from %s%s",
+		                text, inv_list_words(inv_op_names(), list, sizeof list),
+		                inv_hint(text, inv_op_names(), hint));
 	for (size_t k = 0; (form = inv_op_key(o->op, k)); k++)
 		o->value[k] = (inv_value){form->low, form->high};
 	while (next_piece(&p, ',', &key))
@@ -269,41 +219,30 @@ static invar_status read_op(piece p, inv_spec_op *o)
 
 /* ---- Chains and sets ------------------------------------------------------------ */
 
-static invar_status read_weight(piece *chain, double *weight)
-{
-	const char *star = chain->length ? memchr(chain->at, '*', chain->length) : NULL;
-	size_t left = star ? (size_t)(star - chain->at) : 0;
-	char text[WORD];
-
-	*weight = 1;
-	if (!star)
-		return INVAR_OK;
-	if (!read_spec_number((piece){chain->at, left}, weight) || !(*weight > 0) ||
-	    *weight > 1e6)
-		return inv_fail(
-			INVAR_E_USE,
-			"the weight '%s' of an augmentation must be a number above 0 and at "
-			"most a million",
-			word_of(trim((piece){chain->at, left}), text));
-	*chain = trim((piece){star + 1, chain->length - left - 1});
-	return INVAR_OK;
-}
-
 static invar_status read_chain(piece chain, inv_spec *s)
 {
-	invar_status st;
-	piece op;
+	const char *star = chain.length ? memchr(chain.at, '*', chain.length) : NULL;
+	piece weight = {chain.at, star ? (size_t)(star - chain.at) : 0}, op;
+	double *number = &s->weight[s->chains];
+	char text[WORD];
 
-	if ((st = read_weight(&chain, &s->weight[s->chains])) != INVAR_OK)
-		return st;
+	*number = 1;
+	if (star) {
+		if (!read_spec_number(weight, number) || !(*number > 0) || *number > 1e6)
+			return inv_fail(
+				INVAR_E_USE,
+				"the weight '%s' of an augmentation must be a number above 0 and at "
+				"most a million",
+				word_of(trim(weight), text));
+		chain = trim((piece){star + 1, chain.length - weight.length - 1});
+	}
 	s->first[s->chains] = s->ops;
 	while (next_piece(&chain, '+', &op)) {
 		if (s->ops == INV_MAX_OPS)
 			return inv_fail(INVAR_E_USE, "the augmentation has more than %d operations",
 			                INV_MAX_OPS);
 		s->op[s->ops].chain = s->chains;
-		if ((st = read_op(op, &s->op[s->ops++])) != INVAR_OK)
-			return st;
+		INV_TRY(read_op(op, &s->op[s->ops++]));
 	}
 	s->first[++s->chains] = s->ops;
 	return INVAR_OK;
@@ -334,15 +273,6 @@ static invar_status check_inside(inv_spec *s)
 				                s->op[j].op->name, s->op[i].op->name);
 	}
 	return INVAR_OK;
-}
-
-static void count_columns(inv_spec *s)
-{
-	s->columns = s->chains > 1;
-	for (size_t i = 0; i < s->ops; i++) {
-		s->op[i].column = s->columns;
-		s->columns += s->op[i].has_on + s->op[i].op->column_count;
-	}
 }
 
 size_t inv_spec_op_of(const inv_spec *s, size_t column)
@@ -441,26 +371,23 @@ static void put_key_value(writer *w, const inv_key *key, inv_value v)
 	put_spec_number(w, v.high + 0.0);
 }
 
-/* `sign` goes before the first key that is not at its default. */
-static void put_keys(writer *w, const inv_spec_op *o, size_t from, size_t to, char *sign)
-{
-	const inv_key *key;
-
-	for (size_t k = from; k < to && (key = inv_op_key(o->op, k)); k++)
-		if (o->value[k].low != key->low || o->value[k].high != key->high) {
-			put_spec_text(w, "%c%s=", *sign, key->name);
-			put_key_value(w, key, o->value[k]);
-			*sign = ',';
-		}
-}
-
+/* Its own keys first; only those that are not at their defaults. */
 static void put_op(writer *w, const inv_spec_op *o)
 {
+	const inv_key *key;
 	char sign = ':';
 
 	put_spec_text(w, "%s", o->op->name);
-	put_keys(w, o, INV_OWN_KEY, INV_MAX_KEYS, &sign);
-	put_keys(w, o, 0, INV_OWN_KEY, &sign);
+	for (size_t i = 0; i < INV_MAX_KEYS; i++) {
+		size_t k = (i + INV_OWN_KEY) % INV_MAX_KEYS;
+
+		if (!(key = inv_op_key(o->op, k)) ||
+		    (o->value[k].low == key->low && o->value[k].high == key->high))
+			continue;
+		put_spec_text(w, "%c%s=", sign, key->name);
+		put_key_value(w, key, o->value[k]);
+		sign = ',';
+	}
 }
 
 /* A weight of 1 is left out, and so are all weights if they are equal. */
@@ -483,52 +410,41 @@ static void put_spec(writer *w, const inv_spec *s)
 	}
 }
 
-static invar_status read_set(const char *text, inv_spec *s)
-{
-	piece set = {text, strlen(text)}, chain;
-
-	while (next_piece(&set, '|', &chain)) {
-		if (s->chains == INV_MAX_CHAINS)
-			return inv_fail(INVAR_E_USE, "the augmentation has more than %d chains",
-			                INV_MAX_CHAINS);
-		INV_TRY(read_chain(chain, s));
-	}
-	return check_inside(s);
-}
-
 invar_status inv_spec_parse(const char *text, inv_spec *out)
 {
+	piece set = {text, strlen(text)}, chain;
 	locale_t plain, before;
 	invar_status st;
 
 	*out = (inv_spec){0};
-	if (strlen(text) >= INV_SPEC_TEXT)
+	if (set.length >= INV_SPEC_TEXT)
 		return inv_fail(INVAR_E_USE, "the augmentation is longer than %d characters",
 		                INV_SPEC_TEXT - 1);
 	/* The program's locale may write 0,5; a SPEC always has 0.5. */
 	if (!(plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
 		return inv_no_memory();
 	before = uselocale(plain);
-	if ((st = read_set(text, out)) == INVAR_OK) {
-		count_columns(out);
-		put_spec(&(writer){.text = out->canonical}, out);
+	while (next_piece(&set, '|', &chain)) {
+		if (out->chains == INV_MAX_CHAINS)
+			INV_TRY_OR(end,
+			           inv_fail(INVAR_E_USE, "the augmentation has more than %d chains",
+			                    INV_MAX_CHAINS));
+		INV_TRY_OR(end, read_chain(chain, out));
 	}
+	INV_TRY_OR(end, check_inside(out));
+	out->columns = out->chains > 1;
+	for (size_t i = 0; i < out->ops; i++) {
+		out->op[i].column = out->columns;
+		out->columns += out->op[i].has_on + out->op[i].op->column_count;
+	}
+	put_spec(&(writer){.text = out->canonical}, out);
+end:
 	uselocale(before);
 	freelocale(plain);
 	return st;
 }
 
 /* ---- Documentation ------------------------------------------------------------------ */
-
-static const inv_op *find_operation(const char *name)
-{
-	const inv_op *op;
-
-	for (size_t i = 0; (op = inv_op_at(i)); i++)
-		if (strcmp(op->name, name) == 0)
-			return op;
-	return NULL;
-}
 
 const char *inv_augment_corner_note(const char *spec)
 {
@@ -543,25 +459,23 @@ const char *inv_augment_corner_note(const char *spec)
 		if (strcmp(o->op->name, "rotation") == 0 && !o->inside && !key_value(o, "circle") &&
 		    (fill == INV_FILL_ZEROS || fill == INV_FILL_MEAN))
 			return "the rotated copies have empty corners, and E learns to repair these; "
-			       "if "
-				   "real rotations of your pictures have none (aerial images, microscopy), "
-				   "encode with rotation:inside=1, which cuts each copy from the inside of "
-			       "a "
-				   "larger picture";
+				   "if real rotations of your pictures have none (aerial images, "
+				   "microscopy), encode with rotation:inside=1, which cuts each copy from "
+				   "the inside of a larger picture";
 	}
 	return NULL;
 }
 
 const char *inv_augment_help(const char *operation)
 {
-	const inv_op *op = find_operation(operation);
+	const inv_op *op = find_op((piece){operation, strlen(operation)});
 
 	return op ? op->help : NULL;
 }
 
 const char *inv_augment_key(const char *operation, size_t k, char out[128])
 {
-	const inv_op *op = find_operation(operation);
+	const inv_op *op = find_op((piece){operation, strlen(operation)});
 	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;
 	char text[INV_SPEC_CANONICAL];
 	writer w = {.text = text};
@@ -580,7 +494,7 @@ const char *inv_augment_key(const char *operation, size_t k, char out[128])
 
 const char *inv_augment_key_words(const char *operation, size_t k)
 {
-	const inv_op *op = find_operation(operation);
+	const inv_op *op = find_op((piece){operation, strlen(operation)});
 	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;
 
 	return key ? key->words : NULL;

@@ -22,11 +22,6 @@ typedef struct survey {
 	uint32_t width[CHUNK], height[CHUNK];
 } survey;
 
-typedef struct findings {
-	uint64_t count, broken; /* images examined; of these, skipped */
-	uint32_t min_width, max_width, min_height, max_height;
-} findings;
-
 static invar_status survey_image(const survey *v, uint64_t row, inv_image *scratch,
                                  uint32_t *width, uint32_t *height)
 {
@@ -48,59 +43,11 @@ static void survey_block(void *user, size_t block, unsigned thread)
 			survey_image(v, v->first + i, &v->scratch[thread], &v->width[i], &v->height[i]);
 }
 
-static void widen_findings(findings *out, uint32_t width, uint32_t height)
-{
-	bool first = out->count == out->broken;
-
-	if (first || width < out->min_width)
-		out->min_width = width;
-	if (first || width > out->max_width)
-		out->max_width = width;
-	if (first || height < out->min_height)
-		out->min_height = height;
-	if (first || height > out->max_height)
-		out->max_height = height;
-}
-
-/* In order, on the caller's thread; a broken image is examined again for its message. */
-static invar_status take_survey_chunk(survey *v, findings *out)
-{
-	for (size_t i = 0; i < v->count; i++) {
-		invar_status st = v->status[i];
-
-		if (st != INVAR_OK) {
-			st = survey_image(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
-			if (!inv_is_broken(st) || !v->dataset->opts.skip_broken)
-				return inv_refuse_broken(v->dataset, st, invar_last_error());
-			inv_log(v->dataset->ctx, INVAR_LOG_WARNING, "skipped: %s", invar_last_error());
-			out->broken++;
-		} else {
-			widen_findings(out, v->width[i], v->height[i]);
-		}
-		out->count++;
-	}
-	return INVAR_OK;
-}
-
-static invar_status survey_split(survey *v, findings *out)
-{
-	invar_context *ctx = v->dataset->ctx;
-
-	for (v->first = 0; v->first < v->split->count; v->first += CHUNK) {
-		uint64_t left = v->split->count - v->first;
-
-		INV_TRY(inv_progress(ctx, v->split->name, v->first, v->split->count));
-		v->count = left < CHUNK ? left : CHUNK;
-		inv_parallel(ctx, inv_blocks(v->count, BLOCK), survey_block, v);
-		INV_TRY(take_survey_chunk(v, out));
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_dataset_survey(const invar_dataset *d, const char *split, int decode,
                                 invar_figures **out)
 {
-	findings f = {0};
+	uint32_t least[2] = {UINT32_MAX, UINT32_MAX}, most[2] = {0}; /* width, height */
+	uint64_t broken = 0, total;
 	survey *v;
 	invar_status st;
 
@@ -110,15 +57,36 @@ invar_status inv_dataset_survey(const invar_dataset *d, const char *split, int d
 	v->decode = decode;
 	INV_TRY_OR(end, inv_dataset_need_split(d, split, &v->split));
 	INV_TRY_OR(end, inv_new_zeros(&v->scratch, d->ctx->threads));
-	INV_TRY_OR(end, survey_split(v, &f));
+	total = v->split->count;
+	for (v->first = 0; v->first < total; v->first += CHUNK) {
+		INV_TRY_OR(end, inv_progress(d->ctx, v->split->name, v->first, total));
+		v->count = total - v->first < CHUNK ? total - v->first : CHUNK;
+		inv_parallel(d->ctx, inv_blocks(v->count, BLOCK), survey_block, v);
+		for (size_t i = 0; i < v->count; i++) {
+			const uint32_t size[2] = {v->width[i], v->height[i]};
+
+			for (size_t k = 0; k < 2 && v->status[i] == INVAR_OK; k++) {
+				least[k] = size[k] < least[k] ? size[k] : least[k];
+				most[k] = size[k] > most[k] ? size[k] : most[k];
+			}
+			if (v->status[i] == INVAR_OK)
+				continue;
+			/* A broken image is examined again, on this thread, for its message. */
+			st = survey_image(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
+			if (!inv_is_broken(st) || !d->opts.skip_broken)
+				INV_TRY_OR(end, inv_refuse_broken(d, st, invar_last_error()));
+			inv_log(d->ctx, INVAR_LOG_WARNING, "skipped: %s", invar_last_error());
+			broken++;
+		}
+	}
 	st = inv_figures_new(
 		(const inv_figure[]){
-			{"count", (double)f.count},
-			{"broken", (double)f.broken},
-			{"min-width", (double)f.min_width},
-			{"max-width", (double)f.max_width},
-			{"min-height", (double)f.min_height},
-			{"max-height", (double)f.max_height},
+			{"count", (double)total},
+			{"broken", (double)broken},
+			{"min-width", broken < total ? (double)least[0] : 0},
+			{"max-width", (double)most[0]},
+			{"min-height", broken < total ? (double)least[1] : 0},
+			{"max-height", (double)most[1]},
 		},
 		6, out);
 end:

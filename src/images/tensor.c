@@ -25,19 +25,6 @@ invar_status inv_tensor_declare(invar_options *o)
 	return inv_options_add_rows(o, tensor_rows);
 }
 
-static invar_status read_tensor_options(const invar_options *o, inv_preparation *out)
-{
-	invar_options *mine;
-	invar_status st;
-
-	INV_TRY(inv_options_pick(o, inv_tensor_declare, &mine));
-	INV_TRY_OR(end, inv_side_parse(inv_option_text(mine, "size"), &out->side));
-	st = inv_normalisation_parse(inv_option_text(mine, "normalize"), &out->normalisation);
-end:
-	invar_options_free(mine);
-	return st;
-}
-
 invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                               uint32_t *width, uint32_t *height)
 {
@@ -68,24 +55,29 @@ invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint3
 	                   .channels = INV_RGB};
 	inv_preparation p = {.filter = INV_BILINEAR, .channels = INV_RGB};
 	inv_preparer *r = NULL;
+	invar_options *mine;
 	size_t h, w;
 	invar_status st;
 
 	*tensor = NULL;
 	if (!width || !height)
 		return inv_fail(INVAR_E_USE, "an image must have pixels");
-	INV_TRY(read_tensor_options(o, &p));
-	INV_TRY(inv_prepared_size(&p, height, width, "the picture", &h, &w));
+	INV_TRY(inv_options_pick(o, inv_tensor_declare, &mine));
+	INV_TRY_OR(end, inv_side_parse(inv_option_text(mine, "size"), &p.side));
+	INV_TRY_OR(
+		end, inv_normalisation_parse(inv_option_text(mine, "normalize"), &p.normalisation));
+	INV_TRY_OR(end, inv_prepared_size(&p, height, width, "the picture", &h, &w));
 	memcpy(shape, (uint64_t[4]){1, INV_RGB, h, w}, 4 * sizeof *shape);
-	INV_TRY_OR(fail, inv_preparer_new(ctx->cpu, &p, &r));
-	INV_TRY_OR(fail, inv_new_zeros(tensor, inv_array_bytes(INV_RGB * h, w)));
-	INV_TRY_OR(fail, inv_prepare(r, &image, "the picture", *tensor));
+	INV_TRY_OR(end, inv_preparer_new(ctx->cpu, &p, &r));
+	INV_TRY_OR(end, inv_new_zeros(tensor, inv_array_bytes(INV_RGB * h, w)));
+	INV_TRY_OR(end, inv_prepare(r, &image, "the picture", *tensor));
+end:
+	if (st != INVAR_OK) {
+		inv_free(*tensor);
+		*tensor = NULL;
+	}
 	inv_preparer_free(r);
-	return INVAR_OK;
-fail:
-	inv_preparer_free(r);
-	inv_free(*tensor);
-	*tensor = NULL;
+	invar_options_free(mine);
 	return st;
 }
 

@@ -34,6 +34,12 @@ float inv_draw_range(inv_cursor *c, inv_value range)
 	return (float)(range.low + (double)inv_next_uniform(c) * (range.high - range.low));
 }
 
+void inv_draw_first(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+{
+	(void)in;
+	row[0] = inv_draw_range(c, v[INV_OWN_KEY]);
+}
+
 inv_pixel_scale inv_pixels_of(const inv_tools *t, size_t channel)
 {
 	size_t c = channel < t->channels ? channel : 0; /* one pair serves all channels */

@@ -13,19 +13,11 @@
 #include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 
-enum { SIGMA = INV_OWN_KEY };
-
 static const inv_key keys[] = {
 	{"sigma", INV_KEY_RANGE, 0.1, 2, 0.01, 50, NULL, "width of the Gaussian, in pixels"},
 };
 
 static const char *const columns[] = {"sigma"};
-
-static void draw_blur(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
-{
-	(void)in;
-	row[0] = inv_draw_range(c, v[SIGMA]);
-}
 
 static const char *refuse_blur_row(const inv_value *v, inv_extent in, const float *row)
 {
@@ -49,36 +41,16 @@ typedef struct blurring {
 	float *plane;  /* [h, w], rows blurred */
 } blurring;
 
-static void set_weights(blurring *b, double sigma)
-{
-	double sum = 0;
-
-	for (size_t j = 0; j <= 2 * b->radius; j++) {
-		double x = (double)j - (double)b->radius;
-
-		sum += exp(-x * x / (2 * sigma * sigma));
-	}
-	for (size_t j = 0; j <= 2 * b->radius; j++) {
-		double x = (double)j - (double)b->radius;
-
-		b->weight[j] = (float)(exp(-x * x / (2 * sigma * sigma)) / sum);
-	}
-}
-
-static void blur_row(const blurring *b, const float *in, float *out)
-{
-	for (size_t i = 0; i < b->w + 2 * b->radius; i++)
-		b->padded[i] = in[reflect_pixel((ptrdiff_t)i - (ptrdiff_t)b->radius, b->w)];
-	memset(out, 0, b->w * sizeof *out);
-	for (size_t j = 0; j <= 2 * b->radius; j++)
-		b->k->add_scaled(b->padded + j, b->weight[j], b->w, out);
-}
-
 static void blur_plane(const blurring *b, const float *in, float *out)
 {
 	memset(out, 0, b->h * b->w * sizeof *out);
-	for (size_t y = 0; y < b->h; y++)
-		blur_row(b, in + y * b->w, b->plane + y * b->w);
+	memset(b->plane, 0, b->h * b->w * sizeof *b->plane);
+	for (size_t y = 0; y < b->h; y++, in += b->w) {
+		for (size_t i = 0; i < b->w + 2 * b->radius; i++)
+			b->padded[i] = in[reflect_pixel((ptrdiff_t)i - (ptrdiff_t)b->radius, b->w)];
+		for (size_t j = 0; j <= 2 * b->radius; j++)
+			b->k->add_scaled(b->padded + j, b->weight[j], b->w, b->plane + y * b->w);
+	}
 	for (size_t y = 0; y < b->h; y++)
 		for (size_t j = 0; j <= 2 * b->radius; j++) {
 			size_t from = reflect_pixel((ptrdiff_t)(y + j) - (ptrdiff_t)b->radius, b->h);
@@ -90,7 +62,7 @@ static void blur_plane(const blurring *b, const float *in, float *out)
 static invar_status apply_blur(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
-	double sigma = call->row[0];
+	double sigma = call->row[0], sum = 0;
 	size_t side = s.h < s.w ? s.h : s.w, radius = (size_t)ceil(3 * sigma);
 	blurring b = {.k = call->tools->image,
 	              .h = s.h,
@@ -103,7 +75,16 @@ static invar_status apply_blur(const inv_op_call *call, float *out)
 	b.weight = memory;
 	b.padded = memory + taps;
 	b.plane = memory + taps + s.w + taps;
-	set_weights(&b, sigma);
+	for (size_t j = 0; j < taps; j++) {
+		double x = (double)j - (double)b.radius;
+
+		sum += exp(-x * x / (2 * sigma * sigma));
+	}
+	for (size_t j = 0; j < taps; j++) {
+		double x = (double)j - (double)b.radius;
+
+		b.weight[j] = (float)(exp(-x * x / (2 * sigma * sigma)) / sum);
+	}
 	for (size_t c = 0; c < s.c; c++)
 		blur_plane(&b, call->in + c * s.h * s.w, out + c * s.h * s.w);
 	inv_free(memory);
@@ -118,7 +99,7 @@ const inv_op inv_op_blur = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw_blur,
+	.draw = inv_draw_first,
 	.refuse_row = refuse_blur_row,
 	.apply = apply_blur,
 };

@@ -2,19 +2,11 @@
 /* brightness.c - pixels times a factor, as torchvision's adjust_brightness. */
 #include "images/augment/op.h"
 
-enum { FACTOR = INV_OWN_KEY };
-
 static const inv_key keys[] = {
 	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL, "factor for pixels"},
 };
 
 static const char *const columns[] = {"factor"};
-
-static void draw_brightness(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
-{
-	(void)in;
-	row[0] = inv_draw_range(c, v[FACTOR]);
-}
 
 static invar_status apply_brightness(const inv_op_call *call, float *out)
 {
@@ -30,6 +22,6 @@ const inv_op inv_op_brightness = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw_brightness,
+	.draw = inv_draw_first,
 	.apply = apply_brightness,
 };

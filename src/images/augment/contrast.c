@@ -6,20 +6,12 @@
  */
 #include "images/augment/op.h"
 
-enum { FACTOR = INV_OWN_KEY };
-
 static const inv_key keys[] = {
 	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL,
      "factor for differences from the mean"},
 };
 
 static const char *const columns[] = {"factor"};
-
-static void draw_contrast(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
-{
-	(void)in;
-	row[0] = inv_draw_range(c, v[FACTOR]);
-}
 
 static double mean_grey(const inv_op_call *call)
 {
@@ -55,6 +47,6 @@ const inv_op inv_op_contrast = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw_contrast,
+	.draw = inv_draw_first,
 	.apply = apply_contrast,
 };

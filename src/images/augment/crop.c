@@ -43,17 +43,6 @@ typedef struct sides {
 	double w, h;
 } sides;
 
-static sides fallback(double W, double H, double least)
-{
-	double shape = H / W;
-
-	if (shape < least)
-		return (sides){rint(H / least), H};
-	if (shape > least)
-		return (sides){W, rint(W * least)};
-	return (sides){W, H};
-}
-
 static double between(double value, double low, double high)
 {
 	return value < low ? low : value > high ? high : value;
@@ -65,6 +54,7 @@ static sides draw_sides(const inv_value *v, double W, double H, inv_cursor *c)
 {
 	inv_value log_ratio = {log(v[RATIO].low), log(v[RATIO].high)};
 	sides found = {0, 0};
+	double least = v[RATIO].low;
 
 	for (int i = 0; i < TRIES; i++) {
 		double area = (double)inv_draw_range(c, v[SCALE]) * H * W;
@@ -74,8 +64,10 @@ static sides draw_sides(const inv_value *v, double W, double H, inv_cursor *c)
 		if (!found.w && s.w > 0 && s.w < W && s.h > 0 && s.h < H)
 			found = s;
 	}
-	if (!found.w)
-		found = fallback(W, H, v[RATIO].low);
+	if (!found.w && H / W < least)
+		found = (sides){rint(H / least), H};
+	else if (!found.w)
+		found = (sides){W, H / W > least ? rint(W * least) : H};
 	return (sides){between(found.w, 1, W), between(found.h, 1, H)};
 }
 
@@ -213,16 +205,13 @@ static invar_status slice(const inv_op_call *call, bool corners, float *out)
 
 /* ---- Applying ----------------------------------------------------------------------- */
 
-/* One pixel has no distance between its corners; sides of 1 stay 1 in the matrix. */
-static double zoom(size_t out, double side)
-{
-	return side > 1 && out > 1 ? (double)(out - 1) / (side - 1) : 1;
-}
-
 static void crop_matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
 {
 	inv_extent to = crop_result(v, in);
-	double kx = zoom(to.w, row[WIDTH]), ky = zoom(to.h, row[HEIGHT]);
+	double w = row[WIDTH], h = row[HEIGHT];
+	/* One pixel has no distance between its corners; sides of 1 stay 1. */
+	double kx = w > 1 && to.w > 1 ? (double)(to.w - 1) / (w - 1) : 1;
+	double ky = h > 1 && to.h > 1 ? (double)(to.h - 1) / (h - 1) : 1;
 	const double whole[9] = {kx, 0, -row[X0] * kx, 0, ky, -row[Y0] * ky, 0, 0, 1};
 
 	memcpy(m, whole, sizeof whole);

@@ -29,12 +29,6 @@ static void flip_matrix(const inv_value *v, inv_extent in, const float *row, dou
 	memcpy(m, whole, sizeof whole);
 }
 
-static void mirror_row(const float *in, size_t width, float *out)
-{
-	for (size_t u = 0; u < width; u++)
-		out[u] = in[width - 1 - u];
-}
-
 static invar_status apply_flip(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
@@ -42,11 +36,12 @@ static invar_status apply_flip(const inv_op_call *call, float *out)
 
 	for (size_t c = 0; c < s.c; c++)
 		for (size_t y = 0; y < s.h; y++) {
+			const float *in = call->in + (c * s.h + y) * s.w;
 			float *row = out + (c * s.h + y) * s.w;
 
-			if (sideways)
-				mirror_row(call->in + (c * s.h + y) * s.w, s.w, row);
-			else
+			for (size_t u = 0; u < s.w && sideways; u++)
+				row[u] = in[s.w - 1 - u];
+			if (!sideways)
 				memcpy(row, call->in + (c * s.h + s.h - 1 - y) * s.w, s.w * sizeof *row);
 		}
 	return INVAR_OK;

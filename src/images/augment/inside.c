@@ -51,14 +51,6 @@ static size_t chain_prepared(const inv_spec *s, size_t chain, size_t seen)
 	return seen;
 }
 
-static size_t chain_seen(const inv_spec *s, size_t chain, size_t side)
-{
-	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++)
-		if (s->op[i].inside)
-			side = side_inside(s->op[i].op->around, s->op[i].value, side);
-	return side;
-}
-
 size_t inv_spec_prepared_side(const inv_spec *s, size_t seen)
 {
 	size_t largest = seen;
@@ -76,8 +68,11 @@ size_t inv_spec_seen_side(const inv_spec *s, size_t prepared)
 	size_t least = prepared;
 
 	for (size_t chain = 0; chain < s->chains; chain++) {
-		size_t side = chain_seen(s, chain, prepared);
+		size_t side = prepared;
 
+		for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++)
+			if (s->op[i].inside)
+				side = side_inside(s->op[i].op->around, s->op[i].value, side);
 		least = side < least ? side : least;
 	}
 	return least;

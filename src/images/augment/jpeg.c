@@ -48,35 +48,6 @@ static const char *refuse_jpeg_row(const inv_value *v, inv_extent in, const floa
 	           : "quality must be a whole number from 1 to 100";
 }
 
-static void to_bytes(const inv_op_call *call, uint8_t *bytes)
-{
-	size_t plane = call->shape.h * call->shape.w, channels = call->shape.c;
-
-	for (size_t c = 0; c < channels; c++) {
-		inv_pixel_scale s = inv_pixels_of(call->tools, c);
-
-		for (size_t i = 0; i < plane; i++) {
-			float level = (call->in[c * plane + i] * s.std + s.mean) * 255;
-
-			bytes[i * channels + c] = !(level > 0)   ? 0
-			                          : level >= 255 ? 255
-			                                         : (uint8_t)(level + 0.5f);
-		}
-	}
-}
-
-static void from_bytes(const inv_op_call *call, const uint8_t *bytes, float *out)
-{
-	size_t plane = call->shape.h * call->shape.w, channels = call->shape.c;
-
-	for (size_t c = 0; c < channels; c++) {
-		inv_pixel_scale s = inv_pixels_of(call->tools, c);
-
-		for (size_t i = 0; i < plane; i++)
-			out[c * plane + i] = ((float)bytes[i * channels + c] / 255 - s.mean) / s.std;
-	}
-}
-
 static invar_status compress_and_decode(inv_extent shape, int quality, uint8_t *bytes,
                                         uint8_t *file, size_t size)
 {
@@ -103,15 +74,30 @@ static invar_status compress_and_decode(inv_extent shape, int quality, uint8_t *
 static invar_status apply_jpeg(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
-	size_t cells = inv_extent_cells(s);
+	size_t cells = inv_extent_cells(s), plane = s.h * s.w;
 	size_t size = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
 	uint8_t *bytes;
 	invar_status st;
 
 	INV_TRY(inv_new_array(&bytes, cells + size));
-	to_bytes(call, bytes);
+	for (size_t c = 0; c < s.c; c++) {
+		inv_pixel_scale p = inv_pixels_of(call->tools, c);
+
+		for (size_t i = 0; i < plane; i++) {
+			float level = (call->in[c * plane + i] * p.std + p.mean) * 255;
+
+			bytes[i * s.c + c] = !(level > 0)   ? 0
+			                     : level >= 255 ? 255
+			                                    : (uint8_t)(level + 0.5f);
+		}
+	}
 	INV_TRY_OR(end, compress_and_decode(s, (int)call->row[0], bytes, bytes + cells, size));
-	from_bytes(call, bytes, out);
+	for (size_t c = 0; c < s.c; c++) {
+		inv_pixel_scale p = inv_pixels_of(call->tools, c);
+
+		for (size_t i = 0; i < plane; i++)
+			out[c * plane + i] = ((float)bytes[i * s.c + c] / 255 - p.mean) / p.std;
+	}
 end:
 	inv_free(bytes);
 	return st;

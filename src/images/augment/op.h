@@ -142,6 +142,8 @@ const inv_key *inv_op_key(const inv_op *op, size_t k);
 
 /* low + u (high - low), u uniform on [0, 1) with 24 bits. */
 float inv_draw_range(inv_cursor *c, inv_value range);
+/* The function draw of operations with one column: from the range of their first key. */
+void inv_draw_first(const inv_value *v, inv_extent in, inv_cursor *c, float *row);
 
 /* ---- Operations on pixels in [0, 1] ---------------------------------------------- */
 

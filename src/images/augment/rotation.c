@@ -32,12 +32,6 @@ _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for e
 
 static const char *const columns[] = {"angle"};
 
-static void draw_rotation(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
-{
-	(void)in;
-	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
-}
-
 /* The circle about a square of side n has the diameter n sqrt(2). */
 static size_t rotation_around(const inv_value *v, size_t seen)
 {
@@ -97,7 +91,7 @@ const inv_op inv_op_rotation = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw_rotation,
+	.draw = inv_draw_first,
 	.result = rotation_result,
 	.around = rotation_around,
 	.matrix = rotation_matrix,

@@ -155,13 +155,6 @@ static double mirror(double at, size_t side, bool centres)
 	return low + (fmod(turns, 2) == 0 ? rest : length - rest);
 }
 
-static double bring_inside(const inv_warp *w, double at, size_t side)
-{
-	if (w->fill == INV_FILL_REFLECT)
-		at = mirror(at, side, w->align_corners);
-	return fmin(fmax(at, 0), (double)(side - 1));
-}
-
 typedef struct near_border {
 	ptrdiff_t x, y;
 	float fx, fy;
@@ -181,8 +174,12 @@ static near_border find_near_border(const inv_warp *w, const inv_view *view, lin
 	double px = place(x, u), py = place(y, u);
 
 	if (w->fill == INV_FILL_EDGE || w->fill == INV_FILL_REFLECT) {
-		px = bring_inside(w, px, view->w);
-		py = bring_inside(w, py, view->h);
+		if (w->fill == INV_FILL_REFLECT) {
+			px = mirror(px, view->w, w->align_corners);
+			py = mirror(py, view->h, w->align_corners);
+		}
+		px = fmin(fmax(px, 0), (double)(view->w - 1));
+		py = fmin(fmax(py, 0), (double)(view->h - 1));
 	}
 	return (near_border){(ptrdiff_t)floor(px), (ptrdiff_t)floor(py),
 	                     (float)(px - floor(px)), (float)(py - floor(py))};
@@ -260,15 +257,6 @@ static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
 
 /* ---- The picture ------------------------------------------------------------------ */
 
-static float plane_mean(const float *x, size_t count)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += x[i];
-	return (float)(sum / (double)count);
-}
-
 /* Fills the pixels whose centre lies outside the inscribed circle. */
 static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 {
@@ -320,8 +308,13 @@ void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, cons
 		view.planes = shape.c - c < PLANES ? shape.c - c : PLANES;
 		view.in = in + c * plane;
 		view.out = out + c * result.h * result.w;
-		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
-			beyond[i] = plane_mean(view.in + i * plane, plane);
+		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++) {
+			double sum = 0;
+
+			for (size_t n = 0; n < plane; n++)
+				sum += view.in[i * plane + n];
+			beyond[i] = (float)(sum / (double)plane);
+		}
 		for (size_t v = 0; v < result.h; v++) {
 			prefetch_view_rows(&view, v);
 			warp_row(k, w, &view, v, beyond);
