@@ -11,8 +11,8 @@ linear layers and attention.
 Then the time from the start of a process to the first feature, and peak memory; and,
 as a section of its own, the time of one image (`--one`: this alone).
 
-`--bfloat16` measures that precision alone: invar's beside its float32, and beside PyTorch's
-bfloat16 by its fastest variant, at batch 8 and at PyTorch's best.
+`--bfloat16` measures that precision alone, at batch 8: invar's beside its float32, beside
+PyTorch's bfloat16 by its fastest variant, and beside ONNX Runtime's float32.
 
 `--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part; so does
 `--networks dinov3_small:224,siglip_base:224,hf_resnet50:224`, the networks of transformers.
@@ -300,6 +300,8 @@ def measure_one(options, keys):
 # ---- bfloat16 ----------------------------------------------------------------------------
 
 HALF_BATCH = 8
+HALF_TITLES = {**{key: TITLES[key] for key in (("vit_base_patch16", 224), ("vit_small_patch8", 96), ("resnet50", 224))},
+               ("resnet18", 224): "ResNet-18 at 224"}
 
 
 def half_variants(options, net):
@@ -308,73 +310,66 @@ def half_variants(options, net):
     return ["%s:%s" % (how, form) for how in ("autocast", "bfloat16") for form in layouts + compiled]
 
 
-def best_in_half(options, net, batches):
-    """{batch: (variant, a program for it)}, {(variant, batch): seconds per image}."""
-    best, times = {}, {}
-    for variant in half_variants(options, net):
-        program = program_of(options, "torch", variant)
-        for batch in batches:
-            measure = net.asker_of("torch", program, batch, variant, 0.5)
+def try_half(options, net):
+    """{(peer, variant): seconds per image} at HALF_BATCH."""
+    times = {}
+    for peer, names in (("torch", half_variants(options, net)), ("onnx", variants("onnx", net))):
+        for variant in names:
+            program = program_of(options, peer, variant)
+            measure = net.asker_of(peer, program, HALF_BATCH, variant, 0.5)
             measure()
-            times[variant, batch] = min(measure(), measure())
-        program.close()
-    for batch in batches:
-        variant = min((v for v, b in times if b == batch), key=lambda v: times[v, batch])
-        best[batch] = variant, program_of(options, "torch", variant)
-    return best, times
+            times[peer, variant] = min(measure(), measure())
+            program.close()
+    return times
 
 
 def compare_half(options, net):
-    batches = [n for n in (HALF_BATCH, 32) if n == HALF_BATCH or n * net.gmac <= MOST_GMAC]
-    best, trials = best_in_half(options, net, batches)
+    trials = try_half(options, net)
+    best = {peer: min((v for p, v in trials if p == peer), key=lambda v: trials[peer, v]) for peer in SCRIPTS}
     programs, sides = [], {}
-    for batch in batches:
-        for name, variant in (("float32", ""), ("bfloat16", "bfloat16")):
-            programs.append(common.invar_program(options))
-            sides[name, batch] = net.asker(programs[-1], batch, net.weights, variant)
-        programs.append(best[batch][1])
-        sides["torch", batch] = net.asker_of("torch", best[batch][1], batch, best[batch][0])
+    for name, variant in (("float32", ""), ("bfloat16", "bfloat16")):
+        programs.append(common.invar_program(options))
+        sides[name] = net.asker(programs[-1], HALF_BATCH, net.weights, variant)
+    for peer in SCRIPTS:
+        programs.append(program_of(options, peer, best[peer]))
+        sides[peer] = net.asker_of(peer, programs[-1], HALF_BATCH, best[peer])
     for measure in sides.values():
         measure()
     seen = common.rounds_in_turn(options.rounds, sides)
     for program in programs:
         program.close()
-    return {"net": net, "seen": seen, "best": best, "trials": trials, "batches": batches}
+    return {"net": net, "seen": seen, "best": best, "trials": trials}
 
 
-def half_rows(one):
+def half_row(one):
     net, seen, found = one["net"], one["seen"], common.medians(one["seen"])
-    for batch in one["batches"]:
-        own, full, theirs = (found[side, batch] for side in ("bfloat16", "float32", "torch"))
-        yield [TITLES[net.name, net.side], "%d" % batch, "%.1f" % (1 / full), "%.1f" % (1 / own), "%.2f" % (full / own),
-               "%.1f" % (1 / theirs), one["best"][batch][0], "%.2f" % (theirs / own),
-               common.fastest_ratio(seen, ("float32", batch), ("bfloat16", batch)),
-               common.fastest_ratio(seen, ("torch", batch), ("bfloat16", batch))]
-
-
-def half_trials(one):
-    net, trials = one["net"], one["trials"]
-    for variant in dict.fromkeys(v for v, _ in trials):
-        yield [TITLES[net.name, net.side], variant, *["%.1f" % (1 / trials[variant, n]) for n in one["batches"]]]
+    own = found["bfloat16"]
+    return [HALF_TITLES[net.name, net.side], "%.1f" % (1 / own), *[
+        cell for side in ("float32", *SCRIPTS)
+        for cell in ("%.1f" % (1 / found[side]), "%.2f" % (found[side] / own), common.fastest_ratio(seen, side, "bfloat16"))],
+        one["best"]["torch"]]
 
 
 def half_page(options, all_found):
-    body = "torch %s. Images per second with products in bfloat16, medians of %d rounds in turn; PyTorch by the fastest of " \
-           "`torch.autocast` and a network converted to bfloat16, eager and compiled. ONNX Runtime's CPU provider has no bfloat16 " \
-           "products.\n\n" % (torch.__version__.split("+")[0], options.rounds)
-    body += common.table(["network", "batch", "invar, float32", "invar, bfloat16", "times float32", "PyTorch, bfloat16", "variant",
-                          "times PyTorch", "times float32, fastest rounds", "times PyTorch, fastest rounds"],
-                         [row for one in all_found for row in half_rows(one)])
-    return body, "Images per second by batch:\n\n" + common.table(
-        ["network", "variant", *map(str, all_found[0]["batches"])], [row for one in all_found for row in half_trials(one)])
+    body = "torch %s, onnxruntime %s. Images per second at batch %d, medians of %d rounds in turn, and how many times as fast " \
+           "invar's bfloat16 is, by medians and by each side's fastest round; PyTorch by the fastest of `torch.autocast` and a " \
+           "network converted to bfloat16, eager and compiled. ONNX Runtime's CPU provider has no bfloat16 products: " \
+           "float32.\n\n" % (torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), HALF_BATCH,
+                              options.rounds)
+    body += common.table(["network", "invar, bfloat16", *[
+        cell for side in ("invar, float32", "PyTorch, bfloat16", "ONNX Runtime, float32")
+        for cell in (side, "times", "fastest rounds")], "PyTorch's variant"], [half_row(one) for one in all_found])
+    return body, "Images per second at batch %d:\n\n" % HALF_BATCH + common.table(["network", "variant", ""], [
+        [HALF_TITLES[one["net"].name, one["net"].side], "%s, %s" % side, "%.1f" % (1 / seconds)]
+        for one in all_found for side, seconds in one["trials"].items()])
 
 
 def measure_half(options, keys):
     all_found = []
     for key in keys:
+        start = time.time()
         all_found.append(compare_half(options, Network(options, *key)))
-        for row in half_rows(all_found[-1]):
-            print("bfloat16: %s" % row, file=sys.stderr, flush=True)
+        print("bfloat16: %s (%.0f s)" % (half_row(all_found[-1]), time.time() - start), file=sys.stderr, flush=True)
     common.report(options, "bfloat16", "Encoders in bfloat16", *half_page(options, all_found))
 
 
@@ -429,7 +424,7 @@ def main():
     if options.one:
         return measure_one(options, chosen(options.nets or names_of(ONE_TITLES), ONE_TITLES))
     if options.bfloat16:
-        return measure_half(options, chosen(options.nets or names_of(TITLES), TITLES))
+        return measure_half(options, chosen(options.nets or names_of(HALF_TITLES), HALF_TITLES))
     networks = [Network(options, *key) for key in chosen(options.nets or names_of(TITLES), {**TITLES, **TODAY})]
     all_found = []
     for net in networks:
@@ -441,7 +436,7 @@ def main():
     common.report(options, "encoders", "Encoders", *page(options, all_found, firsts))
     if not options.nets:
         measure_one(options, ONE_TITLES)
-        measure_half(options, TITLES)
+        measure_half(options, HALF_TITLES)
 
 
 if __name__ == "__main__":

@@ -141,8 +141,8 @@ static void pad_images(const inv_pair_conv *p, inv_maps m, const float *x, uint1
 		for (size_t c = 0; c < m.channels; c++)
 			for (size_t y = 0; y < m.height; y++) {
 				const float *row = x + (n * m.channels + c) * plane + y * m.width;
-				uint16_t *to = out + n * padded_image(p, m) +
-				               (y + pad) * padded_row(p, m) + pad * IMAGE_CHANNELS + c;
+				uint16_t *to = out + n * padded_image(p, m) + (y + pad) * padded_row(p, m) +
+				               pad * IMAGE_CHANNELS + c;
 
 				for (size_t i = 0; i < m.width; i++)
 					to[i * IMAGE_CHANNELS] = inv_to_bfloat16(row[i]);
@@ -153,8 +153,9 @@ static void pad_images(const inv_pair_conv *p, inv_maps m, const float *x, uint1
 
 typedef struct pair_run {
 	const inv_pair_conv *p;
-	inv_maps from, to;
-	const uint16_t *x;
+	inv_maps to;
+	const float *cells; /* of the maps or the padded images, as windows read them: */
+	size_t map_height, map_width, pixel_cells, padding;
 	uint16_t *result;
 	size_t result_channels;
 	char *scratch;
@@ -162,56 +163,56 @@ typedef struct pair_run {
 	size_t rows, height, columns, column_parts;
 } pair_run;
 
-/* Where the numbers of a tap are for one pixel of the result; zeros outside. */
-static const float *find_tap(const pair_run *r, size_t image, size_t row, size_t col,
-                             size_t tap)
-{
-	const inv_pair_conv *p = r->p;
-	const inv_window w = p->window;
-	size_t y, x;
-
-	if (p->image)
-		return (const float *)(const void *)(r->x + image * padded_image(p, r->from) +
-		                                     (row * w.stride + tap) *
-		                                         padded_row(p, r->from) +
-		                                     col * w.stride * IMAGE_CHANNELS);
-	y = row * w.stride + tap / w.kernel - w.padding; /* wraps around if outside */
-	x = col * w.stride + tap % w.kernel - w.padding;
-	if (y >= r->from.height || x >= r->from.width)
-		return p->zeros;
-	return (const float *)(const void *)(r->x + ((image * r->from.height + y) *
-	                                                 r->from.width +
-	                                             x) *
-	                                                2 * p->tap_cells);
-}
-
 /* Strips of the windows of pixels [first, first + rows), cells [cell, cell + cells). */
 static void pack_windows(const void *user, size_t first, size_t cell, size_t rows,
                          size_t cells, float *strips)
 {
 	const pair_run *r = user;
 	const inv_pair_conv *p = r->p;
+	const inv_window w = p->window;
 	size_t width = r->to.width, pixels = r->to.height * width;
+	size_t image = first / pixels, row = first % pixels / width, col = first % width;
 
 	for (size_t i = 0; i < rows; i += INV_STRIP_ROWS) {
-		size_t image[INV_STRIP_ROWS], row[INV_STRIP_ROWS], col[INV_STRIP_ROWS], now;
+		/* The corners of the windows, which wrap around if outside; a missing one is a
+		 * copy of the first. */
+		size_t plane[INV_STRIP_ROWS], top[INV_STRIP_ROWS], left[INV_STRIP_ROWS], now;
 		float *out = strips + i * cells;
 
 		for (size_t j = 0; j < INV_STRIP_ROWS; j++) {
-			size_t pixel = first + (i + j < rows ? i + j : i);
-
-			image[j] = pixel / pixels;
-			row[j] = pixel % pixels / width;
-			col[j] = pixel % width;
+			if (i + j >= rows) {
+				plane[j] = plane[0];
+				top[j] = top[0];
+				left[j] = left[0];
+				continue;
+			}
+			plane[j] = image * r->map_height;
+			top[j] = row * w.stride - r->padding;
+			left[j] = col * w.stride - r->padding;
+			if (++col == width) {
+				col = 0;
+				if (++row == r->to.height) {
+					row = 0;
+					image++;
+				}
+			}
 		}
 		for (size_t c = cell; c < cell + cells; c += now, out += now * INV_STRIP_ROWS) {
 			size_t tap = c / p->tap_cells, inside = c % p->tap_cells;
+			size_t down = p->image ? tap : tap / w.kernel;
+			size_t across = p->image ? 0 : tap % w.kernel;
 			const float *at[INV_STRIP_ROWS];
 
 			now = p->tap_cells - inside;
 			now = now < cell + cells - c ? now : cell + cells - c;
-			for (size_t j = 0; j < INV_STRIP_ROWS; j++)
-				at[j] = find_tap(r, image[j], row[j], col[j], tap) + inside;
+			for (size_t j = 0; j < INV_STRIP_ROWS; j++) {
+				size_t y = top[j] + down, x = left[j] + across;
+
+				at[j] = inside + (y < r->map_height && x < r->map_width
+				                      ? r->cells + ((plane[j] + y) * r->map_width + x) *
+				                                       r->pixel_cells
+				                      : p->zeros);
+			}
 			p->kernels->pack_strip(at, now, out);
 		}
 	}
@@ -224,7 +225,8 @@ static void run_block(void *user, size_t index, unsigned thread)
 	size_t first = index / r->column_parts * r->height;
 	size_t column = index % r->column_parts * r->columns;
 	size_t rows = r->rows - first < r->height ? r->rows - first : r->height;
-	size_t columns = p->weights.n - column < r->columns ? p->weights.n - column : r->columns;
+	size_t columns =
+		p->weights.n - column < r->columns ? p->weights.n - column : r->columns;
 	const inv_panels weights = inv_panels_columns(&p->weights, column, columns);
 	float *scratch = (float *)(void *)(r->scratch + thread * r->lane_bytes);
 	const inv_panels_rows product = {.rows = rows,
@@ -264,9 +266,12 @@ void inv_pair_conv_run(const inv_pair_conv *p, const invar_context *ctx, inv_map
 	const inv_conv_spec s = {.from = from, .outputs = p->weights.n, .window = p->window};
 	size_t threads = ctx ? ctx->threads : 1, blocks;
 	pair_run r = {.p = p,
-	              .from = from,
 	              .to = inv_conv_result(&s),
-	              .x = x,
+	              .cells = x,
+	              .map_height = from.height,
+	              .map_width = from.width,
+	              .pixel_cells = p->tap_cells,
+	              .padding = p->window.padding,
 	              .result = to + first,
 	              .result_channels = inv_pair_channels(to_channels),
 	              .scratch = scratch,
@@ -276,7 +281,11 @@ void inv_pair_conv_run(const inv_pair_conv *p, const invar_context *ctx, inv_map
 
 	if (p->image) {
 		pad_images(p, from, x, scratch);
-		r.x = scratch;
+		r.cells = scratch;
+		r.map_height += 2 * r.padding;
+		r.map_width = padded_row(p, from) / IMAGE_CHANNELS;
+		r.pixel_cells = IMAGE_CHANNELS / 2;
+		r.padding = 0;
 		r.scratch +=
 			round_up(from.images * padded_image(p, from) * sizeof(uint16_t), INV_ALIGN);
 	}
@@ -326,8 +335,8 @@ static void pool_row(void *user, size_t index, unsigned thread)
 		for (size_t tap = 0; tap < w.kernel * w.kernel; tap++) {
 			size_t y = row * w.stride + tap / w.kernel - w.padding; /* wraps around */
 			size_t x = col * w.stride + tap % w.kernel - w.padding;
-			const uint16_t *at = r->x + ((image * r->from.height + y) * r->from.width + x) *
-			                                r->channels;
+			const uint16_t *at =
+				r->x + ((image * r->from.height + y) * r->from.width + x) * r->channels;
 
 			if (y >= r->from.height || x >= r->from.width)
 				continue;
