@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""adversarial.py [IMAGES WEIGHTS] - attacks as augmentations: what an adapter undoes, and what it does not.
+
+The copies are attacked images: PGD in feature space, without labels, moves F(x + delta) as far from F(x) as a change of
+at most 1/255 or 4/255 per pixel allows. Adapters learn from F of such copies of the training images. Three attacks on
+test images follow. Stored: the same kind with new random starts. Targeted: toward the feature of an image of another
+class, a kind that no adapter has seen; neither knows E. Adaptive: the attacker has E and attacks E(F(x)). In an
+adversarial round, copies that attack the current E(F(x)) join the training copies, and E is fitted again.
+
+IMAGES has train/ and test/ with a folder per class, WEIGHTS the files named in NETWORKS. Without them, images are made
+up and the network is a small random one. Attacked features and adapters are kept in OUT: a run that was stopped goes on
+where it was, and the tables are made of what is there. --write DOCS puts them into DOCS/results/attacks.md and
+DOCS/img/attacks.svg. Needs PyTorch, safetensors and Pillow.
+"""
+import argparse
+import copy
+import datetime
+import json
+import os
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import invar
+
+STRENGTHS = (1, 4)  # of 255
+STEPS, AT = 7, (7, 20, 50)  # steps of copies and stored attacks; where an adaptive attack is measured
+MEASURES = {"same": "same image @1", "class": "class of the nearest neighbour", "kept": "kept linear classifier"}
+TITLES = {"F": "F", "keep": "keep", "instant": "instant", "noise": "keep, noise copies", "round1": "keep, 1 round",
+          "round2": "keep, 2 rounds"}
+ADAPTIVE = ("keep", "instant", "noise", "round2")
+BATCH = 70
+
+
+# ---- Encoders: pixels in 0..1 to features ---------------------------------------------------------------
+
+
+class Block(nn.Module):
+    """The basic block of ResNet-18, with torchvision's names."""
+
+    def __init__(self, inputs, planes, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(inputs, planes, 3, stride, 1, bias=False), nn.BatchNorm2d(planes)
+        self.conv2, self.bn2 = nn.Conv2d(planes, planes, 3, 1, 1, bias=False), nn.BatchNorm2d(planes)
+        self.downsample = nn.Sequential(nn.Conv2d(inputs, planes, 1, stride, bias=False),
+                                        nn.BatchNorm2d(planes)) if stride > 1 else nn.Identity()
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(y + self.downsample(x))
+
+
+class ResNet18(nn.Module):
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        for i, (inputs, planes) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512))):
+            self.add_module(f"layer{i + 1}", nn.Sequential(Block(inputs, planes, 2 if i else 1), Block(planes, planes, 1)))
+
+    def first(self, x):
+        return F.relu(self.bn1(self.conv1(x)))
+
+    def rest(self, x):
+        return self.layer4(self.layer3(self.layer2(self.layer1(F.max_pool2d(x, 3, 2, 1)))))
+
+
+class Fire(nn.Module):
+    def __init__(self, inputs, squeeze, expand):
+        super().__init__()
+        self.squeeze = nn.Conv2d(inputs, squeeze, 1)
+        self.expand1x1, self.expand3x3 = nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1)
+
+    def forward(self, x):
+        x = F.relu(self.squeeze(x))
+        return torch.cat([F.relu(self.expand1x1(x)), F.relu(self.expand3x3(x))], 1)
+
+
+class SqueezeNet(nn.Module):
+    """SqueezeNet 1.1 with torchvision's names and the input of its authors' weights."""
+    mean, std = (123 / 255, 117 / 255, 104 / 255), (1 / 255,) * 3
+
+    def __init__(self):
+        super().__init__()
+        pool = lambda: nn.MaxPool2d(3, 2, ceil_mode=True)
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 64, 3, 2), nn.ReLU(), pool(), Fire(64, 16, 64), Fire(128, 16, 64), pool(), Fire(128, 32, 128),
+            Fire(256, 32, 128), pool(), Fire(256, 48, 192), Fire(384, 48, 192), Fire(384, 64, 256), Fire(512, 64, 256))
+
+    def first(self, x):
+        return self.features[1](self.features[0](x))
+
+    def rest(self, x):
+        return self.features[2:](x)
+
+
+class SmallNet(nn.Module):
+    """Random, for a run without arguments."""
+    mean, std = (0.5,) * 3, (0.25,) * 3
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv1, self.conv2 = nn.Conv2d(3, 32, 5, 2), nn.Conv2d(32, 64, 3, 2)
+
+    def first(self, x):
+        return F.relu(self.conv1(x))
+
+    def rest(self, x):
+        return F.relu(self.conv2(x))
+
+
+class Encoder(nn.Module):
+    """Normalisation, network, global mean. With half, all but the first layer is in bfloat16: a step of an attack of
+    1/255 would be lost in the rounding of pixels. Only gradients are taken from it; features are float32."""
+
+    def __init__(self, net, half=False):
+        super().__init__()
+        self.net = copy.deepcopy(net).eval().requires_grad_(False).to(memory_format=torch.channels_last)
+        self.later = copy.deepcopy(self.net).bfloat16() if half else self.net
+        self.register_buffer("mean", torch.tensor(net.mean)[:, None, None])
+        self.register_buffer("std", torch.tensor(net.std)[:, None, None])
+
+    def forward(self, x):
+        x = self.net.first((x - self.mean) / self.std)
+        return self.later.rest(x.to(next(self.later.parameters()).dtype)).float().mean((2, 3))
+
+
+NETWORKS = {"resnet18": ("ResNet-18", ResNet18, "resnet18.safetensors", "imagenet"),
+            "squeezenet": ("SqueezeNet 1.1", SqueezeNet, "squeezenet1_1_caffe.f16.safetensors", "caffe"),
+            "small": ("a small random network", SmallNet, None, None)}
+
+
+def load_network(name, weights):
+    """F for features and F for gradients; the former is checked against invar's own encoder."""
+    _, make, file, _ = NETWORKS[name]
+    net = make()
+    if file:
+        from safetensors.torch import load_file
+
+        known = net.state_dict()
+        found = {key: value.float() for key, value in load_file(weights / file).items() if key in known}
+        net.load_state_dict({key: found.get(key, value) if key.endswith("num_batches_tracked") else found[key]
+                             for key, value in known.items()})
+    exact = Encoder(net)
+    if file:
+        x = torch.rand(8, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+        ours = invar.Encoder(str(weights / file), threads=1)(((x - exact.mean) / exact.std).numpy())
+        gap = np.abs(exact(x).numpy() - ours).max() / np.abs(ours).max()
+        print(f"{name}: features differ from invar's own encoder by {gap:.1e} of the largest", flush=True)
+        assert gap < 1e-4
+    # bfloat16 saves a third of the time of ResNet-18 and nothing of SqueezeNet.
+    return exact, Encoder(net, half=name == "resnet18")
+
+
+def encode(F_, x):
+    with torch.inference_mode():
+        return torch.cat([F_(part) for part in x.split(BATCH)])
+
+
+# ---- Images ----------------------------------------------------------------------------------------------
+
+
+def read_images(folder, side, each=None):
+    """Pixels [n, 3, side, side] in 0..1 and classes, the first `each` images of every class."""
+    from PIL import Image
+
+    pixels, labels = [], []
+    for label, place in enumerate(sorted(p for p in folder.iterdir() if p.is_dir())):
+        for path in sorted(place.iterdir())[:each]:
+            with Image.open(path) as image:
+                pixels.append(np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)))
+            labels.append(label)
+    return to_pixels(np.stack(pixels)), np.array(labels)
+
+
+def to_pixels(images):
+    x = torch.from_numpy(images).permute(0, 3, 1, 2).float().div(255)
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def made_up(n, seed):
+    """Coarse coloured squares; a class is a colour."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 4
+    coarse = rng.integers(0, 160, (n, 6, 6, 3)) + 24 * labels[:, None, None, None] * (np.arange(3) == labels[:, None, None, None] % 3)
+    return to_pixels(coarse.repeat(4, 1).repeat(4, 2).astype(np.uint8)), labels
+
+
+# ---- Attacks ---------------------------------------------------------------------------------------------
+
+
+def attack(exact, rough, E, x, goal, strength, at, seed, toward=False):
+    """PGD from a random start: moves E(F(x + delta)) away from the rows `goal`, or toward them. Steps of a quarter of
+    the strength along the sign of the gradient; pixels stay in 0..1. Returns F(x + delta) after the steps `at`."""
+    limit = strength / 255
+    rows = []
+    for start in range(0, len(x), BATCH):
+        clean, aim = x[start:start + BATCH], goal[start:start + BATCH]
+        random = torch.Generator().manual_seed(zlib.crc32(f"{seed} {strength} {start}".encode()))
+        delta = (2 * torch.rand(clean.shape, generator=random) - 1) * limit
+        low, high = (-clean).clamp(min=-limit), (1 - clean).clamp(max=limit)
+        delta = torch.minimum(torch.maximum(delta, low), high)
+        found = []
+        for step in range(1, max(at) + 1):
+            delta.requires_grad_(True)
+            codes = rough(clean + delta) if E is None else E(rough(clean + delta))
+            slope, = torch.autograd.grad((codes - aim).square().sum(), delta)
+            move = slope.sign() * (-limit / 4 if toward else limit / 4)
+            delta = torch.minimum(torch.maximum(delta.detach() + move, low), high)
+            if step in at:
+                assert delta.abs().max() <= limit and 0 <= (clean + delta).min() and (clean + delta).max() <= 1
+                found.append(encode(exact, clean + delta))
+        rows.append(torch.stack(found))
+    return torch.cat(rows, 1).numpy()
+
+
+def noise_like(exact, x, clean, distance, seed):
+    """Features of x with Gaussian noise that moves them as far, on average, as `distance`; and its deviation."""
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(zlib.crc32(f"noise {seed}".encode())))
+    few, low, high = slice(None, None, max(1, len(x) // BATCH)), 0.0, 1.0
+    for _ in range(9):
+        middle = (low + high) / 2
+        moved = (encode(exact, (x[few] + middle * noise[few]).clamp(0, 1)) - clean[few]).norm(dim=1).mean()
+        low, high = (middle, high) if moved < distance else (low, middle)
+    return encode(exact, (x + low * noise).clamp(0, 1)).numpy(), low
+
+
+# ---- The experiment, kept in a folder ----------------------------------------------------------------------
+
+
+class Store:
+    """Arrays by name; what is there is not made again. A file is complete or absent."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, name):
+        return self.folder / (name + ".npz")
+
+    def has(self, name):
+        return self.path(name).exists()
+
+    def get(self, name, make=None):
+        if not self.has(name):
+            began = time.process_time()
+            made = make()
+            made = made if isinstance(made, dict) else {"rows": made}
+            with open(self.path(name + ".new"), "wb") as file:
+                np.savez(file, seconds=time.process_time() - began, **made)
+            os.replace(self.path(name + ".new"), self.path(name))
+            print(f"{time.strftime('%H:%M:%S')} {self.folder.name} {name}: {time.process_time() - began:.0f} s", flush=True)
+        with np.load(self.path(name)) as file:
+            return dict(file)
+
+
+def fit(store, name, clean, copies, preset, seed):
+    """An adapter from the bank of copies [n, c, d], kept as the bytes of its file."""
+    def make():
+        E = invar.fit(clean, copies, preset=preset, seed=seed, trial=False, threads=1)
+        return np.frombuffer(E.to_bytes(), np.uint8)
+
+    return invar.Adapter.from_bytes(store.get(name, make)["rows"].tobytes(), threads=1)
+
+
+def run_seed(store, nets, data, seed, seeds, settings):
+    """All attacks and adapters of one seed. Adaptive attacks are dealt: this seed attacks each seeds-th test image."""
+    exact, rough = nets
+    x, clean, y, kept = data["train_x"], data["train"], data["test_x"], data["test"]
+    steps, at, strengths = settings["steps"], settings["at"], STRENGTHS
+    tag = lambda name, strength: f"{seed}-{name}-{strength}"
+
+    # Copies: two of each strength, then noise that moves features as far.
+    copies, noise = [], []
+    for strength in strengths:
+        for i in range(2):
+            rows = store.get(tag(f"copy{i}", strength), lambda: attack(
+                exact, rough, None, x, clean, strength, [steps], f"copy {seed} {i}")[0])["rows"]
+            far = np.linalg.norm(rows - clean.numpy(), axis=1).mean()
+
+            def make():
+                rows, deviation = noise_like(exact, x, clean, far, f"{seed} {i} {strength}")
+                return {"rows": rows, "deviation": deviation}
+
+            copies.append(rows)
+            noise.append(store.get(tag(f"noise{i}", strength), make)["rows"])
+
+    # Adapters, and rounds in which copies that attack the current one join.
+    E = {"keep": fit(store, f"{seed}-keep", clean.numpy(), np.stack(copies, 1), "keep", seed),
+         "instant": fit(store, f"{seed}-instant", clean.numpy(), np.stack(copies, 1), "instant", seed),
+         "noise": fit(store, f"{seed}-noise", clean.numpy(), np.stack(noise, 1), "keep", seed)}
+    current = E["keep"]
+    for number in (1, 2):
+        module = current.torch().requires_grad_(False)
+        for strength in strengths:
+            copies.append(store.get(tag(f"copy-round{number}", strength), lambda: attack(
+                exact, rough, module, x, clean, strength, [steps], f"round {seed} {number}")[0])["rows"])
+        current = E[f"round{number}"] = fit(store, f"{seed}-round{number}", clean.numpy(), np.stack(copies, 1), "keep", seed)
+
+    # Attacks on all test images by someone who does not know E.
+    rng = np.random.default_rng(seed)
+    labels = data["test_labels"]
+    target = np.array([rng.choice(np.flatnonzero(labels != label)) for label in labels])
+    for strength in strengths:
+        store.get(tag("stored", strength), lambda: attack(
+            exact, rough, None, y, kept, strength, [steps], f"stored {seed}"))
+        store.get(tag("targeted", strength), lambda: {"target": target, "rows": attack(
+            exact, rough, None, y, kept[target], strength, [steps], f"targeted {seed}", toward=True)})
+
+    # Attacks by someone who does; F is its own adapter.
+    own = np.arange(seed, len(y), seeds)
+    for name in ("keep", "F", "round2", "instant", "noise"):
+        module = None if name == "F" else E[name].torch().requires_grad_(False)
+        until = [k for k in at if k <= at[-2] or name in ("F", "keep", "round2")]
+        for strength in strengths:
+            store.get(tag(f"adaptive-{name}", strength), lambda: {"own": own, "rows": attack(
+                exact, rough, module, y[own], kept[own], strength, until, f"adaptive {seed} {name}")})
+
+
+def load_data(store, exact, train, test, gallery):
+    """Clean features beside the images: of training images, of test images, and of all images with a known class."""
+    made = store.get("clean", lambda: {"train": encode(exact, train[0]).numpy(), "test": encode(exact, test[0]).numpy(),
+                                       "gallery": encode(exact, gallery[0]).numpy(), "gallery_labels": gallery[1],
+                                       "test_labels": test[1]})
+    return {"train_x": train[0], "test_x": test[0], "train": torch.from_numpy(made["train"]),
+            "test": torch.from_numpy(made["test"]), "test_labels": test[1]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], usage="%(prog)s [IMAGES WEIGHTS] [options]")
+    parser.add_argument("images", nargs="?", type=Path)
+    parser.add_argument("weights", nargs="?", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("build-attacks/kept"), help="folder of kept results (%(default)s)")
+    parser.add_argument("--networks", default="resnet18,squeezenet", help="which to attack (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="how many (%(default)s)")
+    parser.add_argument("--only-seed", type=int, help="this one alone, for several processes beside each other")
+    parser.add_argument("--side", type=int, default=64, help="of images, in pixels (%(default)s)")
+    parser.add_argument("--each", type=int, default=30, help="training images per class (%(default)s)")
+    parser.add_argument("--tables", action="store_true", help="attack nothing, make tables of what is kept")
+    parser.add_argument("--write", type=Path, metavar="DOCS", help="write results/attacks.md and img/attacks.svg there")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+
+    real = args.images is not None
+    if real and args.weights is None:
+        parser.error("WEIGHTS is missing")
+    settings = {"side": args.side, "each": args.each, "seeds": args.seeds, "steps": STEPS, "at": AT} if real else \
+        {"side": 24, "each": 30, "seeds": 2, "steps": 3, "at": (2, 4, 6)}
+    settings["data"] = args.images.resolve().name if real else "made up"
+    args.out.mkdir(parents=True, exist_ok=True)
+    note = args.out / "settings.json"
+    if note.exists() and json.loads(note.read_text()) != json.loads(json.dumps(settings)):
+        parser.error(f"{args.out} was made with other settings: {note.read_text()}; choose another --out")
+    note.write_text(json.dumps(settings))
+
+    networks = args.networks.split(",") if real else ["small"]
+    for name in [] if args.tables else networks:
+        if real:
+            train, test = (read_images(args.images / split, args.side, each) for split, each in
+                           (("train", args.each), ("test", None)))
+            gallery = read_images(args.images / "train", args.side)
+        else:
+            train, test = made_up(120, 0), made_up(60, 1)
+            gallery = train
+        store = Store(args.out / name)
+        nets = load_network(name, args.weights)
+        data = load_data(store, nets[0], train, test, gallery)
+        for seed in range(settings["seeds"]) if args.only_seed is None else [args.only_seed]:
+            run_seed(store, nets, data, seed, settings["seeds"], settings)
+
+
+if __name__ == "__main__":
+    main()
