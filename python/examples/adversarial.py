@@ -8,9 +8,8 @@ class, a kind that no adapter has seen; neither knows E. Adaptive: the attacker 
 adversarial round, copies that attack the current E(F(x)) join the training copies, and E is fitted again.
 
 IMAGES has train/ and test/ with a folder per class, WEIGHTS the files named in NETWORKS. Without them, images are made
-up and the network is a small random one. Attacked features and adapters are kept in OUT: a run that was stopped goes on
-where it was, and the tables are made of what is there. --write DOCS puts them into DOCS/results/attacks.md and
-DOCS/img/attacks.svg. Needs PyTorch, safetensors and Pillow.
+up and the network is a small random one. Attacked features and adapters are kept in the folder --out: a run that was
+stopped resumes. --write DOCS writes DOCS/results/attacks.md and DOCS/img/attacks.svg. Needs PyTorch, safetensors, Pillow.
 """
 import argparse
 import copy
@@ -33,7 +32,7 @@ STEPS, AT = 7, (7, 20, 50)  # steps of copies and stored attacks; where an adapt
 MEASURES = {"same": "same image @1", "class": "class of the nearest neighbour", "kept": "kept linear classifier"}
 TITLES = {"F": "F", "keep": "keep", "instant": "instant", "noise": "keep, noise copies", "round1": "keep, 1 round",
           "round2": "keep, 2 rounds"}
-ADAPTIVE = ("keep", "instant", "noise", "round2")
+LONG = ("F", "keep", "round2")  # attacked up to the last of AT, the others up to the last but one
 BATCH = 70
 
 
@@ -159,9 +158,9 @@ def load_network(name, weights):
     return exact, Encoder(net, half=name == "resnet18")
 
 
-def encode(F_, x):
+def encode(encoder, x):
     with torch.inference_mode():
-        return torch.cat([F_(part) for part in x.split(BATCH)])
+        return torch.cat([encoder(block) for block in x.split(BATCH)])
 
 
 # ---- Images ----------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def run_seed(store, nets, data, seed, seeds, settings):
     own = np.arange(seed, len(y), seeds)
     for name in ("keep", "F", "round2", "instant", "noise"):
         module = None if name == "F" else E[name].torch().requires_grad_(False)
-        until = [k for k in at if k <= at[-2] or name in ("F", "keep", "round2")]
+        until = [k for k in at if k <= at[-2] or name in LONG]
         for strength in strengths:
             store.get(tag(f"adaptive-{name}", strength), lambda: {"own": own, "rows": attack(
                 exact, rough, module, y[own], kept[own], strength, until, f"adaptive {seed} {name}")})
@@ -333,11 +332,276 @@ def load_data(store, exact, train, test, gallery):
             "test": torch.from_numpy(made["test"]), "test_labels": test[1]}
 
 
+# ---- Measurements ----------------------------------------------------------------------------------------
+
+
+def train_classifier(rows, labels):
+    """Multinomial logistic regression on standardised rows of F, by L-BFGS; E does not change it."""
+    rows, labels = torch.from_numpy(rows), torch.from_numpy(labels)
+    mean, std = rows.mean(0), rows.std(0).clamp(min=1e-6)
+    weight = torch.zeros(int(labels.max()) + 1, rows.shape[1] + 1, requires_grad=True)
+    score = lambda z: F.linear((z - mean) / std, weight[:, 1:], weight[:, 0])
+    solver = torch.optim.LBFGS([weight], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss():
+        solver.zero_grad()
+        value = F.cross_entropy(score(rows), labels) + 0.01 * weight[:, 1:].square().sum() / 2
+        value.backward()
+        return value
+
+    solver.step(loss)
+    return lambda codes: score(torch.from_numpy(codes)).argmax(1).numpy()
+
+
+def nearest(queries, stored):
+    return torch.cdist(torch.from_numpy(queries).double(), torch.from_numpy(stored).double()).argmin(1).numpy()
+
+
+def measure(store, settings):
+    """{(measure, test, strength, adapter): [seeds, n]}, NaN where an image was not attacked; and what clean images pay."""
+    if not store.has("clean"):
+        return {}, {}, []
+    clean = store.get("clean")
+    seeds = [s for s in range(settings["seeds"]) if store.has(f"{s}-targeted-{STRENGTHS[-1]}")]
+    classify = train_classifier(clean["gallery"], clean["gallery_labels"])
+    spread = float(torch.pdist(torch.from_numpy(clean["test"])).mean())
+    values, price = {}, {}
+
+    def note(test, strength, name, seed, codes, own, target=None):
+        found = {"same": nearest(codes, clean["test"]) == own,
+                 "class": clean["gallery_labels"][nearest(codes, clean["gallery"])] == clean["test_labels"][own],
+                 "kept": classify(codes) == clean["test_labels"][own],
+                 "distance": np.linalg.norm(codes - clean["test"][own], axis=1) / spread}
+        if target is not None:
+            found["target"] = nearest(codes, clean["test"]) == target
+        for what, one in found.items():
+            rows = values.setdefault((what, test, strength, name), np.full((settings["seeds"], len(clean["test"])), np.nan))
+            rows[seed, own] = 100 * one
+
+    everyone = np.arange(len(clean["test"]))
+    for seed in seeds:
+        E = {name: invar.Adapter.from_bytes(store.get(f"{seed}-{name}")["rows"].tobytes(), threads=1)
+             for name in TITLES if name != "F"}
+        through = {"F": lambda z: z, **E}
+        for name, change in through.items():
+            codes = change(clean["test"])
+            note("clean", 0, name, seed, codes, everyone)
+            document = invar.structure(clean["test"], codes, threads=1).document["values"]
+            price.setdefault(name, []).append([next(iter(document[f"structure.{what}"].values()))["value"]
+                                               for what in ("R2", "CVRMSD")])
+        for strength in STRENGTHS:
+            for test in ("stored", "targeted"):
+                found = store.get(f"{seed}-{test}-{strength}")
+                for name, change in through.items():
+                    note(test, strength, name, seed, change(found["rows"][0]), everyone, found.get("target"))
+            for name, change in through.items():
+                if store.has(f"{seed}-adaptive-{name}-{strength}"):
+                    found = store.get(f"{seed}-adaptive-{name}-{strength}")
+                    for k, rows in zip(settings["at"], found["rows"]):
+                        note(f"adaptive, {k} steps", strength, name, seed, change(rows), found["own"])
+    return values, price, seeds
+
+
+class Intervals:
+    """95 % by bootstrap: images are drawn with replacement, the same ones for both sides of a difference. So are seeds
+    where each of them attacked all images; dealt images bring their seed along."""
+
+    def __init__(self, seeds, images, draws=1000):
+        rng = np.random.default_rng(0)
+        self.images = rng.multinomial(images, np.full(images, 1 / images), draws).astype(float)
+        self.seeds = rng.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), draws).astype(float)
+        self.used = seeds
+
+    def means(self, rows):
+        rows = rows[self.used]
+        there = np.isfinite(rows)
+        seeds = self.seeds if there.all() else np.ones_like(self.seeds)
+        total = np.einsum("bs,bs->b", seeds, self.images @ np.where(there, rows, 0).T)
+        count = np.einsum("bs,bs->b", seeds, self.images @ there.astype(float).T)
+        return total / np.maximum(count, 1e-9)
+
+    def of(self, rows, base=None):
+        """(value, low, high), of rows or of rows - base."""
+        value, drawn = np.nanmean(rows[self.used]), self.means(rows)
+        if base is not None:
+            value, drawn = value - np.nanmean(base[self.used]), drawn - self.means(base)
+        return (value, *np.percentile(drawn, [2.5, 97.5]))
+
+
+# ---- Tables ----------------------------------------------------------------------------------------------
+
+
+def rows_of(settings):
+    return [(test, strength) for strength in STRENGTHS
+            for test in ("stored", "targeted", *(f"adaptive, {k} steps" for k in settings["at"]))]
+
+
+def spell(pattern, numbers):
+    return (pattern % tuple(numbers)).replace("-", "−")
+
+
+def table(head, lines):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(one) + " |" for one in lines)])
+
+
+def write_network(title, values, price, seeds, settings):
+    """The tables of one network, as Markdown."""
+    size = Intervals(seeds, next(iter(values.values())).shape[1])
+    names = list(TITLES)
+    text = [f"## {title}", "", "What clean images pay:", ""]
+    lines = []
+    for name in names:
+        r2, cv = np.mean(price[name], 0)
+        lines.append([TITLES[name], f"{r2:.3f}", f"{cv:.3f}", *("%.1f [%.1f, %.1f]" % size.of(values[what, "clean", 0, name])
+                                                                for what in MEASURES)])
+    text += [table(["", "R²", "CVRMSD", *(f"clean, {one}" for one in MEASURES.values())], lines), ""]
+    for what, meaning in [*MEASURES.items(), ("distance", "distance from F(x), in % of the mean distance of two images")]:
+        lines = []
+        for test, strength in rows_of(settings):
+            base = values.get((what, test, strength, "F"))
+            if base is None:
+                continue
+            cells = [f"{test}, {strength}/255", "%.1f [%.1f, %.1f]" % size.of(base)]
+            for name in names[1:]:
+                rows = values.get((what, test, strength, name))
+                cells.append("" if rows is None else spell("%.1f, %+.1f [%+.1f, %+.1f]", (
+                    size.of(rows)[0], *size.of(rows, base))))
+            lines.append(cells)
+        text += [f"{meaning[0].upper()}{meaning[1:]}:" if what == "distance" else f"{meaning[0].upper()}{meaning[1:]}, %:", "",
+                 table(["attack", *(TITLES[name] for name in names)], lines), ""]
+    lines = [[f"targeted, {s}/255", *("%.1f [%.1f, %.1f]" % size.of(values["target", "targeted", s, name]) for name in names)]
+             for s in STRENGTHS]
+    return "\n".join(text + ["The nearest neighbour of a targeted query is the target, %:", "",
+                             table(["attack", *(TITLES[name] for name in names)], lines), ""])
+
+
+def summarize(title, values, seeds, settings):
+    """One line per adapter: the range of its gains in same image @1 over F, for each kind of attack."""
+    size = Intervals(seeds, next(iter(values.values())).shape[1])
+    lines = []
+    for name in list(TITLES)[1:]:
+        cells = [f"{title}, {TITLES[name]}"]
+        for kinds in (("stored",), ("targeted",), tuple(f"adaptive, {k} steps" for k in settings["at"])):
+            gains = [size.of(values["same", test, strength, name], values["same", test, strength, "F"])
+                     for test, strength in rows_of(settings)
+                     if test in kinds and ("same", test, strength, name) in values and ("same", test, strength, "F") in values]
+            above, below = sum(g[1] > 0 for g in gains), sum(g[2] < 0 for g in gains)
+            cells.append(spell("%+.1f to %+.1f; %d above, %d below, of %d", (
+                min(g[0] for g in gains), max(g[0] for g in gains), above, below, len(gains))) if gains else "")
+        cells.append("%.1f" % size.of(values["same", "clean", 0, name])[0])
+        lines.append(cells)
+    return lines
+
+
+INTRODUCTION = """# Attacks as augmentations
+
+Written by `python/examples/adversarial.py` on {date}:
+
+    python3 python/examples/adversarial.py {command}--write docs
+
+Images: {data} at {side} pixels, {train} training images for adapters, {test} test images, seeds {seeds}. Copies: PGD of {steps}
+steps of a quarter of the strength from random starts, L∞ 1/255 and 4/255, two copies of each. Noise copies have Gaussian
+noise that moves features as far on average; its deviation, with pixels in 0..1: {noise}. A round adds one copy of each
+strength that attacks the current E∘F. Adapters by `invar.fit`, without the trial, with the settings of the presets. Attacked
+images are not rounded to bytes.
+
+- stored: PGD of {steps} steps on F, new starts, all test images with each seed.
+- targeted: {steps} steps toward the feature of an image of another class; no adapter was trained on it.
+- adaptive: PGD on E∘F, one trajectory, measured on the way; for F the same attack on F. The test images are dealt to the
+  {number} seeds, so that each is attacked once; instant and the adapter of noise copies up to {middle} steps only.
+
+Same image @1: the nearest of all clean test features, L2, old index. Class of the nearest neighbour: among the clean features
+of all {gallery} training images. Kept classifier: logistic regression on these, not retrained. Brackets: 95 % intervals by
+bootstrap over images, and over seeds where all of them attack all images; for adapters the value, then the difference from F
+with its interval.
+
+In short, same image @1: the range of differences from F over strengths and steps in points, and how many of their intervals
+are above or below 0; clean: same image @1 of clean images.
+
+{summary}
+"""
+
+
+def write_tables(out, networks, settings):
+    """(Markdown, {network: (values, seeds)}) of what is kept."""
+    text, summary, figures, noise, seconds = [], [], {}, [], 0
+    for name in networks:
+        store = Store(out / name)
+        values, price, seeds = measure(store, settings)
+        if not seeds:
+            continue
+        title = NETWORKS[name][0]
+        if len(seeds) < settings["seeds"]:
+            title += f" ({len(seeds)} of {settings['seeds']} seeds)"
+        text.append(write_network(title, values, price, seeds, settings))
+        summary += summarize(title, values, seeds, settings)
+        figures[title] = values, seeds
+        clean = store.get("clean")
+        noise.append(title + ": " + ", ".join("%.3f for %d/255" % (np.mean([
+            store.get(f"{s}-noise{i}-{strength}")["deviation"] for s in seeds for i in range(2)]), strength)
+            for strength in STRENGTHS))
+        seconds += sum(float(np.load(path)["seconds"]) for path in store.folder.glob("*.npz"))
+    if not text:
+        return None, {}
+    head = ["", "stored", "targeted", "adaptive", "clean"]
+    introduction = INTRODUCTION.format(
+        date=datetime.date.today(), command="" if settings["data"] == "made up" else f"images/{settings['data']} weights ", train=len(clean["train"]), test=len(clean["test"]), gallery=len(clean["gallery"]),
+        noise="; ".join(noise), number=settings["seeds"], middle=settings["at"][-2],
+        summary=table(head, summary), **{**settings, "seeds": ", ".join(map(str, range(settings["seeds"])))})
+    return introduction + "\n" + "\n".join(text) + f"\nProcessor time of all attacks and adapters, one thread: {seconds / 60:.0f} minutes.\n", figures
+
+
+# ---- Figure ----------------------------------------------------------------------------------------------
+
+
+COLOURS = {"F": "#8a8a8a", "keep": "#2a78b8", "instant": "#2f9e6e", "noise": "#c98a1b", "round2": "#b8442a"}
+
+
+def draw(figures, settings):
+    """Same image @1 with intervals: a panel for each network and strength."""
+    tests = ["clean", "stored", "targeted", *(f"adaptive, {k} steps" for k in settings["at"])]
+    wide, high, left, top, gap = 400, 190, 46, 64, 66
+    width, height = left + len(figures) * (wide + 30), top + len(STRENGTHS) * (high + gap)
+    made = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            'font-family="sans-serif" font-size="12">',
+            "<style>text{fill:#333}.grid{stroke:#888;stroke-opacity:.35}"
+            + "".join(f".{name}{{fill:{colour};stroke:{colour}}}" for name, colour in COLOURS.items())
+            + "@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>",
+            f'<text x="{left}" y="18" font-size="14">Same image @1, old index, %, with 95 % intervals</text>']
+    x = left
+    for name in COLOURS:
+        made.append(f'<circle class="{name}" cx="{x + 5}" cy="36" r="4"/><text x="{x + 14}" y="40">{TITLES[name]}</text>')
+        x += 34 + 7 * len(TITLES[name])
+    for column, (title, (values, seeds)) in enumerate(figures.items()):
+        size = Intervals(seeds, next(iter(values.values())).shape[1])
+        for row, strength in enumerate(STRENGTHS):
+            x0, y0 = left + column * (wide + 30), top + row * (high + gap) + 14
+            made.append(f'<text x="{x0}" y="{y0 - 7}" font-weight="bold">{title}, L∞ {strength}/255</text>')
+            for tick in range(0, 101, 25):
+                y = y0 + high - high * tick / 100
+                made.append(f'<line class="grid" x1="{x0}" x2="{x0 + wide}" y1="{y:.1f}" y2="{y:.1f}"/>')
+                if column == 0:
+                    made.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{tick}</text>')
+            step = wide / len(tests)
+            for i, test in enumerate(tests):
+                middle = x0 + step * (i + 0.5)
+                for j, word in enumerate(test.split(", ")):
+                    made.append(f'<text x="{middle:.1f}" y="{y0 + high + 15 + 14 * j}" text-anchor="middle">{word}</text>')
+                for j, name in enumerate(COLOURS):
+                    rows = values.get(("same", test, 0 if test == "clean" else strength, name))
+                    if rows is not None:
+                        value, low, up = size.of(rows)
+                        x, (a, b, c) = middle + 10 * (j - 2), (y0 + high - high * v / 100 for v in (value, low, up))
+                        made.append(f'<line class="{name}" stroke-width="2" x1="{x:.1f}" x2="{x:.1f}" y1="{b:.1f}" y2="{c:.1f}"/>'
+                                    f'<circle class="{name}" cx="{x:.1f}" cy="{a:.1f}" r="3.5"/>')
+    return "\n".join(made + ["</svg>", ""])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], usage="%(prog)s [IMAGES WEIGHTS] [options]")
     parser.add_argument("images", nargs="?", type=Path)
     parser.add_argument("weights", nargs="?", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("build-attacks/kept"), help="folder of kept results (%(default)s)")
+    parser.add_argument("--out", type=Path, help="folder of kept results (build-attacks/kept, or build-attacks/made-up)")
     parser.add_argument("--networks", default="resnet18,squeezenet", help="which to attack (%(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="how many (%(default)s)")
     parser.add_argument("--only-seed", type=int, help="this one alone, for several processes beside each other")
@@ -353,6 +617,7 @@ def main():
         parser.error("WEIGHTS is missing")
     settings = {"side": args.side, "each": args.each, "seeds": args.seeds, "steps": STEPS, "at": AT} if real else \
         {"side": 24, "each": 30, "seeds": 2, "steps": 3, "at": (2, 4, 6)}
+    args.out = args.out or Path("build-attacks", "kept" if real else "made-up")
     settings["data"] = args.images.resolve().name if real else "made up"
     args.out.mkdir(parents=True, exist_ok=True)
     note = args.out / "settings.json"
@@ -374,6 +639,14 @@ def main():
         data = load_data(store, nets[0], train, test, gallery)
         for seed in range(settings["seeds"]) if args.only_seed is None else [args.only_seed]:
             run_seed(store, nets, data, seed, settings["seeds"], settings)
+
+    text, figures = write_tables(args.out, networks, settings)
+    print(text or "no seed is complete yet")
+    if args.write and text:
+        for path, content in (("results/attacks.md", text), ("img/attacks.svg", draw(figures, settings))):
+            path = args.write / path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":
