@@ -33,6 +33,7 @@ MEASURES = {"same": "same image @1", "class": "class of the nearest neighbour", 
 TITLES = {"F": "F", "keep": "keep", "instant": "instant", "noise": "keep, noise copies", "round1": "keep, 1 round",
           "round2": "keep, 2 rounds"}
 LONG = ("F", "keep", "round2")  # attacked up to the last of AT, the others up to the last but one
+NOISIEST = 0.25  # of pixels in 0..1
 BATCH = 70
 
 
@@ -221,14 +222,16 @@ def attack(exact, rough, E, x, goal, strength, at, seed, toward=False):
 
 
 def noise_like(exact, x, clean, distance, seed):
-    """Features of x with Gaussian noise that moves them as far, on average, as `distance`; and its deviation."""
+    """Features of x with Gaussian noise that moves them as far, on average, as `distance`; and its deviation, of which
+    there is a largest one: attacks can move features farther than an image of noise alone does."""
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(zlib.crc32(f"noise {seed}".encode())))
     few, low, high = slice(None, None, max(1, len(x) // BATCH)), 0.0, 1.0
     for _ in range(9):
         middle = (low + high) / 2
         moved = (encode(exact, (x[few] + middle * noise[few]).clamp(0, 1)) - clean[few]).norm(dim=1).mean()
         low, high = (middle, high) if moved < distance else (low, middle)
-    return encode(exact, (x + low * noise).clamp(0, 1)).numpy(), low
+    deviation = min(low, NOISIEST)
+    return encode(exact, (x + deviation * noise).clamp(0, 1)).numpy(), deviation
 
 
 # ---- The experiment, kept in a folder ----------------------------------------------------------------------
@@ -501,7 +504,7 @@ Written by `python/examples/adversarial.py` on {date}:
 
 Images: {data} at {side} pixels, {train} training images for adapters, {test} test images, seeds {seeds}. Copies: PGD of {steps}
 steps of a quarter of the strength from random starts, L∞ 1/255 and 4/255, two copies of each. Noise copies have Gaussian
-noise that moves features as far on average; its deviation, with pixels in 0..1: {noise}. A round adds one copy of each
+noise that moves features as far on average, but a deviation of at most {noisiest} with pixels in 0..1: {noise}. A round adds one copy of each
 strength that attacks the current E∘F. Adapters by `invar.fit`, without the trial, with the settings of the presets. Attacked
 images are not rounded to bytes.
 
@@ -546,7 +549,7 @@ def write_tables(out, networks, settings):
     head = ["", "stored", "targeted", "adaptive", "clean"]
     introduction = INTRODUCTION.format(
         date=datetime.date.today(), command="" if settings["data"] == "made up" else f"images/{settings['data']} weights ", train=len(clean["train"]), test=len(clean["test"]), gallery=len(clean["gallery"]),
-        noise="; ".join(noise), number=settings["seeds"], middle=settings["at"][-2],
+        noise="; ".join(noise), noisiest=NOISIEST, number=settings["seeds"], middle=settings["at"][-2],
         summary=table(head, summary), **{**settings, "seeds": ", ".join(map(str, range(settings["seeds"])))})
     return introduction + "\n" + "\n".join(text) + f"\nProcessor time of all attacks and adapters, one thread: {seconds / 60:.0f} minutes.\n", figures
 
