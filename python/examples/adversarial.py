@@ -507,7 +507,7 @@ Images: {data} at {side} pixels, {train} training images for adapters, {test} te
 steps of a quarter of the strength from random starts, L∞ 1/255 and 4/255, two copies of each. Noise copies have Gaussian
 noise that moves features as far on average, but a deviation of at most {noisiest} with pixels in 0..1: {noise}. A round adds one copy of each
 strength that attacks the current E∘F. Adapters by `invar.fit`, without the trial, with the settings of the presets. Attacked
-images are not rounded to bytes.
+images are not rounded to bytes. Gradients of ResNet-18 are bfloat16 except for the first layer; all features are float32.
 
 - stored: PGD of {steps} steps on F, new starts, all test images with each seed.
 - targeted: {steps} steps toward the feature of an image of another class; no adapter was trained on it.
