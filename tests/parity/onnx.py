@@ -94,7 +94,7 @@ def check_alone(program, place, adapter, dtype):
     onnx.checker.check_model(model, full_check=True)
     assert [o.version for o in model.opset_import] == [17] and model.producer_name == "invar"
     assert "invar.encoder" in {p.key for p in model.metadata_props}
-    again = path + "2"
+    again = os.path.join(place, "again.onnx")
     run(program, "export", adapter, "-o", again, "--dtype", dtype, "-q")
     assert open(path, "rb").read() == open(again, "rb").read(), "two exports differ"
     runtime, worst = session(path), 0
