@@ -171,8 +171,6 @@ void inv_encoder_plan_free(inv_encoder_plan *p); /* accepts NULL */
 size_t inv_model_count(void);
 const inv_known_model *inv_model_at(size_t i);
 const char *inv_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
-const char *inv_encoder_family(size_t i, const char **about);
 /* SHA-256 of the weight file; NULL without weights; views. */
 invar_status inv_encoder_sha256(invar_encoder *e, const char **hex);
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "encoders/encoder.h"
+#include "encoders/encoder_list.h" /* parts: the families that meson.build lists */
 
 /* How authors prepare images: shorter side, centre, filter, constants. */
 #define AS_DINO .resize = 256, .side = 224, .filter = "bicubic", .normalize = "imagenet"
@@ -167,4 +168,9 @@ const char *inv_encoder_names(void)
 		   "clip_vitb16|clip_vitb32|clip_vitl14|swav_resnet50|resnet50|resnet50_v2|"
 		   "resnet18|resnet34|resnet101|resnet152|resnet50_keras|squeezenet1_1|"
 		   "cifar10_resnet20|cifar10_resnet56";
+}
+
+const inv_encoder_kind *inv_encoder_kind_at(size_t i)
+{
+	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
 }

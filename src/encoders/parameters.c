@@ -209,21 +209,6 @@ const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
 	return found && !found->outside ? found->weight : NULL;
 }
 
-size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
-{
-	const char *place = strstr(format, "%zu");
-	char name[INV_PARAMETER_NAME];
-	size_t count = 0;
-
-	if (!place)
-		return 0;
-	do
-		snprintf(name, sizeof name, "%.*s%zu%s", (int)(place - format), format, count,
-		         place + strlen("%zu"));
-	while (find_parameter(p, name) && ++count);
-	return count;
-}
-
 /* ---- Taking ----------------------------------------------------------------------- */
 
 static const char *tensor_shape_text(unsigned ndim, const uint64_t *shape, char *out,
