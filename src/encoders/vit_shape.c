@@ -309,7 +309,9 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 		                "%s: its positions are rotary and fit any size; leave @pos out",
 		                inv_parameters_path(l->p));
 	if (pos)
-		v->pos = inv_pos_of(pos);
+		v->pos = strcmp(pos, "timm") == 0 ? INV_POS_TIMM
+		         : strcmp(pos, "hf") == 0 ? INV_POS_HF
+		                                  : INV_POS_DINO;
 
 	/* No tensor shows the base, or the size of the images that it was trained on. */
 	if (!l->s->positions) {
