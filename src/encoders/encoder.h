@@ -161,6 +161,13 @@ struct invar_encoder {
 	void *own;              /* the kind's own */
 };
 
+/* Into e->input: preprocessor_config.json beside the weights, if there is one. */
+invar_status inv_preprocessor_read(invar_encoder *e, const inv_parameters *p,
+                                   size_t channels);
+/* The same of preprocess_cfg in open_clip_config.json. */
+invar_status inv_preprocessor_open_clip(invar_encoder *e, const inv_parameters *p,
+                                        const json_t *config, size_t channels);
+
 /* A plan borrows the encoder. */
 invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
                                   inv_encoder_plan **out);

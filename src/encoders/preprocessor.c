@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preprocessor.c - see preprocessor.h. */
-#include "encoders/preprocessor.h"
+/*
+ * preprocessor.c - how images are prepared, from the JSON files that are published beside
+ * weights: Hugging Face's preprocessor_config.json and OpenCLIP's open_clip_config.json.
+ *
+ * What a file leaves open stays as the family has set it in e->input. A value that would
+ * give other tensors and is not supported is an error.
+ */
+#include "encoders/encoder.h"
 
 #include <math.h>
 #include <stdio.h>

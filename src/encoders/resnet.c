@@ -21,7 +21,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "encoders/convnet.h"
-#include "encoders/preprocessor.h"
 
 enum {
 	LAYERS = 4, /* of torchvision's */

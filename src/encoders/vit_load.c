@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "encoders/preprocessor.h"
 #include "encoders/vit_names.h"
 
 static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
