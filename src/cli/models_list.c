@@ -27,7 +27,7 @@ static const char *images_text(const inv_known_model *m, char text[SOME])
 void inv_models_markdown(FILE *out)
 {
 	char images[SOME], options[SOME];
-	const char *family, *about;
+	const inv_encoder_kind *kind;
 
 	fputs("| name | network | width | images | normalised | not in the weights | file "
 	      "|\n|---|---|---:|---|---|---|---|\n",
@@ -58,8 +58,8 @@ void inv_models_markdown(FILE *out)
 		fputs(" |\n", out);
 	}
 	fputs("\nFamilies of networks, recognised by the tensors of a file:\n\n", out);
-	for (size_t i = 0; (family = inv_encoder_family(i, &about)); i++)
-		fprintf(out, "- `%s`: %s\n", family, about);
+	for (size_t i = 0; (kind = inv_encoder_kind_at(i)); i++)
+		fprintf(out, "- `%s`: %s\n", kind->family, kind->about);
 }
 
 invar_status inv_models_list(inv_session *s)

@@ -64,12 +64,20 @@ static invar_status take_row(inv_convnet *net, const char *layer, const char *te
 }
 
 /* y = gamma (x - mean) / sqrt(var + eps) + beta, as a scale and a shift. */
-static invar_status fold_norm(inv_convnet *net, const char *norm, size_t outputs,
-                              size_t filter, const float *rows, float *weights, float *bias)
+static invar_status fold_batch_norm(inv_convnet *net, const char *norm, size_t outputs,
+                                    size_t filter, float *weights, float *bias)
 {
-	const float *gamma = rows, *beta = rows + outputs;
-	const float *mean = rows + 2 * outputs, *var = rows + 3 * outputs;
+	static const char *const tensors[] = {"weight", "bias", "running_mean", "running_var"};
+	char counter[INV_PARAMETER_NAME];
+	float *gamma, *beta, *mean, *var;
+	invar_status st;
 
+	INV_TRY(inv_new_zeros(&gamma, 4 * outputs));
+	beta = gamma + outputs;
+	mean = beta + outputs;
+	var = mean + outputs;
+	for (size_t i = 0; i < 4; i++)
+		INV_TRY_OR(done, take_row(net, norm, tensors[i], outputs, gamma + i * outputs));
 	for (size_t o = 0; o < outputs; o++) {
 		double scale = (double)gamma[o] / sqrt((double)var[o] + net->eps);
 		bool finite = isfinite(scale) &&
@@ -79,31 +87,17 @@ static invar_status fold_norm(inv_convnet *net, const char *norm, size_t outputs
 			finite = isfinite(weights[o * filter + i] =
 			                      (float)(weights[o * filter + i] * scale));
 		if (!finite)
-			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: its batch norm '%s' has variance %g and scale %g in "
-			                "channel %zu, which cannot be folded into its convolution",
-			                inv_parameters_path(net->parameters), norm, (double)var[o],
-			                (double)gamma[o], o);
+			INV_TRY_OR(done, inv_fail(INVAR_E_NUMERIC,
+			                          "%s: its batch norm '%s' has variance %g and scale "
+			                          "%g in channel %zu, which cannot be folded into its "
+			                          "convolution",
+			                          inv_parameters_path(net->parameters), norm,
+			                          (double)var[o], (double)gamma[o], o));
 	}
-	return INVAR_OK;
-}
-
-static invar_status take_batch_norm(inv_convnet *net, const char *norm, size_t outputs,
-                                    size_t filter, float *weights, float *bias)
-{
-	static const char *const tensors[] = {"weight", "bias", "running_mean", "running_var"};
-	char counter[INV_PARAMETER_NAME];
-	float *rows;
-	invar_status st;
-
-	INV_TRY(inv_new_zeros(&rows, 4 * outputs));
-	for (size_t i = 0; i < 4; i++)
-		INV_TRY_OR(done, take_row(net, norm, tensors[i], outputs, rows + i * outputs));
-	st = fold_norm(net, norm, outputs, filter, rows, weights, bias);
 	snprintf(counter, sizeof counter, "%s.num_batches_tracked", norm);
 	inv_parameters_ignore(net->parameters, counter);
 done:
-	inv_free(rows);
+	inv_free(gamma);
 	return st;
 }
 
@@ -136,7 +130,7 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 	INV_TRY_OR(fail, inv_new_zeros(bias, *outputs));
 	INV_TRY_OR(fail, inv_parameters_take(p, name, 4, shape, *weights));
 	INV_TRY_OR(fail, l->norm
-	                     ? take_batch_norm(net, l->norm, *outputs, filter, *weights, *bias)
+	                     ? fold_batch_norm(net, l->norm, *outputs, filter, *weights, *bias)
 	                     : take_row(net, l->conv, "bias", *outputs, *bias));
 	return INVAR_OK;
 fail:
@@ -212,17 +206,6 @@ size_t inv_convnet_conv(inv_convnet *net, const inv_layer *l)
 	if (inv_convnet_take(net, l, &outputs, &weights, &bias) != INVAR_OK)
 		return 0;
 	return inv_convnet_filter(net, l, outputs, weights, bias);
-}
-
-size_t inv_convnet_numbered(inv_convnet *net, const char *block, int k, inv_layer l)
-{
-	char conv[INV_PARAMETER_NAME], norm[INV_PARAMETER_NAME];
-
-	snprintf(conv, sizeof conv, "%s.conv%d", block, k);
-	snprintf(norm, sizeof norm, "%s.bn%d", block, k);
-	l.conv = conv;
-	l.norm = norm;
-	return inv_convnet_conv(net, &l);
 }
 
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w)

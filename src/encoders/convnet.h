@@ -43,8 +43,6 @@ invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *fa
                              inv_convnet **out);
 /* Each returns the value that was written. */
 size_t inv_convnet_conv(inv_convnet *net, const inv_layer *l);
-/* The k-th of a block, BLOCK.convK with its norm BLOCK.bnK. */
-size_t inv_convnet_numbered(inv_convnet *net, const char *block, int k, inv_layer l);
 /* A convolution with weights that are not a tensor of the file; takes them. */
 size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
                           float *weights, float *bias);

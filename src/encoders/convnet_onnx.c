@@ -30,25 +30,9 @@ typedef struct writing {
 	named_value *values;
 } writing;
 
-static void put_convolution_weights(writing *w, const inv_step *s, size_t i,
-                                    char name[2][NAME])
-{
-	const size_t kernel = s->window.kernel;
-	const inv_onnx_floats both[2] = {
-		{.name = name[0],
-	     .x = s->weights,
-	     .shape = {s->outputs, s->channels, kernel, kernel},
-	     .ndim = 4,
-	     .half = w->half},
-		{.name = name[1], .x = s->bias, .shape = {s->outputs}, .ndim = 1, .half = w->half}};
+static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
 
-	snprintf(name[0], NAME, "encoder/%zu.weight", i);
-	snprintf(name[1], NAME, "encoder/%zu.bias", i);
-	for (size_t k = 0; k < 2 && w->status == INVAR_OK; k++)
-		w->status = inv_onnx_put_floats(w->graph, &both[k], w->where);
-}
-
-static void put_window(writing *w, const inv_step *s, size_t i, const char *output)
+static void put_step(writing *w, const inv_step *s, size_t i)
 {
 	const inv_window v = s->window;
 	const uint64_t k = v.kernel, t = v.stride, p = v.padding;
@@ -58,44 +42,27 @@ static void put_window(writing *w, const inv_step *s, size_t i, const char *outp
 		{.name = "pads", .value = {p, p, p, p}, .count = 4, .list = true},
 		{.name = s->weights ? NULL : "ceil_mode", .value = {v.ceil}, .count = 1},
 		{0}};
-	char name[2][NAME];
-	const char *inputs[3] = {w->values[s->from].now, name[0], name[1]};
-
-	if (s->weights)
-		put_convolution_weights(w, s, i, name);
-	inv_onnx_put_joined(w->graph, s->weights ? "Conv" : "MaxPool", inputs,
-	                    s->weights ? 3 : 1, attributes, output);
-}
-
-/* The result of a step becomes its value, or one of the two halves of it. */
-static void keep_result(writing *w, const inv_step *s, size_t i, const char *result)
-{
-	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
-	                                          {0}};
+	char weight[NAME], bias[NAME], result[NAME], next[NAME];
+	const inv_onnx_floats both[2] = {
+		{.name = weight,
+	     .x = s->weights,
+	     .shape = {s->outputs, s->channels, k, k},
+	     .ndim = 4,
+	     .half = w->half},
+		{.name = bias, .x = s->bias, .shape = {s->outputs}, .ndim = 1, .half = w->half}};
+	const char *inputs[3] = {w->values[s->from].now, weight, bias};
 	named_value *to = &w->values[s->to];
-	const char *both[2] = {s->channel ? to->first : result,
-	                       s->channel ? result : to->first};
 
-	if (s->outputs == w->net->channels[s->to]) {
-		memcpy(to->now, result, NAME);
-	} else if (!*to->first) {
-		memcpy(to->first, result, NAME);
-	} else {
-		snprintf(to->now, NAME, "encoder/%zu.joined", i);
-		inv_onnx_put_joined(w->graph, "Concat", both, 2, axis, to->now);
-	}
-}
-
-static void put_step(writing *w, const inv_step *s, size_t i)
-{
-	char result[NAME], next[NAME];
-
+	snprintf(weight, NAME, "encoder/%zu.weight", i);
+	snprintf(bias, NAME, "encoder/%zu.bias", i);
 	snprintf(result, NAME, "encoder/%zu", i);
-	put_window(w, s, i, result);
+	for (size_t j = 0; s->weights && j < 2 && w->status == INVAR_OK; j++)
+		w->status = inv_onnx_put_floats(w->graph, &both[j], w->where);
+	inv_onnx_put_joined(w->graph, s->weights ? "Conv" : "MaxPool", inputs,
+	                    s->weights ? 3 : 1, attributes, result);
 	if (s->add) {
 		snprintf(next, NAME, "encoder/%zu.sum", i);
-		inv_onnx_put_node(w->graph, "Add", inv_onnx_name(result), w->values[s->to].now,
-		                  NULL, next);
+		inv_onnx_put_node(w->graph, "Add", inv_onnx_name(result), to->now, NULL, next);
 		memcpy(result, next, NAME);
 	}
 	if (s->relu) {
@@ -103,19 +70,18 @@ static void put_step(writing *w, const inv_step *s, size_t i)
 		inv_onnx_put_node(w->graph, "Relu", inv_onnx_name(result), NULL, NULL, next);
 		memcpy(result, next, NAME);
 	}
-	keep_result(w, s, i, result);
-}
 
-static void put_mean(const writing *w, const char *output)
-{
-	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
-	                                          {0}};
-
-	inv_onnx_put_node(w->graph, "GlobalAveragePool",
-	                  inv_onnx_name(w->values[w->net->last].now), NULL, NULL,
-	                  "encoder/mean");
-	inv_onnx_put_node(w->graph, "Flatten", inv_onnx_name("encoder/mean"), NULL, axis,
-	                  output);
+	/* The result becomes the value, or one of the two halves of it. */
+	if (s->outputs == w->net->channels[s->to]) {
+		memcpy(to->now, result, NAME);
+	} else if (!*to->first) {
+		memcpy(to->first, result, NAME);
+	} else {
+		snprintf(to->now, NAME, "encoder/%zu.joined", i);
+		inv_onnx_put_node(w->graph, "Concat",
+		                  inv_onnx_name(s->channel ? to->first : result),
+		                  s->channel ? result : to->first, axis, to->now);
+	}
 }
 
 invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to)
@@ -131,7 +97,10 @@ invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 	snprintf(w.values[0].now, NAME, "%s", to->input);
 	for (size_t i = 0; i < net->step_count && w.status == INVAR_OK; i++)
 		put_step(&w, &net->steps[i], i);
-	put_mean(&w, to->output);
+	inv_onnx_put_node(to->graph, "GlobalAveragePool",
+	                  inv_onnx_name(w.values[net->last].now), NULL, NULL, "encoder/mean");
+	inv_onnx_put_node(to->graph, "Flatten", inv_onnx_name("encoder/mean"), NULL, axis,
+	                  to->output);
 	inv_free(w.values);
 	return w.status;
 }

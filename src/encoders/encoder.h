@@ -161,6 +161,13 @@ struct invar_encoder {
 	void *own;              /* the kind's own */
 };
 
+/* Into e->input: preprocessor_config.json beside the weights, if there is one. */
+invar_status inv_preprocessor_read(invar_encoder *e, const inv_parameters *p,
+                                   size_t channels);
+/* The same of preprocess_cfg in open_clip_config.json. */
+invar_status inv_preprocessor_open_clip(invar_encoder *e, const inv_parameters *p,
+                                        const json_t *config, size_t channels);
+
 /* A plan borrows the encoder. */
 invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
                                   inv_encoder_plan **out);
@@ -171,8 +178,6 @@ void inv_encoder_plan_free(inv_encoder_plan *p); /* accepts NULL */
 size_t inv_model_count(void);
 const inv_known_model *inv_model_at(size_t i);
 const char *inv_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
-const char *inv_encoder_family(size_t i, const char **about);
 /* SHA-256 of the weight file; NULL without weights; views. */
 invar_status inv_encoder_sha256(invar_encoder *e, const char **hex);
 /*

@@ -48,71 +48,53 @@ static invar_status check_finite_images(const char *name, const char *what, cons
 	return INVAR_OK;
 }
 
-typedef struct work {
-	invar_encoder *e;
-	inv_npy_source *in;
-	inv_npy_writer *out;
-	uint64_t cells, width, images, block;
-	float *x, *y;
-} work;
-
-static invar_status encode_blocks(work *w)
-{
-	uint64_t shape[4] = {0, w->in->h->shape[1], w->in->h->shape[2], w->in->h->shape[3]};
-	const char *name = w->in->name;
-
-	for (uint64_t at = 0; at < w->images; at += w->block) {
-		shape[0] = w->images - at < w->block ? w->images - at : w->block;
-		INV_TRY(inv_progress(w->e->ctx, "features", at, w->images));
-		INV_TRY(inv_npy_source_read(w->in, shape[0] * w->cells, w->x));
-		INV_TRY(check_finite_images(name, "a pixel", w->x, shape[0], w->cells, at));
-		INV_TRY(invar_encoder_run(w->e, w->x, shape, w->y));
-		INV_TRY(check_finite_images(name, "a feature", w->y, shape[0], w->width, at));
-		INV_TRY(inv_npy_put(w->out, w->y, shape[0] * w->width));
-	}
-	return inv_npy_source_end(w->in);
-}
-
-static invar_status write_features(work *w, const char *path, invar_dtype dtype)
-{
-	uint64_t shape[2] = {w->images, w->width}, group = w->e->last->group;
-	uint64_t groups = BLOCK_BYTES / (group * (w->cells + w->width) * sizeof(float));
-	invar_status st;
-
-	/* As many groups as fit, at least one. */
-	w->block = group * (groups < 1 ? 1 : groups > MAX_GROUPS ? MAX_GROUPS : groups);
-	INV_TRY(inv_new_array(&w->x, w->block * w->cells));
-	INV_TRY(inv_new_array(&w->y, w->block * w->width));
-	INV_TRY(inv_npy_create_target(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, 2,
-	                              shape, &w->out));
-	inv_test_stop("features:open %s", path);
-	INV_TRY(encode_blocks(w));
-	st = inv_npy_commit(w->out);
-	w->out = NULL;
-	return st;
-}
-
 invar_status inv_encoder_run_file(invar_encoder *e, const char *in, const char *out,
                                   invar_dtype dtype, uint64_t shape[4])
 {
+	uint64_t width, cells, group, groups, block, rows[2];
 	inv_npy_source from;
-	work w = {.e = e, .in = &from};
+	inv_npy_writer *to = NULL;
+	float *x = NULL, *y = NULL;
 	invar_status st;
 
 	INV_TRY_OR(done, inv_npy_source_open(e->ctx, in, &from));
 	INV_TRY_OR(done, check_image_array(e, &from));
 	memcpy(shape, from.h->shape, 4 * sizeof *shape);
-	st = invar_encoder_width(e, shape, &w.width);
+	st = invar_encoder_width(e, shape, &width);
 	if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* the file is at fault */
 		st = inv_context(INVAR_E_MISMATCH, "%s", from.name);
 	INV_TRY_OR(done, st);
-	w.images = shape[0];
-	w.cells = shape[1] * shape[2] * shape[3];
-	st = write_features(&w, out, dtype);
+
+	/* As many groups as fit, at least one. */
+	cells = shape[1] * shape[2] * shape[3];
+	group = e->last->group;
+	groups = BLOCK_BYTES / (group * (cells + width) * sizeof(float));
+	block = group * (groups < 1 ? 1 : groups > MAX_GROUPS ? MAX_GROUPS : groups);
+	INV_TRY_OR(done, inv_new_array(&x, block * cells));
+	INV_TRY_OR(done, inv_new_array(&y, block * width));
+	rows[0] = shape[0];
+	rows[1] = width;
+	INV_TRY_OR(done, inv_npy_create_target(out, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32,
+	                                       2, rows, &to));
+	inv_test_stop("features:open %s", out);
+	for (uint64_t at = 0; at < shape[0]; at += block) {
+		uint64_t n = shape[0] - at < block ? shape[0] - at : block;
+		const uint64_t some[4] = {n, shape[1], shape[2], shape[3]};
+
+		INV_TRY_OR(done, inv_progress(e->ctx, "features", at, shape[0]));
+		INV_TRY_OR(done, inv_npy_source_read(&from, n * cells, x));
+		INV_TRY_OR(done, check_finite_images(from.name, "a pixel", x, n, cells, at));
+		INV_TRY_OR(done, invar_encoder_run(e, x, some, y));
+		INV_TRY_OR(done, check_finite_images(from.name, "a feature", y, n, width, at));
+		INV_TRY_OR(done, inv_npy_put(to, y, n * width));
+	}
+	INV_TRY_OR(done, inv_npy_source_end(&from));
+	st = inv_npy_commit(to);
+	to = NULL;
 done:
-	inv_npy_abort(w.out);
-	inv_free(w.x);
-	inv_free(w.y);
+	inv_npy_abort(to);
+	inv_free(x);
+	inv_free(y);
 	inv_npy_source_close(&from);
 	return st;
 }

@@ -152,13 +152,15 @@ static invar_status read_output(onnx_network *o, const inv_onnx *m, const char *
 
 /* Weights may be in other files of the same folder; which ones is noted for their SHA-256.
  */
-static invar_status read_files(onnx_network *o, const inv_onnx *m, const char *path)
+static invar_status read_files(onnx_network *o, const inv_onnx *m, const char *path,
+                               const char *folder)
 {
 	inv_bytes rest = m->graph, name;
 
 	while (inv_onnx_next_external(&rest, &name)) {
-		char text[FILE_NAME] = "";
+		char text[FILE_NAME] = "", *file;
 		size_t known = 0;
+		invar_status st = INVAR_OK;
 
 		if (name.size && name.size < FILE_NAME)
 			memcpy(text, name.data, name.size);
@@ -180,6 +182,14 @@ static invar_status read_files(onnx_network *o, const inv_onnx *m, const char *p
 		if (!o->files)
 			INV_TRY(inv_new_zeros(&o->files, MAX_FILES));
 		memcpy(o->files[o->file_count++], text, sizeof text);
+		INV_TRY(inv_new_path(&file, folder, text));
+		if (!inv_exists(file))
+			st = inv_fail(INVAR_E_IO,
+			              "%s: keeps weights in %s, which is missing; copy it beside the "
+			              "model",
+			              path, file);
+		inv_free(file);
+		INV_TRY(st);
 	}
 	return INVAR_OK;
 }
@@ -190,6 +200,7 @@ static invar_status read_files(onnx_network *o, const inv_onnx *m, const char *p
 static invar_status take_constants(onnx_network *o, const json_t *mean, const json_t *std,
                                    const char *where)
 {
+	static const char *const before[2] = {"", "/"};
 	const json_t *const lists[2] = {mean, std};
 	inv_normalisation checked;
 	size_t used = 0;
@@ -198,12 +209,9 @@ static invar_status take_constants(onnx_network *o, const json_t *mean, const js
 		return INVAR_OK;
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < json_array_size(lists[k]) && used < NORMALISATION; i++)
-			used +=
-				(size_t)snprintf(o->normalisation + used, NORMALISATION - used, "%s%.9g",
-			                     i   ? ","
-			                     : k ? "/"
-			                         : "",
-			                     json_number_value(json_array_get(lists[k], i)));
+			used += (size_t)snprintf(o->normalisation + used, NORMALISATION - used,
+			                         "%s%.9g", i ? "," : before[k],
+			                         json_number_value(json_array_get(lists[k], i)));
 	if (used >= NORMALISATION ||
 	    inv_normalisation_parse(o->normalisation, &checked) != INVAR_OK)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -286,23 +294,6 @@ done:
 	return st;
 }
 
-/* A size that the input fixes wins; a preparation for another size is not the model's. */
-static void settle_input(invar_encoder *e)
-{
-	const onnx_network *o = e->own;
-	uint64_t h = o->axes[2], w = o->axes[3];
-	size_t fixed = h == w && h <= INV_MAX_SIDE ? (size_t)h : 0;
-
-	e->input.keeps_grey = o->axes[1] == 1;
-	if ((h || w) && e->input.side != fixed) {
-		e->input.side = fixed;
-		e->input.resize = 0;
-	}
-	e->input.asks_size = !e->input.side && (!h || !w);
-	e->input.normalisation = *o->normalisation ? o->normalisation : NULL;
-	e->input.asks_normalisation = !*o->normalisation;
-}
-
 /* ---- Opening ---------------------------------------------------------------------- */
 
 static invar_status read_model(invar_encoder *e)
@@ -318,25 +309,13 @@ static invar_status read_model(invar_encoder *e)
 	INV_TRY_OR(done, inv_onnx_view_beside(map.data, map.size, path, &m));
 	INV_TRY_OR(done, read_input(o, &m, path));
 	INV_TRY_OR(done, read_output(o, &m, inv_option_text(e->options, "onnx-output"), path));
-	INV_TRY_OR(done, read_files(o, &m, path));
 
 	INV_TRY_OR(done, inv_new_text(&folder, slash ? path : "."));
 	if (slash)
 		folder[slash == path ? 1 : slash - path] = '\0';
+	INV_TRY_OR(done, read_files(o, &m, path, folder));
 	INV_TRY_OR(done, take_preprocessor(e, folder));
 	INV_TRY_OR(done, take_own_metadata(e, &m));
-	for (size_t i = 0; i < o->file_count; i++) {
-		char *file;
-
-		INV_TRY_OR(done, inv_new_path(&file, folder, o->files[i]));
-		if (!inv_exists(file))
-			st = inv_fail(INVAR_E_IO,
-			              "%s: keeps weights in %s, which is missing; copy it beside the "
-			              "model",
-			              path, file);
-		inv_free(file);
-		INV_TRY_OR(done, st);
-	}
 done:
 	inv_free(folder);
 	inv_map_close(&map);
@@ -373,6 +352,8 @@ static invar_status open_onnx(invar_encoder *e, inv_parameters *p)
 {
 	const char *slash = strrchr(e->weights, '/');
 	onnx_network *o;
+	uint64_t h, w;
+	size_t fixed;
 
 	(void)p;
 	if (inv_option_text(e->options, "key"))
@@ -386,7 +367,21 @@ static invar_status open_onnx(invar_encoder *e, inv_parameters *p)
 	e->name = o->name;
 	o->tokens = inv_option_text(e->options, "onnx-tokens");
 	INV_TRY(read_model(e));
-	settle_input(e);
+
+	/* A size that the input fixes wins; a preparation for another size is not the model's.
+	 */
+	h = o->axes[2];
+	w = o->axes[3];
+	fixed = h == w && h <= INV_MAX_SIDE ? (size_t)h : 0;
+	if ((h || w) && e->input.side != fixed) {
+		e->input.side = fixed;
+		e->input.resize = 0;
+	}
+	e->input.keeps_grey = o->axes[1] == 1;
+	e->input.asks_size = !e->input.side && (!h || !w);
+	e->input.normalisation = *o->normalisation ? o->normalisation : NULL;
+	e->input.asks_normalisation = !*o->normalisation;
+
 	INV_TRY(inv_onnx_session_open(e->weights, o->input, o->output, &o->session));
 	INV_TRY(note_version(e));
 	snprintf(e->about, sizeof e->about, "output %.60s of %.60s, by ONNX Runtime %.20s",
@@ -451,38 +446,31 @@ static invar_status choose_numbers(inv_encoder_plan *p, const inv_onnx_result *r
 	return INVAR_OK;
 }
 
-static invar_status check_shape(const inv_encoder_plan *p)
+static invar_status plan_onnx(inv_encoder_plan *p)
 {
 	const onnx_network *o = p->encoder->own;
 	const uint64_t *a = o->axes;
 	inv_extent s = p->shape;
-
-	if ((!a[1] || a[1] == s.c) && (!a[2] || a[2] == s.h) && (!a[3] || a[3] == s.w))
-		return INVAR_OK;
-	if (a[1] && a[1] != s.c)
-		return inv_fail(INVAR_E_MISMATCH, "%s: takes images of %" PRIu64 " %s, not of %zu",
-		                p->encoder->weights, a[1], a[1] == 1 ? "channel" : "channels", s.c);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: takes images of %" PRIu64 " x %" PRIu64
-	                " pixels, not of %zu x %zu; give it that size (@size), or export it "
-	                "with free axes",
-	                p->encoder->weights, a[3] ? a[3] : s.w, a[2] ? a[2] : s.h, s.w, s.h);
-}
-
-static invar_status plan_onnx(inv_encoder_plan *p)
-{
-	const onnx_network *o = p->encoder->own;
 	inv_onnx_result r = {0};
 	onnx_plan *plan;
 	float *black;
 	invar_status st;
 
-	INV_TRY(check_shape(p));
+	if (a[1] && a[1] != s.c)
+		return inv_fail(INVAR_E_MISMATCH, "%s: takes images of %" PRIu64 " %s, not of %zu",
+		                p->encoder->weights, a[1], a[1] == 1 ? "channel" : "channels", s.c);
+	if ((a[2] && a[2] != s.h) || (a[3] && a[3] != s.w))
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: takes images of %" PRIu64 " x %" PRIu64
+			" pixels, not of %zu x %zu; give it that size (@size), or export it "
+			"with free axes",
+			p->encoder->weights, a[3] ? a[3] : s.w, a[2] ? a[2] : s.h, s.w, s.h);
 	INV_TRY(inv_new(&plan));
 	p->own = plan;
 	p->group = 1;
-	INV_TRY(inv_new_zeros(&black, inv_extent_cells(p->shape)));
-	INV_TRY_OR(done, inv_onnx_session_run(o->session, black, p->shape, &r));
+	INV_TRY(inv_new_zeros(&black, inv_extent_cells(s)));
+	INV_TRY_OR(done, inv_onnx_session_run(o->session, black, s, &r));
 	st = choose_numbers(p, &r);
 done:
 	inv_onnx_result_free(o->session, &r);
@@ -495,51 +483,39 @@ static void unplan_onnx(inv_encoder_plan *p)
 	inv_free(p->own);
 }
 
-/* From [1, d], [1, tokens, d] or [1, d, pixels] to [d]. */
-static void take_features(const inv_encoder_plan *p, const float *x, float *out)
-{
-	const onnx_network *o = p->encoder->own;
-	const onnx_plan *plan = p->own;
-	uint64_t d = p->width, T = plan->tokens, P = plan->pixels;
-
-	if ((T == 1 && P == 1) || strcmp(o->tokens, "first") == 0) {
-		memcpy(out, x, d * sizeof *out);
-		return;
-	}
-	for (uint64_t j = 0; j < d; j++) {
-		double sum = 0;
-
-		for (uint64_t t = 0; t < T; t++)
-			for (uint64_t i = 0; i < P; i++)
-				sum += (double)x[(t * d + j) * P + i];
-		out[j] = (float)(sum / (double)(T * P));
-	}
-}
-
+/* Each image from [1, d], [1, tokens, d] or [1, d, pixels] to [d]. */
 static invar_status run_onnx(const inv_encoder_plan *p, const float *x, size_t n,
                              unsigned thread, float *out)
 {
 	const onnx_network *o = p->encoder->own;
 	const onnx_plan *plan = p->own;
-	size_t cells = inv_extent_cells(p->shape);
+	uint64_t d = p->width, T = plan->tokens, P = plan->pixels;
+	bool as_it_is = (T == 1 && P == 1) || strcmp(o->tokens, "first") == 0;
 
 	(void)thread;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++, x += inv_extent_cells(p->shape), out += d) {
 		uint64_t numbers = 1;
 		inv_onnx_result r;
-		invar_status st = inv_onnx_session_run(o->session, x + i * cells, p->shape, &r);
+		invar_status st;
 
+		INV_TRY_OR(next, inv_onnx_session_run(o->session, x, p->shape, &r));
 		for (unsigned k = 0; k < r.ndim; k++)
 			numbers *= r.shape[k];
-		if (st == INVAR_OK && (r.ndim != plan->ndim || !r.x ||
-		                       numbers != p->width * plan->tokens * plan->pixels))
-			st =
-				inv_fail(INVAR_E_MISMATCH,
-			             "%s: its output %.60s has another shape for this image than for a "
-			             "black one; features must have one width",
-			             p->encoder->weights, o->output);
-		if (st == INVAR_OK)
-			take_features(p, r.x, out + i * p->width);
+		if (r.ndim != plan->ndim || !r.x || numbers != d * T * P)
+			INV_TRY_OR(next, inv_fail(INVAR_E_MISMATCH,
+			                          "%s: its output %.60s has another shape for this "
+			                          "image than for a black one; features must have one "
+			                          "width",
+			                          p->encoder->weights, o->output));
+		for (uint64_t j = 0; j < d; j++) {
+			double sum = 0;
+
+			for (uint64_t t = 0; !as_it_is && t < T; t++)
+				for (uint64_t k = 0; k < P; k++)
+					sum += (double)r.x[(t * d + j) * P + k];
+			out[j] = as_it_is ? r.x[j] : (float)(sum / (double)(T * P));
+		}
+	next:
 		inv_onnx_result_free(o->session, &r);
 		INV_TRY(st);
 	}

@@ -48,35 +48,28 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* If some names start with the wrapper, the others are outside the network. */
-static bool unwrap(inv_parameters *p, const char *wrapper)
+/*
+ * If some names start with a wrapper, the others are outside the network. No real file
+ * reaches the limit; without it a long hostile name would take long.
+ */
+static void unwrap_names(inv_parameters *p)
 {
-	size_t wrapped = 0;
-
-	for (size_t i = 0; i < p->count; i++)
-		wrapped += !p->list[i].outside && begins(p->list[i].name, wrapper);
-	for (size_t i = 0; wrapped && i < p->count; i++) {
-		parameter *a = &p->list[i];
-
-		if (a->outside)
-			continue;
-		if (begins(a->name, wrapper))
-			a->name += strlen(wrapper);
-		else
-			a->outside = true;
-	}
-	return wrapped > 0;
-}
-
-/* No real file reaches the limit; without it a long hostile name would take long. */
-static void unwrap_all(inv_parameters *p)
-{
-	bool found = true;
+	size_t found = 1;
 
 	for (int round = 0; found && round < MAX_WRAPS; round++) {
-		found = false;
-		for (size_t i = 0; wrappers[i]; i++)
-			found = unwrap(p, wrappers[i]) || found;
+		found = 0;
+		for (size_t k = 0; wrappers[k]; k++) {
+			size_t wrapped = 0;
+
+			for (size_t i = 0; i < p->count; i++)
+				wrapped += !p->list[i].outside && begins(p->list[i].name, wrappers[k]);
+			for (size_t i = 0; wrapped && i < p->count; i++)
+				if (!p->list[i].outside && begins(p->list[i].name, wrappers[k]))
+					p->list[i].name += strlen(wrappers[k]);
+				else
+					p->list[i].outside = true;
+			found += wrapped;
+		}
 	}
 }
 
@@ -107,41 +100,38 @@ done:
 	return st;
 }
 
-/* Tensors may share a storage: a small file must not become a network that fills memory. */
-static invar_status check_memory_needed(const inv_weights *w)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < w->count; i++)
-		bytes += w->list[i].of.cells * sizeof(float); /* cells fit the file */
-	if (bytes <= SMALL || bytes / MAX_GROWTH <= w->map.size)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s: its tensors share their storage and would need %" PRIu64
-		" MB of memory, more than %d times the size of the file; no real network does this",
-		w->path, bytes >> 20, MAX_GROWTH);
-}
-
 invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
                                  inv_parameters **out)
 {
 	inv_parameters *p;
+	uint64_t bytes = 0;
 	invar_status st;
 
 	*out = NULL;
 	INV_TRY(inv_new(&p));
 	p->ctx = ctx;
 	INV_TRY_OR(fail, inv_weights_open(ctx, path, key, &p->weights));
-	INV_TRY_OR(fail, check_memory_needed(p->weights));
-	INV_TRY_OR(fail, inv_parameters_beside(p, "config.json", &p->config));
 	p->count = inv_weights_count(p->weights);
+
+	/* Tensors may share a storage: a small file must not become a network that fills
+	 * memory. */
+	for (size_t i = 0; i < p->count; i++)
+		bytes += inv_weights_at(p->weights, i)->cells * sizeof(float); /* fit the file */
+	if (bytes > SMALL && bytes / MAX_GROWTH > p->weights->map.size)
+		INV_TRY_OR(fail,
+		           inv_fail(INVAR_E_FORMAT,
+		                    "%s: its tensors share their storage and would need "
+		                    "%" PRIu64 " MB of memory, more than %d times the size of "
+		                    "the file; no real network does this",
+		                    inv_parameters_path(p), bytes >> 20, MAX_GROWTH));
+
+	INV_TRY_OR(fail, inv_parameters_beside(p, "config.json", &p->config));
 	INV_TRY_OR(fail, inv_new_zeros(&p->list, p->count));
 	for (size_t i = 0; i < p->count; i++) {
 		p->list[i].weight = inv_weights_at(p->weights, i);
 		p->list[i].name = p->list[i].weight->name;
 	}
-	unwrap_all(p);
+	unwrap_names(p);
 	qsort(p->list, p->count, sizeof *p->list, compare_parameters);
 	*out = p;
 	return INVAR_OK;
@@ -209,21 +199,6 @@ const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
 	return found && !found->outside ? found->weight : NULL;
 }
 
-size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
-{
-	const char *place = strstr(format, "%zu");
-	char name[INV_PARAMETER_NAME];
-	size_t count = 0;
-
-	if (!place)
-		return 0;
-	do
-		snprintf(name, sizeof name, "%.*s%zu%s", (int)(place - format), format, count,
-		         place + strlen("%zu"));
-	while (find_parameter(p, name) && ++count);
-	return count;
-}
-
 /* ---- Taking ----------------------------------------------------------------------- */
 
 static const char *tensor_shape_text(unsigned ndim, const uint64_t *shape, char *out,
@@ -239,42 +214,31 @@ static const char *tensor_shape_text(unsigned ndim, const uint64_t *shape, char 
 	return out;
 }
 
-static bool same_shape(const inv_weight_about *w, unsigned ndim, const uint64_t *shape)
-{
-	unsigned skip = 0;
-
-	while (w->ndim - skip > ndim && w->shape[skip] == 1)
-		skip++;
-	return w->ndim - skip == ndim &&
-	       memcmp(w->shape + skip, shape, ndim * sizeof *shape) == 0;
-}
-
-/* Integers would belong to a quantised network, whose numbers are not usable as weights. */
-static bool has_floats(const inv_weight_about *w)
-{
-	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
-}
-
 invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned ndim,
                                   const uint64_t *shape)
 {
 	char found[INV_PARAMETER_NAME], wanted[INV_PARAMETER_NAME];
 	const parameter *a = find_parameter(p, name);
+	const inv_weight_about *w = a ? a->weight : NULL;
+	unsigned skip = 0;
 
-	if (!a)
+	if (!w)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%.200s'",
 		                inv_parameters_path(p), name);
-	if (!same_shape(a->weight, ndim, shape))
-		return inv_fail(
-			INVAR_E_MISMATCH, "%s: its tensor '%.200s' has shape %s but must have shape %s",
-			inv_parameters_path(p), name,
-			tensor_shape_text(a->weight->ndim, a->weight->shape, found, sizeof found),
-			tensor_shape_text(ndim, shape, wanted, sizeof wanted));
-	if (!has_floats(a->weight))
+	while (w->ndim - skip > ndim && w->shape[skip] == 1)
+		skip++;
+	if (w->ndim - skip != ndim || memcmp(w->shape + skip, shape, ndim * sizeof *shape) != 0)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its tensor '%.200s' has shape %s but must have shape %s",
+		                inv_parameters_path(p), name,
+		                tensor_shape_text(w->ndim, w->shape, found, sizeof found),
+		                tensor_shape_text(ndim, shape, wanted, sizeof wanted));
+	/* Integers belong to a quantised network, whose numbers are not usable as weights. */
+	if (w->type[0] != 'F' && strcmp(w->type, "BF16") != 0)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%.200s' contains %s but must contain floats; "
 		                "quantised weights are not supported",
-		                inv_parameters_path(p), name, a->weight->type);
+		                inv_parameters_path(p), name, w->type);
 	return INVAR_OK;
 }
 
@@ -295,14 +259,6 @@ void inv_parameters_ignore(inv_parameters *p, const char *beginning)
 			p->list[i].taken = true;
 }
 
-static bool starts_with_any(const char *name, const char *const *own)
-{
-	for (; *own; own++)
-		if (begins(name, *own))
-			return true;
-	return false;
-}
-
 invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
                                    const char *const *own)
 {
@@ -314,10 +270,11 @@ invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
 
 		if (a->taken || a->outside)
 			continue;
-		if (starts_with_any(a->name, own))
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: has a tensor '%.200s', which no known %s has",
-			                inv_parameters_path(p), a->name, family);
+		for (const char *const *o = own; *o; o++)
+			if (begins(a->name, *o))
+				return inv_fail(INVAR_E_MISMATCH,
+				                "%s: has a tensor '%.200s', which no known %s has",
+				                inv_parameters_path(p), a->name, family);
 		first = first ? first : a->name;
 		left++;
 	}

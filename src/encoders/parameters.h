@@ -36,8 +36,6 @@ const inv_weight_about *inv_parameters_find(const inv_parameters *p, const char 
 /* The same, but only among those inside: CLIP's text side has names like its image side. */
 const inv_weight_about *inv_parameters_find_inside(const inv_parameters *p,
                                                    const char *name);
-/* How many of format % 0, 1, 2 … there are in a row: "blocks.%zu.norm1.weight". */
-size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
 
 /*
  * Is there a tensor of floats of this shape? The message names a missing tensor or a wrong

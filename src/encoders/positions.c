@@ -7,13 +7,6 @@
 
 #include "base/memory.h"
 
-inv_pos inv_pos_of(const char *word)
-{
-	return strcmp(word, "timm") == 0 ? INV_POS_TIMM
-	       : strcmp(word, "hf") == 0 ? INV_POS_HF
-	                                 : INV_POS_DINO;
-}
-
 /* DINO's code compares pixels, so 33 x 32 with patch 8 is resized although it has 4 x 4
  * patches. */
 bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, size_t h,
@@ -32,55 +25,30 @@ static double cubic_weight(double x, double a)
 	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* Output i of n takes `weights` [grid] of the table's rows. */
-static void clamped_weights(size_t grid, double step, size_t i, double *weights)
-{
-	double source = ((double)i + 0.5) * step - 0.5, below = floor(source);
-
-	memset(weights, 0, grid * sizeof *weights);
-	for (int tap = -1; tap <= 2; tap++) {
-		double at = below + tap;
-		size_t clamped = at < 0 ? 0 : at > (double)grid - 1 ? grid - 1 : (size_t)at;
-
-		weights[clamped] += cubic_weight(source - at, -0.75);
-	}
-}
-
-static void antialiased_weights(size_t grid, double step, size_t i, double *weights)
-{
-	double wide = step > 1 ? step : 1, centre = ((double)i + 0.5) * step, sum = 0;
-
-	for (size_t j = 0; j < grid; j++)
-		sum += weights[j] = cubic_weight(((double)j + 0.5 - centre) / wide, -0.5);
-	for (size_t j = 0; j < grid; j++)
-		weights[j] /= sum;
-}
-
+/* Output i of n takes row i of weights [n, grid] of the table's rows. */
 static void axis_weights(inv_pos way, size_t grid, size_t n, double *weights)
 {
-	for (size_t i = 0; i < n; i++)
-		if (way == INV_POS_TIMM)
-			antialiased_weights(grid, (double)grid / (double)n, i, weights + i * grid);
-		else
-			clamped_weights(grid,
-			                (double)grid / ((double)n + (way == INV_POS_DINO ? 0.1 : 0)), i,
-			                weights + i * grid);
-}
+	double step = (double)grid / ((double)n + (way == INV_POS_DINO ? 0.1 : 0));
+	double wide = step > 1 ? step : 1;
 
-static void fit_one(const double *down, const double *across, const float *table,
-                    size_t grid, size_t width, double *sums, float *out)
-{
-	memset(sums, 0, width * sizeof *sums);
-	for (size_t u = 0; u < grid; u++)
-		for (size_t v = 0; down[u] != 0 && v < grid; v++) {
-			const float *row = table + (u * grid + v) * width;
-			double weight = down[u] * across[v];
+	for (size_t i = 0; i < n; i++, weights += grid) {
+		double centre = ((double)i + 0.5) * step, below = floor(centre - 0.5), sum = 0;
 
-			for (size_t c = 0; weight != 0 && c < width; c++)
-				sums[c] += weight * row[c];
+		if (way == INV_POS_TIMM) {
+			for (size_t j = 0; j < grid; j++)
+				sum += weights[j] = cubic_weight(((double)j + 0.5 - centre) / wide, -0.5);
+			for (size_t j = 0; j < grid; j++)
+				weights[j] /= sum;
+			continue;
 		}
-	for (size_t c = 0; c < width; c++)
-		out[c] = (float)sums[c];
+		memset(weights, 0, grid * sizeof *weights);
+		for (int tap = -1; tap <= 2; tap++) {
+			double at = below + tap;
+			size_t clamped = at < 0 ? 0 : at > (double)grid - 1 ? grid - 1 : (size_t)at;
+
+			weights[clamped] += cubic_weight(centre - 0.5 - at, -0.75);
+		}
+	}
 }
 
 invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, size_t width,
@@ -93,10 +61,21 @@ invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, siz
 	sums = across + cols * grid;
 	axis_weights(way, grid, rows, down);
 	axis_weights(way, grid, cols, across);
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < cols; j++)
-			fit_one(down + i * grid, across + j * grid, table, grid, width, sums,
-			        out + (i * cols + j) * width);
+	for (size_t i = 0; i < rows * cols; i++, out += width) {
+		const double *y = down + i / cols * grid, *x = across + i % cols * grid;
+
+		memset(sums, 0, width * sizeof *sums);
+		for (size_t u = 0; u < grid; u++)
+			for (size_t v = 0; y[u] != 0 && v < grid; v++) {
+				const float *row = table + (u * grid + v) * width;
+				double weight = y[u] * x[v];
+
+				for (size_t c = 0; weight != 0 && c < width; c++)
+					sums[c] += weight * row[c];
+			}
+		for (size_t c = 0; c < width; c++)
+			out[c] = (float)sums[c];
+	}
 	inv_free(down);
 	return INVAR_OK;
 }

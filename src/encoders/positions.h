@@ -20,8 +20,6 @@
 
 typedef enum inv_pos { INV_POS_DINO, INV_POS_HF, INV_POS_TIMM } inv_pos;
 
-inv_pos inv_pos_of(const char *word); /* "dino", "hf", "timm" */
-
 /* Does an image of h x w pixels, in rows x cols patches, need other positions? */
 bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, size_t h,
                           size_t w);

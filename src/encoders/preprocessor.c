@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preprocessor.c - see preprocessor.h. */
-#include "encoders/preprocessor.h"
+/*
+ * preprocessor.c - how images are prepared, from the JSON files that are published beside
+ * weights: Hugging Face's preprocessor_config.json and OpenCLIP's open_clip_config.json.
+ *
+ * What a file leaves open stays as the family has set it in e->input. A value that would
+ * give other tensors and is not supported is an error.
+ */
+#include "encoders/encoder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,52 +38,38 @@ static invar_status fail_value(const reader *r, const char *name, const char *ex
 
 /* ---- Normalisation ---------------------------------------------------------------- */
 
-static size_t print_constants(const json_t *list, char *out, size_t size)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < json_array_size(list) && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%.9g", i ? "," : "",
-		                         json_number_value(json_array_get(list, i)));
-	return used;
-}
-
-/* As many numbers as channels, above `low`. */
-static bool are_constants(const json_t *list, size_t channels, double low)
-{
-	bool fine = json_array_size(list) == channels && channels <= MAX_CONSTANTS;
-
-	for (size_t i = 0; fine && i < channels; i++) {
-		const json_t *one = json_array_get(list, i);
-
-		fine = json_is_number(one) && json_number_value(one) > low &&
-		       json_number_value(one) < max_constant;
-	}
-	return fine;
-}
-
 static invar_status read_constants(const reader *r, const char *mean_name,
                                    const char *std_name, size_t channels)
 {
-	const json_t *mean = json_object_get(r->said, mean_name);
-	const json_t *std = json_object_get(r->said, std_name);
+	static const char *const before[2] = {"", "/"};
+	const json_t *const lists[2] = {json_object_get(r->said, mean_name),
+	                                json_object_get(r->said, std_name)};
 	char *text = r->e->constants;
-	size_t size = sizeof r->e->constants, used;
+	size_t size = sizeof r->e->constants, used = 0;
+	bool valid = channels <= MAX_CONSTANTS;
 
-	if (!mean && !std)
+	if (!lists[0] && !lists[1])
 		return INVAR_OK;
-	if (!are_constants(mean, channels, -max_constant) ||
-	    !are_constants(std, channels, least_std))
+	for (int k = 0; k < 2; k++) {
+		valid = valid && json_array_size(lists[k]) == channels;
+		for (size_t i = 0; valid && i < channels; i++) {
+			const json_t *one = json_array_get(lists[k], i);
+			double x = json_number_value(one);
+
+			valid = json_is_number(one) && x > (k ? least_std : -max_constant) &&
+			        x < max_constant;
+			/* A number takes at most 16 characters, so all of them fit. */
+			used += (size_t)snprintf(text + used, size - used, "%s%.9g",
+			                         i ? "," : before[k], x);
+		}
+	}
+	if (!valid)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: the %s beside it has no valid %s and %s: %zu %s each %s expected, the "
 			"latter above 0; fix or remove the file",
 			inv_parameters_path(r->p), r->file, mean_name, std_name, channels,
 			inv_noun(channels, "number", "numbers"), inv_noun(channels, "was", "were"));
-	/* A number takes at most 16 characters, so all of them fit. */
-	used = print_constants(mean, text, size);
-	used += (size_t)snprintf(text + used, size - used, "/");
-	print_constants(std, text + used, size - used);
 	r->e->input.normalisation = text;
 	return INVAR_OK;
 }

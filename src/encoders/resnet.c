@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resnet.c - ResNets by torchvision's or Hugging Face's names, any width and depth.
+ * resnet.c - ResNets by torchvision's or Hugging Face's names, any width and depth, and
+ * the small ones of CIFAR: 20, 32, 44, 56 … layers, 64 features.
  *
  * A 7x7 convolution and a max pool that quarter the image, then layers of blocks, all but
  * the first halving it again; torchvision's have four. A block adds its convolutions to its
  * input, or to a 1x1 convolution of it where the shape changes. Basic blocks have two 3x3
  * convolutions; bottlenecks have 1x1, 3x3, 1x1. In torchvision's the 3x3 halves the image;
  * in the original paper's and in Keras' the first 1x1 does.
+ *
+ * CIFAR's begin with a 3x3 convolution and have three layers of basic blocks. Where the
+ * shape changes the shortcut has no weights (option A): every second pixel, padded with
+ * zero channels, half of them before and half after. That is a 1x1 convolution whose
+ * weights are 0 and 1, and it runs as one.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "encoders/convnet.h"
-#include "encoders/preprocessor.h"
 
 enum {
 	LAYERS = 4, /* of torchvision's */
+	CIFAR_LAYERS = 3,
 	MAX_LAYERS = 8,
-	MAX_BLOCKS = 1000, /* of a layer */
 	BLOCK_NAME = 64,
 	LAYER_NAME = BLOCK_NAME + 32
 };
@@ -68,6 +74,7 @@ typedef struct block {
 	char name[BLOCK_NAME]; /* "layer1.0" */
 	size_t stride;
 	bool bottleneck, early; /* early: the stride is in the first convolution */
+	bool padded;            /* CIFAR's: shortcuts have no weights */
 } block;
 
 static void name_block(const resnet_names *n, size_t layer, size_t i, char out[BLOCK_NAME])
@@ -103,19 +110,41 @@ static bool recognise_resnet(const inv_parameters *p)
 	return find_names(p) != NULL;
 }
 
-/* The shortcut of a block: its input, or a projection of it. */
-static size_t add_projection(inv_convnet *net, const inv_parameters *p, const block *b,
-                             size_t x)
+static bool recognise_cifar_resnet(const inv_parameters *p)
 {
-	char conv[LAYER_NAME], norm[LAYER_NAME];
-	inv_layer l = {.conv = conv, .norm = norm, .from = x, .window = point};
+	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
+	       has_convolution(p, &torchvision, 2, 0, 1) &&
+	       !has_convolution(p, &torchvision, 2, 0, 2) &&
+	       !has_convolution(p, &torchvision, 3, 0, 0);
+}
 
-	snprintf(conv, sizeof conv, "%s%s", b->name, b->names->shortcut);
-	snprintf(norm, sizeof norm, "%s%s", b->name, b->names->shortcut_norm);
-	l.window.stride = b->stride;
-	if (b->stride == 1 && !inv_parameters_find(p, "%s.weight", conv))
-		return x;
-	return inv_convnet_conv(net, &l);
+static size_t add_padded_shortcut(inv_convnet *net, const char *name, size_t x,
+                                  size_t outputs)
+{
+	const inv_layer l = {.conv = name, .from = x, .window = {1, 2, 0, false}};
+	size_t channels = inv_convnet_channels(net, x), before;
+	float *weights = NULL, *bias = NULL;
+	invar_status st;
+
+	if (!channels) /* it has failed before */
+		return 0;
+	if (outputs < channels)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_MISMATCH,
+		                          "the weights of '%s' turn %zu %s into %zu, which a "
+		                          "shortcut without weights cannot do",
+		                          name, outputs, inv_noun(outputs, "channel", "channels"),
+		                          channels));
+	before = (outputs - channels) / 2;
+	INV_TRY_OR(fail, inv_new_zeros(&weights, outputs * channels));
+	INV_TRY_OR(fail, inv_new_zeros(&bias, outputs));
+	for (size_t c = 0; c < channels; c++)
+		weights[(before + c) * channels + c] = 1;
+	return inv_convnet_filter(net, &l, outputs, weights, bias);
+fail:
+	inv_convnet_fail(net, st);
+	inv_free(weights);
+	inv_free(bias);
+	return 0;
 }
 
 /* The k-th convolution of a block, from 0. */
@@ -134,38 +163,52 @@ static size_t add_convolution(inv_convnet *net, const block *b, size_t k, inv_la
 static size_t add_resnet_block(inv_convnet *net, const inv_parameters *p, const block *b,
                                size_t x)
 {
-	size_t shortcut = add_projection(net, p, b, x);
+	char conv[LAYER_NAME], norm[LAYER_NAME];
+	inv_layer shortcut = {.conv = conv, .norm = norm, .from = x, .window = point};
 	inv_layer first = {.from = x, .window = b->bottleneck ? point : three, .relu = true};
 	inv_layer middle = {.window = three, .relu = true};
-	inv_layer last = {.to = shortcut, .add = true, .relu = true};
+	inv_layer last = {.to = x, .window = first.window, .add = true, .relu = true};
+
+	/* The shortcut is the block's input, or a projection of it. */
+	snprintf(conv, sizeof conv, "%s%s", b->name, b->names->shortcut);
+	snprintf(norm, sizeof norm, "%s%s", b->name, b->names->shortcut_norm);
+	shortcut.window.stride = b->stride;
+	if (!b->padded && (b->stride > 1 || inv_parameters_find(p, "%s.weight", conv)))
+		last.to = inv_convnet_conv(net, &shortcut);
 
 	if (b->early || !b->bottleneck)
 		first.window.stride = b->stride;
 	else
 		middle.window.stride = b->stride;
 	last.from = add_convolution(net, b, 0, first);
+	if (b->padded && b->stride > 1)
+		last.to =
+			add_padded_shortcut(net, b->name, x, inv_convnet_channels(net, last.from));
 	if (b->bottleneck) {
 		middle.from = last.from;
 		last.from = add_convolution(net, b, 1, middle);
 	}
-	last.window = b->bottleneck ? point : three;
 	return add_convolution(net, b, b->bottleneck ? 2 : 1, last);
 }
 
+/* Returns the last value; counts the blocks of each layer. */
 static size_t describe_resnet(inv_convnet *net, const inv_parameters *p, block b,
-                              const size_t *blocks, size_t first_stride)
+                              size_t first_stride, size_t layers, size_t *blocks)
 {
 	const inv_layer stem = {.conv = b.names->stem,
 	                        .norm = b.names->stem_norm,
-	                        .window = seven_by_two,
+	                        .window = b.padded ? three : seven_by_two,
 	                        .relu = true};
-	size_t x = inv_convnet_pool(net, inv_convnet_conv(net, &stem), pool);
+	size_t x = inv_convnet_conv(net, &stem);
 
-	for (size_t layer = 0; layer < MAX_LAYERS; layer++)
-		for (size_t i = 0; i < blocks[layer]; i++) {
-			name_block(b.names, layer, i, b.name);
-			b.stride = i ? 1 : layer ? 2 : first_stride;
+	if (!b.padded)
+		x = inv_convnet_pool(net, x, pool);
+	for (size_t i = 0; i < layers; i++)
+		while (has_convolution(p, b.names, i, blocks[i], 0)) {
+			name_block(b.names, i, blocks[i], b.name);
+			b.stride = blocks[i] ? 1 : i ? 2 : first_stride;
 			x = add_resnet_block(net, p, &b, x);
+			blocks[i]++;
 		}
 	return x;
 }
@@ -213,14 +256,6 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 		INV_TRY(read_resnet_config(p, &b.early, &first_stride));
 	if (stride)
 		b.early = strcmp(stride, "1x1") == 0;
-	for (size_t i = 0; i < (names == &torchvision ? LAYERS : MAX_LAYERS); i++) {
-		while (blocks[i] < MAX_BLOCKS && has_convolution(p, names, i, blocks[i], 0))
-			blocks[i]++;
-		e->measures.depth += blocks[i];
-		if (blocks[i])
-			snprintf(counts + strlen(counts), sizeof counts - strlen(counts), " %zu",
-			         blocks[i]);
-	}
 	if (stride && b.early && !b.bottleneck)
 		inv_convnet_fail(
 			net,
@@ -230,7 +265,14 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 				inv_parameters_path(p)));
 	for (size_t i = 0; heads[i]; i++)
 		inv_parameters_ignore(p, heads[i]);
-	last = describe_resnet(net, p, b, blocks, first_stride);
+	last = describe_resnet(net, p, b, first_stride,
+	                       names == &torchvision ? LAYERS : MAX_LAYERS, blocks);
+	for (size_t i = 0; i < MAX_LAYERS; i++) {
+		e->measures.depth += blocks[i];
+		if (blocks[i])
+			snprintf(counts + strlen(counts), sizeof counts - strlen(counts), " %zu",
+			         blocks[i]);
+	}
 	e->input = (inv_input){.resize = 256,
 	                       .side = 224,
 	                       .filter = names == &torchvision ? INV_BILINEAR : INV_BICUBIC,
@@ -243,6 +285,30 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	if (names == &hugging_face && inv_convnet_channels(net, last))
 		INV_TRY(inv_preprocessor_read(e, p, inv_convnet_channels(net, 0)));
 	return inv_convnet_finish(net, last, names->own);
+}
+
+static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
+{
+	size_t blocks[CIFAR_LAYERS] = {0}, last;
+	inv_convnet *net;
+
+	INV_TRY(inv_convnet_new(e, p, "ResNet for CIFAR", &net));
+	inv_parameters_ignore(p, "linear.");
+	inv_parameters_ignore(p, "fc.");
+	last = describe_resnet(net, p, (block){.names = &torchvision, .padded = true}, 1,
+	                       CIFAR_LAYERS, blocks);
+	e->input = (inv_input){.side = 32,
+	                       .resize = 32,
+	                       .filter = INV_BILINEAR,
+	                       .normalisation = "imagenet",
+	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
+	e->measures = (inv_measures){.width = inv_convnet_channels(net, last),
+	                             .depth = blocks[0] + blocks[1] + blocks[2]};
+	snprintf(e->about, sizeof e->about,
+	         "ResNet for CIFAR, basic blocks %zu %zu %zu, shortcuts without weights, %zu "
+	         "features",
+	         blocks[0], blocks[1], blocks[2], inv_convnet_channels(net, last));
+	return inv_convnet_finish(net, last, torchvision.own);
 }
 
 static const invar_option rows[] = {
@@ -264,6 +330,23 @@ const inv_encoder_kind inv_encoder_resnet = {
 	.options = rows,
 	.recognise = recognise_resnet,
 	.open = open_resnet,
+	.close = inv_convnet_close,
+	.plan = inv_convnet_plan,
+	.unplan = inv_convnet_unplan,
+	.run = inv_convnet_run,
+	.run_together = inv_convnet_run_together,
+	.bfloat16 = true,
+	.onnx = inv_convnet_onnx,
+};
+
+static const invar_option cifar_rows[] = {{INV_BN_EPS_ROW}, {0}};
+
+const inv_encoder_kind inv_encoder_cifar_resnet = {
+	.family = "cifar_resnet",
+	.about = "small ResNets for CIFAR-10",
+	.options = cifar_rows,
+	.recognise = recognise_cifar_resnet,
+	.open = open_cifar,
 	.close = inv_convnet_close,
 	.plan = inv_convnet_plan,
 	.unplan = inv_convnet_unplan,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "encoders/preprocessor.h"
 #include "encoders/vit_names.h"
 
 static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
@@ -83,12 +82,6 @@ static void transpose_stored(const inv_vit_loader *l, const inv_panels *w)
 		inv_panels_fill_turned(&l->v->kernels, w, l->stored, w->k);
 }
 
-static void no_bias(const inv_vit_loader *l, size_t out, float *bias)
-{
-	if (l->stored)
-		memset(bias, 0, out * sizeof *bias);
-}
-
 static invar_status take_layer_norm(inv_vit_loader *l, const char *before,
                                     const char *layer, inv_vit_norm *at)
 {
@@ -106,21 +99,8 @@ static invar_status take_bias(inv_vit_loader *l, const char *layer, size_t out,
 
 	if (!optional || inv_parameters_find(l->p, "%s%sbias", l->first, layer))
 		return take_tensor(l, l->block, layer, "bias", 1, shape, bias);
-	no_bias(l, out, bias);
-	return INVAR_OK;
-}
-
-/* x + gamma (W h + b) is x + (gamma W) h + gamma b; W is in l->stored. */
-static invar_status scale_stored(inv_vit_loader *l, const char *layer, inv_vit_linear at)
-{
-	uint64_t shape[1] = {at.weight.n};
-
-	INV_TRY(take_tensor(l, l->block, layer, "", 1, shape, l->gamma));
-	for (size_t o = 0; l->stored && o < at.weight.n; o++) {
-		for (size_t i = 0; i < at.weight.k; i++)
-			l->stored[o * at.weight.k + i] *= l->gamma[o];
-		at.bias[o] *= l->gamma[o];
-	}
+	if (l->stored)
+		memset(bias, 0, out * sizeof *bias);
 	return INVAR_OK;
 }
 
@@ -128,69 +108,63 @@ static invar_status scale_stored(inv_vit_loader *l, const char *layer, inv_vit_l
 static invar_status take_linear(inv_vit_loader *l, const char *layer, const char *scale,
                                 inv_vit_linear at)
 {
-	uint64_t shape[2] = {at.weight.n, at.weight.k};
+	size_t n = at.weight.n, k = at.weight.k;
+	uint64_t shape[2] = {n, k};
 
 	INV_TRY(take_tensor(l, l->block, layer, "weight", 2, shape, l->stored));
-	INV_TRY(take_bias(l, layer, at.weight.n, l->s->biases_optional, at.bias));
-	if (scale && l->scales)
-		INV_TRY(scale_stored(l, scale, at));
-	transpose_stored(l, &at.weight);
-	return INVAR_OK;
-}
-
-/* Queries, keys and values as one matrix, whether the file has one or three. */
-static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
-{
-	const inv_vit_scheme *s = l->s;
-	const char *const names[3] = {s->qkv ? s->qkv : s->query, s->key, s->value};
-	size_t d = l->v->width, matrices = s->qkv ? 1 : 3, out = 3 * d / matrices;
-	uint64_t shape[2] = {out, d};
-
-	for (size_t i = 0; i < matrices; i++) {
-		float *rows = l->stored ? l->stored + i * out * d : NULL;
-		float *bias = l->stored ? at.bias + i * out : NULL;
-
-		INV_TRY(take_tensor(l, l->block, names[i], "weight", 2, shape, rows));
-		INV_TRY(take_bias(l, names[i], out, true, bias));
+	INV_TRY(take_bias(l, layer, n, l->s->biases_optional, at.bias));
+	if (scale && l->scales) {
+		/* x + gamma (W h + b) is x + (gamma W) h + gamma b. */
+		INV_TRY(take_tensor(l, l->block, scale, "", 1, shape, l->gamma));
+		for (size_t o = 0; l->stored && o < n; o++) {
+			for (size_t i = 0; i < k; i++)
+				l->stored[o * k + i] *= l->gamma[o];
+			at.bias[o] *= l->gamma[o];
+		}
 	}
 	transpose_stored(l, &at.weight);
 	return INVAR_OK;
 }
 
-/* DINOv2's gate and fc1, which are the upper and the lower half of one matrix. */
-static invar_status take_gate_fc1(inv_vit_loader *l, inv_vit_linear gate,
-                                  inv_vit_linear fc1)
-{
-	size_t H = l->v->hidden, D = l->v->width;
-	uint64_t shape[2] = {2 * H, D};
-	float *bias = l->stored ? l->stored + 2 * H * D : NULL;
-
-	INV_TRY(take_tensor(l, l->block, l->gate_fc1, "weight", 2, shape, l->stored));
-	INV_TRY(take_bias(l, l->gate_fc1, 2 * H, false, bias));
-	if (!l->stored)
-		return INVAR_OK;
-	inv_panels_fill_turned(&l->v->kernels, &gate.weight, l->stored, D);
-	inv_panels_fill_turned(&l->v->kernels, &fc1.weight, l->stored + H * D, D);
-	memcpy(gate.bias, bias, H * sizeof *bias);
-	memcpy(fc1.bias, bias + H, H * sizeof *bias);
-	return INVAR_OK;
-}
-
-static invar_status take_block(inv_vit_loader *l, size_t i)
+static invar_status take_block(inv_vit_loader *l, size_t block)
 {
 	const inv_vit_scheme *s = l->s;
+	const char *const names[3] = {s->qkv ? s->qkv : s->query, s->key, s->value};
+	size_t D = l->v->width, H = l->v->hidden, matrices = s->qkv ? 1 : 3;
+	size_t out = 3 * D / matrices;
+	const uint64_t qkv[2] = {out, D}, both[2] = {2 * H, D};
 	inv_arena nowhere = {0};
-	inv_vit_block claimed, *b = l->stored ? &l->v->blocks[i] : &claimed;
+	inv_vit_block claimed, *b = l->stored ? &l->v->blocks[block] : &claimed;
 
 	if (!l->stored)
 		place_block(&nowhere, l->v, b);
-	inv_vit_find_block(s, l->p, i, l->block);
+	inv_vit_find_block(s, l->p, block, l->block);
 	INV_TRY(take_layer_norm(l, l->block, s->norm1, &b->norm1));
-	INV_TRY(take_qkv(l, b->qkv));
+
+	/* Queries, keys and values as one matrix, whether the file has one or three. */
+	for (size_t i = 0; i < matrices; i++) {
+		float *rows = l->stored ? l->stored + i * out * D : NULL;
+		float *bias = l->stored ? b->qkv.bias + i * out : NULL;
+
+		INV_TRY(take_tensor(l, l->block, names[i], "weight", 2, qkv, rows));
+		INV_TRY(take_bias(l, names[i], out, true, bias));
+	}
+	transpose_stored(l, &b->qkv.weight);
 	INV_TRY(take_linear(l, s->out, s->scale1, b->out));
 	INV_TRY(take_layer_norm(l, l->block, s->norm2, &b->norm2));
+
+	/* DINOv2's gate and fc1 are the upper and the lower half of one matrix. */
 	if (l->gate_fc1) {
-		INV_TRY(take_gate_fc1(l, b->gate, b->fc1));
+		float *bias = l->stored ? l->stored + 2 * H * D : NULL;
+
+		INV_TRY(take_tensor(l, l->block, l->gate_fc1, "weight", 2, both, l->stored));
+		INV_TRY(take_bias(l, l->gate_fc1, 2 * H, false, bias));
+		if (l->stored) {
+			transpose_stored(l, &b->gate.weight);
+			inv_panels_fill_turned(&l->v->kernels, &b->fc1.weight, l->stored + H * D, D);
+			memcpy(b->gate.bias, bias, H * sizeof *bias);
+			memcpy(b->fc1.bias, bias + H, H * sizeof *bias);
+		}
 		return take_linear(l, s->gated_fc2, s->scale2, b->fc2);
 	}
 	if (l->v->gated)
@@ -209,7 +183,7 @@ static invar_status take_pooling(inv_vit_loader *l)
 	inv_arena nowhere = {0};
 	inv_vit_block claimed, *b = l->stored ? &v->blocks[v->depth] : &claimed;
 	size_t D = v->width;
-	const uint64_t one[1] = {D}, three[1] = {3 * D}, matrix[2] = {3 * D, D};
+	const uint64_t one[1] = {D}, matrix[2] = {3 * D, D};
 
 	if (!l->stored)
 		place_block(&nowhere, v, b);
@@ -217,7 +191,7 @@ static invar_status take_pooling(inv_vit_loader *l)
 	INV_TRY(take_layer_norm(l, "", l->s->after, &b->norm1));
 	INV_TRY(take_tensor(l, l->block, "probe", "", 1, one, l->gamma));
 	INV_TRY(take_tensor(l, l->block, "attention.in_proj_", "weight", 2, matrix, l->stored));
-	INV_TRY(take_tensor(l, l->block, "attention.in_proj_", "bias", 1, three, b->qkv.bias));
+	INV_TRY(take_tensor(l, l->block, "attention.in_proj_", "bias", 1, matrix, b->qkv.bias));
 	for (size_t i = 0; l->stored && i < D; i++) {
 		double sum = b->qkv.bias[i];
 
@@ -232,87 +206,58 @@ static invar_status take_pooling(inv_vit_loader *l)
 	return take_linear(l, "mlp.fc2.", NULL, b->fc2);
 }
 
-static invar_status take_patches(inv_vit_loader *l)
-{
-	inv_vit *v = l->v;
-	const uint64_t shape[4] = {v->width, v->channels, v->patch, v->patch};
-
-	INV_TRY(take_tensor(l, "", l->s->patches, "weight", 4, shape, l->stored));
-	transpose_stored(l, &v->patches.weight);
-	/* CLIP has none, as a norm follows, and OpenCLIP's without that norm neither. */
-	if ((v->pre_norm || l->s->family == INV_CLIP) &&
-	    !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
-		no_bias(l, v->width, v->patches.bias);
-		return INVAR_OK;
-	}
-	return take_tensor(l, "", l->s->patches, "bias", 1, shape, v->patches.bias);
-}
-
-static invar_status take_tokens(inv_vit_loader *l)
-{
-	inv_vit *v = l->v;
-	const uint64_t one[1] = {v->width}, some[2] = {v->registers, v->width};
-	const uint64_t all[2] = {(uint64_t)v->grid * v->grid + v->other_positions, v->width};
-	const char *registers = l->s->registers;
-
-	if (v->has_class)
-		INV_TRY(take_tensor(l, "", l->s->class_token, "", 1, one, v->class_token));
-	if (l->s->positions)
-		INV_TRY(take_tensor(l, "", l->s->positions, "", 2, all, v->positions));
-	if (!v->registers && registers)
-		inv_parameters_ignore(l->p, registers); /* [1, 0, d] */
-	if (!v->registers)
-		return INVAR_OK;
-	if (!inv_parameters_find(l->p, "%s", registers))
-		registers = "reg_token";
-	/* A single register is [1, 1, d]; the leading ones are ignored. */
-	return v->registers == 1
-	           ? take_tensor(l, "", registers, "", 1, one, v->register_tokens)
-	           : take_tensor(l, "", registers, "", 2, some, v->register_tokens);
-}
-
-static invar_status take_projection(inv_vit_loader *l)
-{
-	inv_vit *v = l->v;
-	const uint64_t in_out[2] = {v->width, v->projected};
-	const uint64_t out_in[2] = {v->projected, v->width};
-	bool as_used = l->s->projection_in_out;
-
-	if (!v->projected)
-		return INVAR_OK;
-	INV_TRY(
-		take_tensor(l, "", l->s->projection, "", 2, as_used ? in_out : out_in, l->stored));
-	if (as_used && l->stored)
-		inv_panels_fill(&v->kernels, &v->projection, l->stored, v->projected);
-	else
-		transpose_stored(l, &v->projection);
-	return INVAR_OK;
-}
-
-static size_t largest_matrix(const inv_vit *v)
-{
-	size_t in = v->channels * v->patch * v->patch;
-
-	in = in < 3 * v->width ? 3 * v->width : in;
-	in = in < 2 * v->hidden ? 2 * v->hidden : in; /* with its gate */
-	in = in < v->projected ? v->projected : in;
-	return in * v->width;
-}
-
+/* Called twice: to check all shapes, then, with l->stored, to read the tensors. */
 static invar_status take_tensors(inv_vit_loader *l)
 {
+	const inv_vit_scheme *s = l->s;
 	inv_vit *v = l->v;
+	const uint64_t kernel[4] = {v->width, v->channels, v->patch, v->patch};
+	const uint64_t positions[2] = {(uint64_t)v->grid * v->grid + v->other_positions,
+	                               v->width};
+	const uint64_t one[1] = {v->width}, registers[2] = {v->registers, v->width};
+	const uint64_t in_out[2] = {v->width, v->projected};
+	const uint64_t out_in[2] = {v->projected, v->width};
 
-	INV_TRY(take_patches(l));
-	INV_TRY(take_tokens(l));
+	INV_TRY(take_tensor(l, "", s->patches, "weight", 4, kernel, l->stored));
+	transpose_stored(l, &v->patches.weight);
+	/* CLIP has no bias, as a norm follows, and OpenCLIP's without that norm neither. */
+	if ((!v->pre_norm && s->family != INV_CLIP) ||
+	    inv_parameters_find(l->p, "%sbias", s->patches))
+		INV_TRY(take_tensor(l, "", s->patches, "bias", 1, one, v->patches.bias));
+	else if (l->stored)
+		memset(v->patches.bias, 0, v->width * sizeof(float));
+
+	if (v->has_class)
+		INV_TRY(take_tensor(l, "", s->class_token, "", 1, one, v->class_token));
+	if (s->positions)
+		INV_TRY(take_tensor(l, "", s->positions, "", 2, positions, v->positions));
+	if (v->registers) {
+		bool timm = !inv_parameters_find(l->p, "%s", s->registers);
+		unsigned ndim = v->registers == 1 ? 1 : 2; /* leading ones are ignored */
+
+		INV_TRY(take_tensor(l, "", timm ? "reg_token" : s->registers, "", ndim,
+		                    ndim == 1 ? one : registers, v->register_tokens));
+	} else if (s->registers) {
+		inv_parameters_ignore(l->p, s->registers); /* [1, 0, d] */
+	}
+
 	if (v->pre_norm)
-		INV_TRY(take_layer_norm(l, "", l->s->before, &v->before));
-	INV_TRY(take_layer_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after));
+		INV_TRY(take_layer_norm(l, "", s->before, &v->before));
+	INV_TRY(take_layer_norm(l, "", v->mean ? s->mean : s->after, &v->after));
 	for (size_t i = 0; i < v->depth; i++)
 		INV_TRY(take_block(l, i));
 	if (v->pooled)
 		INV_TRY(take_pooling(l));
-	return take_projection(l);
+
+	if (!v->projected)
+		return INVAR_OK;
+	INV_TRY(take_tensor(l, "", s->projection, "", 2, s->projection_in_out ? in_out : out_in,
+	                    l->stored));
+	if (s->projection_in_out && l->stored)
+		inv_panels_fill(&v->kernels, &v->projection, l->stored, v->projected);
+	else
+		transpose_stored(l, &v->projection);
+	return INVAR_OK;
 }
 
 /* All shapes are checked before memory is allocated: a file may claim any size. */
@@ -320,7 +265,7 @@ static invar_status take_all(inv_vit_loader *l)
 {
 	static const char *const names[] = {"ViT", "CLIP", "SigLIP"};
 	inv_vit *v = l->v;
-	size_t floats;
+	size_t rows = v->channels * v->patch * v->patch, floats;
 	invar_status st;
 
 	place_tensors(v);
@@ -328,8 +273,12 @@ static invar_status take_all(inv_vit_loader *l)
 	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
 		return inv_context(st, "%s", inv_parameters_path(l->p));
 	place_tensors(v);
-	/* The bias of a gate and its fc1 follows the matrix. */
-	floats = largest_matrix(v) + 2 * v->hidden;
+
+	/* The largest matrix; the bias of a gate and its fc1 follows theirs. */
+	rows = rows < 3 * v->width ? 3 * v->width : rows;
+	rows = rows < 2 * v->hidden ? 2 * v->hidden : rows;
+	rows = rows < v->projected ? v->projected : rows;
+	floats = rows * v->width + 2 * v->hidden;
 	INV_TRY(inv_new_array(&l->stored, floats + v->width));
 	l->gamma = l->stored + floats;
 	INV_TRY(take_tensors(l));
@@ -338,27 +287,11 @@ static invar_status take_all(inv_vit_loader *l)
 	return inv_parameters_finish(l->p, names[l->s->family], l->s->own);
 }
 
-/* As the family's authors prepare images, unless a file beside the weights says how. */
-static invar_status set_input(const inv_vit_loader *l, invar_encoder *e)
-{
-	static const char *const normalisations[] = {"imagenet", "clip", "half"};
-	const inv_vit_scheme *s = l->s;
-
-	e->input.resize = e->input.side = inv_vit_side(l);
-	e->input.stretch = s->family == INV_SIGLIP || !s->positions;
-	e->input.filter = s->positions ? INV_BICUBIC : INV_BILINEAR;
-	e->input.keeps_grey = l->v->channels == 1;
-	e->input.normalisation = normalisations[s->family];
-	if (s->has_config)
-		return inv_preprocessor_read(e, l->p, l->v->channels);
-	if (l->open_clip)
-		return inv_preprocessor_open_clip(e, l->p, l->open_clip, l->v->channels);
-	return INVAR_OK;
-}
-
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 {
-	inv_vit_loader l = {.s = inv_vit_find_scheme(p), .v = v, .p = p};
+	static const char *const normalisations[] = {"imagenet", "clip", "half"};
+	const inv_vit_scheme *s = inv_vit_find_scheme(p);
+	inv_vit_loader l = {.s = s, .v = v, .p = p};
 	invar_status st;
 
 	INV_TRY(inv_vit_size(&l));
@@ -366,11 +299,21 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 	                             .patch = v->patch,
 	                             .depth = v->depth,
 	                             .registers = v->registers};
-	if (l.s->family == INV_CLIP && !l.s->has_config)
+	if (s->family == INV_CLIP && !s->has_config)
 		INV_TRY(inv_parameters_beside(p, "open_clip_config.json", &l.open_clip));
 	INV_TRY_OR(done, inv_vit_switch(&l, e));
 	INV_TRY_OR(done, take_all(&l));
-	st = set_input(&l, e);
+
+	/* As the family's authors prepare images, unless a file beside the weights says how. */
+	e->input.resize = e->input.side = inv_vit_side(&l);
+	e->input.stretch = s->family == INV_SIGLIP || !s->positions;
+	e->input.filter = s->positions ? INV_BICUBIC : INV_BILINEAR;
+	e->input.keeps_grey = v->channels == 1;
+	e->input.normalisation = normalisations[s->family];
+	if (s->has_config)
+		st = inv_preprocessor_read(e, p, v->channels);
+	else if (l.open_clip)
+		st = inv_preprocessor_open_clip(e, p, l.open_clip, v->channels);
 done:
 	inv_free(l.stored);
 	json_decref(l.open_clip);

@@ -11,15 +11,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HF_OWN                                                                       \
-	{                                                                                \
-		"embeddings.", "encoder.", "layernorm.", "pre_layrnorm.", "post_layernorm.", \
-			"layer.", "norm.", "head."                                               \
-	}
-#define HF_IGNORED                                         \
-	{                                                      \
-		"embeddings.mask_token", "embeddings.position_ids" \
-	}
+/* What several of Hugging Face's have in common. */
+#define HF_FILE                                                           \
+	.has_config = true,                                                   \
+	.own = {"embeddings.",     "encoder.", "layernorm.", "pre_layrnorm.", \
+	        "post_layernorm.", "layer.",   "norm.",      "head."},        \
+	.ignored = {"embeddings.mask_token", "embeddings.position_ids"}
+#define HF_VIT                                                                            \
+	.class_token = "embeddings.cls_token", .positions = "embeddings.position_embeddings", \
+	.patches = "embeddings.patch_embeddings.projection.", .after = "layernorm.",          \
+	.block = "encoder.layer.%zu.", .query = "attention.attention.query.",                 \
+	.key = "attention.attention.key.", .value = "attention.attention.value.",             \
+	.out = "attention.output.dense.", .pos = INV_POS_HF, HF_FILE
+#define HF_CLIP                                                                            \
+	.positions = "embeddings.position_embedding.weight",                                   \
+	.patches = "embeddings.patch_embedding.", .after = "post_layernorm.",                  \
+	.block = "encoder.layers.%zu.", .norm1 = "layer_norm1.", .query = "self_attn.q_proj.", \
+	.key = "self_attn.k_proj.", .value = "self_attn.v_proj.",                              \
+	.out = "self_attn.out_proj.", .norm2 = "layer_norm2.", .fc1 = "mlp.fc1.",              \
+	.fc2 = "mlp.fc2.", .pos = INV_POS_HF, HF_FILE
 
 static const inv_vit_scheme schemes[] = {
 	{.name = "DINO",
@@ -47,36 +57,15 @@ static const inv_vit_scheme schemes[] = {
              "norm.", "norm_pre.", "fc_norm."},
      .ignored = {"mask_token", "head"}},
 	{.name = "Hugging Face ViT",
-     .class_token = "embeddings.cls_token",
-     .positions = "embeddings.position_embeddings",
-     .patches = "embeddings.patch_embeddings.projection.",
-     .after = "layernorm.",
-     .block = "encoder.layer.%zu.",
      .norm1 = "layernorm_before.",
-     .query = "attention.attention.query.",
-     .key = "attention.attention.key.",
-     .value = "attention.attention.value.",
-     .out = "attention.output.dense.",
      .norm2 = "layernorm_after.",
      .fc1 = "intermediate.dense.",
      .fc2 = "output.dense.",
      .eps = 1e-12,
-     .pos = INV_POS_HF,
-     .has_config = true,
-     .own = HF_OWN,
-     .ignored = HF_IGNORED},
+     HF_VIT},
 	{.name = "Hugging Face DINOv2",
-     .class_token = "embeddings.cls_token",
-     .positions = "embeddings.position_embeddings",
-     .patches = "embeddings.patch_embeddings.projection.",
      .registers = "embeddings.register_tokens",
-     .after = "layernorm.",
-     .block = "encoder.layer.%zu.",
      .norm1 = "norm1.",
-     .query = "attention.attention.query.",
-     .key = "attention.attention.key.",
-     .value = "attention.attention.value.",
-     .out = "attention.output.dense.",
      .scale1 = "layer_scale1.lambda1",
      .norm2 = "norm2.",
      .fc1 = "mlp.fc1.",
@@ -85,10 +74,7 @@ static const inv_vit_scheme schemes[] = {
      .gated_fc2 = "mlp.weights_out.",
      .scale2 = "layer_scale2.lambda1",
      .eps = 1e-6,
-     .pos = INV_POS_HF,
-     .has_config = true,
-     .own = HF_OWN,
-     .ignored = HF_IGNORED},
+     HF_VIT},
 	{.name = "Hugging Face DINOv3",
      .class_token = "embeddings.cls_token",
      .patches = "embeddings.patch_embeddings.",
@@ -108,54 +94,22 @@ static const inv_vit_scheme schemes[] = {
      .scale2 = "layer_scale2.lambda1",
      .biases_optional = true,
      .eps = 1e-5,
-     .has_config = true,
-     .own = HF_OWN,
-     .ignored = HF_IGNORED},
+     HF_FILE},
 	{.name = "Hugging Face SigLIP",
      .family = INV_SIGLIP,
      .without = "embeddings.class_embedding",
-     .positions = "embeddings.position_embedding.weight",
-     .patches = "embeddings.patch_embedding.",
-     .after = "post_layernorm.",
-     .block = "encoder.layers.%zu.",
-     .norm1 = "layer_norm1.",
-     .query = "self_attn.q_proj.",
-     .key = "self_attn.k_proj.",
-     .value = "self_attn.v_proj.",
-     .out = "self_attn.out_proj.",
-     .norm2 = "layer_norm2.",
-     .fc1 = "mlp.fc1.",
-     .fc2 = "mlp.fc2.",
      .pool = "head.",
      .eps = 1e-6,
-     .pos = INV_POS_HF,
      .activation = INV_VIT_TANH_GELU,
-     .has_config = true,
-     .own = HF_OWN,
-     .ignored = HF_IGNORED},
+     HF_CLIP},
 	{.name = "Hugging Face CLIP",
      .family = INV_CLIP,
      .class_token = "embeddings.class_embedding",
-     .positions = "embeddings.position_embedding.weight",
-     .patches = "embeddings.patch_embedding.",
      .before = "pre_layrnorm.",
-     .after = "post_layernorm.",
      .projection = "visual_projection.weight",
-     .block = "encoder.layers.%zu.",
-     .norm1 = "layer_norm1.",
-     .query = "self_attn.q_proj.",
-     .key = "self_attn.k_proj.",
-     .value = "self_attn.v_proj.",
-     .out = "self_attn.out_proj.",
-     .norm2 = "layer_norm2.",
-     .fc1 = "mlp.fc1.",
-     .fc2 = "mlp.fc2.",
      .eps = 1e-5,
-     .pos = INV_POS_HF,
      .activation = INV_VIT_QUICK_GELU,
-     .has_config = true,
-     .own = HF_OWN,
-     .ignored = HF_IGNORED},
+     HF_CLIP},
 	{.name = "CLIP",
      .family = INV_CLIP,
      .class_token = "class_embedding",

@@ -33,6 +33,15 @@ typedef struct writing {
 	name x; /* the tokens so far */
 } writing;
 
+static const inv_onnx_attribute axis_0[] = {{.name = "axis", .value = {0}, .count = 1},
+                                            {0}};
+static const inv_onnx_attribute axis_1[] = {{.name = "axis", .value = {1}, .count = 1},
+                                            {0}};
+static const inv_onnx_attribute axis_3[] = {{.name = "axis", .value = {3}, .count = 1},
+                                            {0}};
+static const inv_onnx_attribute axis_last[] = {
+	{.name = "axis", .value = {UINT64_MAX}, .count = 1}, {0}};
+
 /* ---- Nodes and weights ------------------------------------------------------------ */
 
 static name in_block(const writing *w, const char *what)
@@ -66,6 +75,12 @@ static name put_operator(const writing *w, const char *operator, name a, const c
 	return out;
 }
 
+static void put_floats(writing *w, const inv_onnx_floats *f)
+{
+	if (w->status == INVAR_OK)
+		w->status = inv_onnx_put_floats(w->graph, f, w->where);
+}
+
 /* A vector if columns are 0; `small` numbers stay float32. */
 static name put_weight(writing *w, name n, const float *x, size_t rows, size_t columns,
                        bool small)
@@ -76,8 +91,7 @@ static name put_weight(writing *w, name n, const float *x, size_t rows, size_t c
 	                           .ndim = columns ? 2 : 1,
 	                           .half = w->half && !small};
 
-	if (w->status == INVAR_OK)
-		w->status = inv_onnx_put_floats(w->graph, &f, w->where);
+	put_floats(w, &f);
 	return n;
 }
 
@@ -115,6 +129,13 @@ static name put_linear(writing *w, name x, const inv_panels *by, size_t first,
 	put_weight(w, ending(n, "bias"), bias + first, columns, 0, false);
 	x = put_operator(w, "MatMul", x, weight.text, NULL, ending(n, "product"));
 	return put_operator(w, "Add", x, ending(n, "bias").text, NULL, out);
+}
+
+static name put_block_linear(writing *w, name x, const inv_vit_linear *by, const char *what)
+{
+	name n = in_block(w, what);
+
+	return put_linear(w, x, &by->weight, 0, by->weight.n, by->bias, n, n);
 }
 
 static name put_transposed(const writing *w, name x, const uint64_t *order, size_t count,
@@ -184,90 +205,61 @@ static void put_rotary(writing *w, const inv_encoder_plan *plan, size_t others,
 		cos_table[i] = patch ? cosines[(token - others) * half + at] : 1;
 		sin_table[i] = i % head < half ? -sine : sine;
 	}
-	for (size_t i = 0; i < 2 && w->status == INVAR_OK; i++)
-		w->status = inv_onnx_put_floats(w->graph, &tables[i], w->where);
+	put_floats(w, &tables[0]);
+	put_floats(w, &tables[1]);
 	for (size_t i = 0; i < head; i++)
 		exchanged[i] = (int64_t)((i + half) % head);
 	inv_onnx_put_integers(w->graph, "encoder/exchanged", exchanged, head);
 }
 
-/* x [n, tokens, heads, head] */
-static name put_rotated(const writing *w, name x, name n)
-{
-	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {3}, .count = 1},
-	                                          {0}};
-	name other;
-
-	other = put_operator(w, "Gather", x, "encoder/exchanged", axis, ending(n, "exchanged"));
-	other = put_operator(w, "Mul", other, "encoder/sines", NULL, ending(n, "sines"));
-	x = put_operator(w, "Mul", x, "encoder/cosines", NULL, ending(n, "cosines"));
-	return put_operator(w, "Add", x, other.text, NULL, ending(n, "rotated"));
-}
-
-/* [n, patches, D] of the images: the panels are [c P P, D], a kernel is [D, c, P, P]. */
-static name put_patches(writing *w, const char *images)
-{
-	const inv_vit *v = w->v;
-	static const uint64_t axes[] = {0, 2, 1};
-	const uint64_t P = v->patch;
-	const inv_onnx_attribute attributes[] = {
-		{.name = "kernel_shape", .value = {P, P}, .count = 2, .list = true},
-		{.name = "strides", .value = {P, P}, .count = 2, .list = true},
-		{0}};
-	const size_t cells = v->channels * v->patch * v->patch;
-	const inv_onnx_floats kernel = {.name = "encoder/patches.weight",
-	                                .x = w->matrix,
-	                                .shape = {v->width, v->channels, P, P},
-	                                .ndim = 4,
-	                                .half = w->half};
-	float *rows = w->matrix + cells * v->width; /* there is space for two */
-	name x;
-
-	inv_panels_read(&v->patches.weight, 0, v->width, rows);
-	for (size_t i = 0; i < cells; i++)
-		for (size_t j = 0; j < v->width; j++)
-			w->matrix[j * cells + i] = rows[i * v->width + j];
-	if (w->status == INVAR_OK)
-		w->status = inv_onnx_put_floats(w->graph, &kernel, w->where);
-	x = put_operator(w, "Conv", named(images), kernel.name, attributes,
-	                 named("encoder/patches"));
-	x = put_operator(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
-	return put_transposed(w, x, axes, 3, named("encoder/patches.transposed"));
-}
-
-/* The class token and registers, for every image, before the patches. */
+/* The patches, and before them the class token and registers, for every image. */
 static void put_tokens(writing *w, const char *images, const float *start, size_t others,
                        size_t tokens)
 {
 	static const inv_onnx_attribute batch[] = {{.name = "start", .value = {0}, .count = 1},
 	                                           {.name = "end", .value = {1}, .count = 1},
 	                                           {0}};
-	static const inv_onnx_attribute axis[][2] = {
-		{{.name = "axis", .value = {0}, .count = 1}, {0}},
-		{{.name = "axis", .value = {1}, .count = 1}, {0}}};
-	size_t D = w->v->width;
-	name x = put_patches(w, images), shape, before;
-	const char *both[2];
+	static const uint64_t axes[] = {0, 2, 1};
+	const inv_vit *v = w->v;
+	const uint64_t P = v->patch;
+	const size_t D = v->width, cells = v->channels * v->patch * v->patch;
+	const inv_onnx_attribute attributes[] = {
+		{.name = "kernel_shape", .value = {P, P}, .count = 2, .list = true},
+		{.name = "strides", .value = {P, P}, .count = 2, .list = true},
+		{0}};
+	const inv_onnx_floats kernel = {.name = "encoder/patches.weight",
+	                                .x = w->matrix,
+	                                .shape = {D, v->channels, P, P},
+	                                .ndim = 4,
+	                                .half = w->half};
+	float *rows = w->matrix + cells * D; /* there is space for two */
+	name x, shape;
 
+	/* The panels are [c P P, D], a kernel is [D, c, P, P]. */
+	inv_panels_read(&v->patches.weight, 0, D, rows);
+	for (size_t i = 0; i < cells; i++)
+		for (size_t j = 0; j < D; j++)
+			w->matrix[j * cells + i] = rows[i * D + j];
+	put_floats(w, &kernel);
+	x = put_operator(w, "Conv", named(images), kernel.name, attributes,
+	                 named("encoder/patches"));
+	x = put_operator(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
+	x = put_transposed(w, x, axes, 3, named("encoder/patches.transposed"));
 	put_weight(w, named("encoder/positions"), start + others * D, tokens - others, D,
 	           false);
-	x = put_operator(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
-	if (!others) {
-		w->x = x;
+	w->x = put_operator(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
+	if (!others)
 		return;
-	}
+
 	put_weight(w, named("encoder/tokens"), start, others, D, false);
 	shape = put_operator(w, "Shape", named(images), NULL, batch, named("encoder/batch"));
-	shape = put_operator(w, "Concat", shape, "encoder/shape.tokens", axis[0],
+	shape = put_operator(w, "Concat", shape, "encoder/shape.tokens", axis_0,
 	                     ending(shape, "shape"));
-	before = put_operator(w, "Expand", named("encoder/tokens"), shape.text, NULL,
-	                      named("encoder/tokens.expanded"));
-	both[0] = before.text;
-	both[1] = x.text;
-	w->x = named("encoder/embedded");
-	inv_onnx_put_joined(w->graph, "Concat", both, 2, axis[1], w->x.text);
-	if (w->v->pre_norm)
-		w->x = put_norm(w, w->x, w->v->before, named("encoder/before"),
+	x = put_operator(w, "Expand", named("encoder/tokens"), shape.text, NULL,
+	                 named("encoder/tokens.expanded"));
+	w->x = put_operator(w, "Concat", x, w->x.text, axis_1, named("encoder/embedded"));
+	if (v->pre_norm)
+		w->x = put_norm(w, w->x, v->before, named("encoder/before"),
 		                named("encoder/before.norm"));
 }
 
@@ -283,44 +275,46 @@ static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
 	if (which == 0)
 		x = put_operator(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
 	x = put_operator(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
-	if (which < 2 && w->v->rotary > 0)
-		x = put_rotated(w, x, n);
+	if (which < 2 && w->v->rotary > 0) {
+		name other = put_operator(w, "Gather", x, "encoder/exchanged", axis_3,
+		                          ending(n, "exchanged"));
+
+		other = put_operator(w, "Mul", other, "encoder/sines", NULL, ending(n, "sines"));
+		x = put_operator(w, "Mul", x, "encoder/cosines", NULL, ending(n, "cosines"));
+		x = put_operator(w, "Add", x, other.text, NULL, ending(n, "rotated"));
+	}
 	return put_transposed(w, x, axes[which], 4, ending(n, "transposed"));
-}
-
-/* [heads, 1, head] of the pooling block, the same for all images. */
-static name put_query(writing *w)
-{
-	const inv_vit *v = w->v;
-	const size_t head = v->width / v->heads;
-	const inv_onnx_floats query = {
-		.name = "encoder/query", .x = w->matrix, .shape = {v->heads, 1, head}, .ndim = 3};
-
-	for (size_t i = 0; i < v->width; i++)
-		w->matrix[i] = v->query[i] / sqrtf((float)head);
-	if (w->status == INVAR_OK)
-		w->status = inv_onnx_put_floats(w->graph, &query, w->where);
-	return named(query.name);
 }
 
 static void put_attention(writing *w, const inv_vit_block *b)
 {
-	static const inv_onnx_attribute axis[] = {
-		{.name = "axis", .value = {UINT64_MAX}, .count = 1}, {0}};
 	static const uint64_t axes[] = {0, 2, 1, 3};
+	const inv_vit *v = w->v;
+	const size_t head = v->width / v->heads;
+	bool pooling = w->block == v->depth;
 	name y = put_norm(w, w->x, b->norm1, in_block(w, "norm1"), in_block(w, "norm1"));
-	bool pooling = w->block == w->v->depth;
-	name q = pooling ? put_query(w) : put_heads(w, b, y, 0);
-	name k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
-	name x = put_operator(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
+	name q, k, values, x;
 
-	x = put_operator(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
-	x = put_operator(w, "MatMul", x, v.text, NULL, in_block(w, "mixed"));
+	if (pooling) { /* a query that is the same for all images */
+		for (size_t i = 0; i < v->width; i++)
+			w->matrix[i] = v->query[i] / sqrtf((float)head);
+		q = named("encoder/query");
+		put_floats(w, &(inv_onnx_floats){.name = q.text,
+		                                 .x = w->matrix,
+		                                 .shape = {v->heads, 1, head},
+		                                 .ndim = 3});
+	} else {
+		q = put_heads(w, b, y, 0);
+	}
+	k = put_heads(w, b, y, 1);
+	values = put_heads(w, b, y, 2);
+	x = put_operator(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
+	x = put_operator(w, "Softmax", x, NULL, axis_last, in_block(w, "weights"));
+	x = put_operator(w, "MatMul", x, values.text, NULL, in_block(w, "mixed"));
 	x = put_transposed(w, x, axes, 4, in_block(w, "mixed.transposed"));
 	x = put_operator(w, "Reshape", x, "encoder/shape.joined", NULL,
 	                 in_block(w, "mixed.joined"));
-	x = put_linear(w, x, &b->out.weight, 0, w->v->width, b->out.bias, in_block(w, "out"),
-	               in_block(w, "out"));
+	x = put_block_linear(w, x, &b->out, "out");
 	w->x =
 		pooling ? x : put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
 }
@@ -352,57 +346,30 @@ static name put_activation(const writing *w, name x)
 
 static void put_mlp(writing *w, const inv_vit_block *b)
 {
-	const inv_vit *v = w->v;
 	name y = put_norm(w, w->x, b->norm2, in_block(w, "norm2"), in_block(w, "norm2"));
-	name x = put_linear(w, y, &b->fc1.weight, 0, v->hidden, b->fc1.bias, in_block(w, "fc1"),
-	                    in_block(w, "fc1"));
+	name x = put_block_linear(w, y, &b->fc1, "fc1");
 
-	if (v->gated) {
-		y = put_linear(w, y, &b->gate.weight, 0, v->hidden, b->gate.bias,
-		               in_block(w, "fc1.gate"), in_block(w, "fc1.gate"));
+	if (w->v->gated) {
+		y = put_block_linear(w, y, &b->gate, "fc1.gate");
 		x = put_operator(w, "Mul", x, put_activation(w, y).text, NULL,
 		                 in_block(w, "fc1.gated"));
 	} else
 		x = put_activation(w, x);
-	x = put_linear(w, x, &b->fc2.weight, 0, v->width, b->fc2.bias, in_block(w, "fc2"),
-	               in_block(w, "fc2"));
+	x = put_block_linear(w, x, &b->fc2, "fc2");
 	w->x = put_operator(w, "Add", w->x, x.text, NULL, in_block(w, "tokens"));
-}
-
-/* [n, D]: the mean of the patches, or the class token. */
-static name put_pooled(const writing *w, size_t others)
-{
-	static const inv_onnx_attribute mean[] = {
-		{.name = "axes", .value = {1}, .count = 1, .list = true},
-		{.name = "keepdims", .value = {0}, .count = 1},
-		{0}};
-	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
-	                                          {0}};
-	const int64_t start[] = {(int64_t)others}, end[] = {INT64_MAX}, along[] = {1};
-	const char *inputs[4] = {w->x.text, "encoder/slice.start", "encoder/slice.end",
-	                         "encoder/slice.axis"};
-	name x;
-
-	if (!w->v->mean) {
-		x = put_operator(w, "Gather", w->x, "encoder/first", axis, named("encoder/class"));
-		return put_operator(w, "Flatten", x, NULL, axis, named("encoder/class.row"));
-	}
-	inv_onnx_put_integers(w->graph, inputs[1], start, 1);
-	inv_onnx_put_integers(w->graph, inputs[2], end, 1);
-	inv_onnx_put_integers(w->graph, inputs[3], along, 1);
-	inv_onnx_put_joined(w->graph, "Slice", inputs, 4, NULL, "encoder/last");
-	return put_operator(w, "ReduceMean", named("encoder/last"), NULL, mean,
-	                    named("encoder/mean"));
 }
 
 static void put_network(writing *w, const inv_encoder_onnx *to,
                         const inv_encoder_plan *plan)
 {
-	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
-	                                          {0}};
+	static const inv_onnx_attribute mean[] = {
+		{.name = "axes", .value = {1}, .count = 1, .list = true},
+		{.name = "keepdims", .value = {0}, .count = 1},
+		{0}};
 	const inv_vit *v = w->v;
 	size_t others = inv_vit_others(v), tokens, blocks = v->depth + v->pooled;
 	const float *start = inv_vit_start(plan, &tokens);
+	const int64_t from[] = {(int64_t)others}, end[] = {INT64_MAX}, along[] = {1};
 	name out = named(to->output), x;
 
 	put_shared(w, others);
@@ -413,34 +380,40 @@ static void put_network(writing *w, const inv_encoder_onnx *to,
 		put_attention(w, &v->blocks[w->block]);
 		put_mlp(w, &v->blocks[w->block]);
 	}
-	if (v->pooled) { /* [n, 1, D] */
-		put_operator(w, "Flatten", w->x, NULL, axis, out);
+
+	/* [n, 1, D] of the pooling block; or the mean of the patches; or the class token. */
+	if (v->pooled) {
+		put_operator(w, "Flatten", w->x, NULL, axis_1, out);
 		return;
 	}
-	x = put_norm(w, put_pooled(w, others), v->after, named("encoder/after"),
+	if (v->mean) {
+		const char *inputs[4] = {w->x.text, "encoder/slice.start", "encoder/slice.end",
+		                         "encoder/slice.axis"};
+
+		inv_onnx_put_integers(w->graph, inputs[1], from, 1);
+		inv_onnx_put_integers(w->graph, inputs[2], end, 1);
+		inv_onnx_put_integers(w->graph, inputs[3], along, 1);
+		inv_onnx_put_joined(w->graph, "Slice", inputs, 4, NULL, "encoder/last");
+		x = put_operator(w, "ReduceMean", named("encoder/last"), NULL, mean,
+		                 named("encoder/mean"));
+	} else {
+		x = put_operator(w, "Gather", w->x, "encoder/first", axis_1,
+		                 named("encoder/class"));
+		x = put_operator(w, "Flatten", x, NULL, axis_1, named("encoder/class.row"));
+	}
+	x = put_norm(w, x, v->after, named("encoder/after"),
 	             v->projected ? named("encoder/after") : out);
 	if (v->projected)
 		put_linear(w, x, &v->projection, 0, v->projected, NULL, named("encoder/projection"),
 		           out);
 }
 
-/* Floats of the largest matrix, of the patches' twice, and of both rotary tables. */
-static size_t matrix_floats(const inv_vit *v, size_t tokens)
-{
-	size_t in = v->width, patches = 2 * v->channels * v->patch * v->patch;
-	size_t head = v->width / v->heads, tables = 2 * (tokens + 1) * head;
-
-	in = in < v->hidden ? v->hidden : in;
-	in = in < v->projected ? v->projected : in;
-	in = (in < patches ? patches : in) * v->width;
-	return in < tables ? tables : in;
-}
-
 invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 {
 	const inv_vit *v = e->own;
 	bool trained = e->input.side / v->patch == v->grid; /* 384 for patches of 14 */
-	size_t side = trained ? e->input.side : v->grid * v->patch, tokens;
+	size_t side = trained ? e->input.side : v->grid * v->patch, tokens, tables;
+	size_t rows = v->width, patches = 2 * v->channels * v->patch * v->patch;
 	inv_encoder_plan *plan;
 	writing w = {.v = v, .where = e->weights, .graph = to->graph, .half = to->half};
 	invar_status st;
@@ -450,7 +423,14 @@ invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 		to->images.h = to->images.w = side;
 	INV_TRY(inv_encoder_plan_new(e, to->images, &plan));
 	inv_vit_start(plan, &tokens);
-	INV_TRY_OR(done, inv_new_array(&w.matrix, matrix_floats(v, tokens)));
+
+	/* The largest matrix, that of the patches twice, or both rotary tables. */
+	rows = rows < v->hidden ? v->hidden : rows;
+	rows = rows < v->projected ? v->projected : rows;
+	rows = rows < patches ? patches : rows;
+	tables = 2 * (tokens + 1) * (v->width / v->heads);
+	INV_TRY_OR(done, inv_new_array(&w.matrix,
+	                               rows * v->width < tables ? tables : rows * v->width));
 	put_network(&w, to, plan);
 	st = w.status;
 done:

@@ -77,48 +77,11 @@ static invar_status need_tensor(const inv_vit_loader *l, const inv_weight_about 
 	return INVAR_OK;
 }
 
-/* "blocks.0.mlp.fc1.weight" [hidden, width], or gate and fc1 as one [2 hidden, width] */
-static invar_status size_mlp(inv_vit_loader *l)
-{
-	const inv_vit_scheme *s = l->s;
-	char name[2 * INV_PARAMETER_NAME];
-	const inv_weight_about *fc1;
-
-	if (s->gate_fc1 && inv_parameters_find(l->p, "%s%sweight", l->first, s->gate_fc1))
-		l->gate_fc1 = s->gate_fc1;
-	l->v->gated = l->gate_fc1 ||
-	              (s->gate && inv_parameters_find(l->p, "%s%sweight", l->first, s->gate));
-	snprintf(name, sizeof name, "%s%s", l->first, l->gate_fc1 ? l->gate_fc1 : s->fc1);
-	INV_TRY(need_tensor(l, &fc1, 2, name, "weight"));
-	l->v->hidden = (size_t)fc1->shape[0] / (l->gate_fc1 ? 2 : 1);
-	return INVAR_OK;
-}
-
-/* A shape that contains a zero may claim any other size, and sizes are multiplied. */
-static invar_status check_vit_sizes(const inv_vit_loader *l)
-{
-	const inv_vit *v = l->v;
-	const struct {
-		const char *what;
-		size_t is;
-	} sizes[] = {{"width", v->width},
-	             {"width of an MLP", v->hidden},
-	             {"width of a projection", v->projected},
-	             {"number of registers", v->registers},
-	             {"side of its table of positions", v->grid}};
-
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (sizes[i].is > MAX_SIZE)
-			return inv_fail(
-				INVAR_E_MISMATCH, "%s: its %s is %zu, more than the supported %d",
-				inv_parameters_path(l->p), sizes[i].what, sizes[i].is, MAX_SIZE);
-	return INVAR_OK;
-}
-
 invar_status inv_vit_size(inv_vit_loader *l)
 {
-	const inv_weight_about *patches, *found;
+	const inv_weight_about *patches, *fc1, *found;
 	const inv_vit_scheme *s = l->s;
+	char name[2 * INV_PARAMETER_NAME];
 	inv_vit *v = l->v;
 
 	found = inv_parameters_find(l->p, "%sweight", s->patches);
@@ -150,8 +113,33 @@ invar_status inv_vit_size(inv_vit_loader *l)
 		INV_TRY(size_positions(l));
 	inv_vit_find_block(s, l->p, 0, l->first);
 	l->scales = s->scale1 && inv_parameters_find(l->p, "%s%s", l->first, s->scale1);
-	INV_TRY(size_mlp(l));
-	return check_vit_sizes(l);
+
+	/* "blocks.0.mlp.fc1.weight" [hidden, width], or gate and fc1 as one [2 hidden, width]
+	 */
+	if (s->gate_fc1 && inv_parameters_find(l->p, "%s%sweight", l->first, s->gate_fc1))
+		l->gate_fc1 = s->gate_fc1;
+	v->gated = l->gate_fc1 ||
+	           (s->gate && inv_parameters_find(l->p, "%s%sweight", l->first, s->gate));
+	snprintf(name, sizeof name, "%s%s", l->first, l->gate_fc1 ? l->gate_fc1 : s->fc1);
+	INV_TRY(need_tensor(l, &fc1, 2, name, "weight"));
+	v->hidden = (size_t)fc1->shape[0] / (l->gate_fc1 ? 2 : 1);
+
+	/* A shape that contains a zero may claim any other size, and sizes are multiplied. */
+	const struct {
+		const char *what;
+		size_t is;
+	} sizes[] = {{"width", v->width},
+	             {"width of an MLP", v->hidden},
+	             {"width of a projection", v->projected},
+	             {"number of registers", v->registers},
+	             {"side of its table of positions", v->grid}};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (sizes[i].is > MAX_SIZE)
+			return inv_fail(
+				INVAR_E_MISMATCH, "%s: its %s is %zu, more than the supported %d",
+				inv_parameters_path(l->p), sizes[i].what, sizes[i].is, MAX_SIZE);
+	return INVAR_OK;
 }
 
 /* ---- Switches --------------------------------------------------------------------- */
@@ -181,40 +169,31 @@ static invar_status fail_config(const inv_vit_loader *l, const char *name,
 	                inv_parameters_path(l->p), file, name, expected, option);
 }
 
-/*
- * Heads are 64 wide but for these, whose files may come without a config: SigLIP's So400m,
- * and OpenCLIP's ViT-H, ViT-g and ViT-bigG.
- */
-static size_t usual_head(const inv_vit_loader *l)
+static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 {
+	/* Heads are 64 wide but for these, whose files may come without a config. */
 	static const struct {
 		inv_vit_family family;
 		size_t width, head;
-	} other[] = {{INV_SIGLIP, 1152, 72},
-	             {INV_CLIP, 1280, 80},
-	             {INV_CLIP, 1408, 88},
-	             {INV_CLIP, 1664, 104}};
-
-	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (other[i].family == l->s->family && other[i].width == l->v->width)
-			return other[i].head;
-	return 64;
-}
-
-static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
-{
+	} unusual[] = {{INV_SIGLIP, 1152, 72}, /* So400m */
+	               {INV_CLIP, 1280, 80},   /* OpenCLIP's ViT-H, ViT-g, ViT-bigG */
+	               {INV_CLIP, 1408, 88},
+	               {INV_CLIP, 1664, 104}};
 	inv_vit *v = l->v;
 	uint64_t asked = inv_option_count(e->options, "heads");
 	const json_t *config = config_of(l);
 	const json_t *given = json_object_get(config, "num_attention_heads");
 	const json_t *wide = json_object_get(config, "head_width"); /* OpenCLIP's */
 	json_int_t said = json_integer_value(given), width = json_integer_value(wide);
-	size_t head = usual_head(l);
+	size_t head = 64;
 
 	if (given && !asked && (said < 1 || said > MAX_HEADS))
 		return fail_config(l, "num_attention_heads", "expected 1 to 1024", "heads N");
 	if (wide && !asked && (width < 1 || width > MAX_SIZE))
 		return fail_config(l, "head_width", "expected 1 to 65536", "heads N");
+	for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++)
+		if (unusual[i].family == l->s->family && unusual[i].width == v->width)
+			head = unusual[i].head;
 	if (wide)
 		head = (size_t)width;
 	v->heads = asked ? (size_t)asked : given ? (size_t)said : v->width / head;
@@ -279,14 +258,6 @@ static invar_status set_activation(inv_vit_loader *l, const invar_encoder *e)
 	                inv_parameters_path(l->p), said);
 }
 
-/* timm shares DINO's names but not how positions are fitted; its files have a head. */
-static bool is_timm(const inv_vit_loader *l)
-{
-	return !l->s->has_config && l->s->family == INV_VIT &&
-	       (inv_parameters_find(l->p, "head.weight") || l->v->mean || l->v->pre_norm ||
-	        inv_parameters_find(l->p, "reg_token"));
-}
-
 /* A side in pixels, or two equal ones; 0: there is none, or it is invalid. */
 static size_t side_in_config(const inv_vit_loader *l)
 {
@@ -309,43 +280,28 @@ size_t inv_vit_side(const inv_vit_loader *l)
 	return side / l->v->patch == l->v->grid ? side : l->v->patch * l->v->grid;
 }
 
-/* No tensor shows the base, or the size of the images that it was trained on. */
-static invar_status set_rotary(inv_vit_loader *l)
-{
-	static const size_t usual_side = 224;
-	static const double usual_base = 100;
-	const json_t *config = config_of(l), *base = json_object_get(config, "rope_theta");
-	inv_vit *v = l->v;
-	size_t side = side_in_config(l);
-
-	if (!base) /* newer files have it here */
-		base = json_object_get(json_object_get(config, "rope_parameters"), "rope_theta");
-	v->rotary = base ? json_number_value(base) : usual_base;
-	if (!(v->rotary > 0 && v->rotary < 1e9))
-		return fail_config(l, "rope_theta", "expected a number above 0", NULL);
-	if (json_object_get(config, "image_size") && side < v->patch)
-		return fail_config(l, "image_size", "expected the side of square images", NULL);
-	v->grid = (side ? side : usual_side) / v->patch;
-	v->grid += !v->grid;
-	return INVAR_OK;
-}
-
 invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 {
+	static const size_t usual_side = 224;
+	static const double usual_base = 100; /* of rotary positions */
 	inv_vit *v = l->v;
-	json_t *eps = json_object_get(config_of(l), "layer_norm_eps");
+	const json_t *config = config_of(l), *base = json_object_get(config, "rope_theta");
+	const json_t *eps = json_object_get(config, "layer_norm_eps");
 	double said = json_number_value(eps), asked = inv_option_number(e->options, "eps");
 	const char *pos = inv_option_text(e->options, "pos");
-	bool timm = is_timm(l);
+	size_t side = side_in_config(l);
+	/* It shares DINO's names but not how positions are fitted; its files have a head. */
+	bool timm = !l->s->has_config && l->s->family == INV_VIT &&
+	            (inv_parameters_find(l->p, "head.weight") || v->mean || v->pre_norm ||
+	             inv_parameters_find(l->p, "reg_token"));
 
-	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
 	if (eps && !(asked > 0) && !(said > 0 && said <= 1))
 		return fail_config(l, "layer_norm_eps", "expected a number above 0 and up to 1",
 		                   "eps F");
-	if (eps)
-		v->eps = (float)said;
-	if (asked > 0)
-		v->eps = (float)asked;
+	v->eps = (float)(asked > 0             ? asked
+	                 : eps                 ? said
+	                 : timm && v->pre_norm ? 1e-5
+	                                       : l->s->eps);
 	v->pos = timm || (v->registers && l->s->family == INV_VIT) ? INV_POS_TIMM : l->s->pos;
 	v->one_size = l->s->family != INV_VIT && !pos;
 	if (pos && !l->s->positions)
@@ -353,9 +309,23 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 		                "%s: its positions are rotary and fit any size; leave @pos out",
 		                inv_parameters_path(l->p));
 	if (pos)
-		v->pos = inv_pos_of(pos);
-	if (!l->s->positions)
-		INV_TRY(set_rotary(l));
+		v->pos = strcmp(pos, "timm") == 0 ? INV_POS_TIMM
+		         : strcmp(pos, "hf") == 0 ? INV_POS_HF
+		                                  : INV_POS_DINO;
+
+	/* No tensor shows the base, or the size of the images that it was trained on. */
+	if (!l->s->positions) {
+		if (!base) /* newer files have it here */
+			base =
+				json_object_get(json_object_get(config, "rope_parameters"), "rope_theta");
+		v->rotary = base ? json_number_value(base) : usual_base;
+		if (!(v->rotary > 0 && v->rotary < 1e9))
+			return fail_config(l, "rope_theta", "expected a number above 0", NULL);
+		if (json_object_get(config, "image_size") && side < v->patch)
+			return fail_config(l, "image_size", "expected the side of square images", NULL);
+		v->grid = (side ? side : usual_side) / v->patch;
+		v->grid += !v->grid;
+	}
 	INV_TRY(set_activation(l, e));
 	return set_heads(l, e);
 }

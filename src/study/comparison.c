@@ -17,30 +17,10 @@ typedef struct merging {
 	json_t *files; /* [adapters][files]: documents */
 } merging;
 
-/* ---- Files --------------------------------------------------------------------------- */
-
-static invar_status load_file(const char *path, json_t *to)
-{
-	json_error_t why;
-	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-
-	if (document)
-		json_array_append_new(to, document);
-	if (inv_json_is(document, "format", "invar-results"))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%.400s: is not a file of results%s%.200s", path,
-	                document ? "" : ": ", document ? "" : why.text);
-}
-
-static const json_t *files_of(const merging *m, size_t adapter)
-{
-	return json_array_get(m->files, adapter);
-}
-
 /* A member of the first file of an adapter. */
 static json_t *first_of(const merging *m, size_t adapter, const char *key)
 {
-	return json_object_get(json_array_get(files_of(m, adapter), 0), key);
+	return json_object_get(json_array_get(json_array_get(m->files, adapter), 0), key);
 }
 
 /* ---- Columns ------------------------------------------------------------------------- */
@@ -150,7 +130,7 @@ static void merge_value(merging *m, const char *metric, size_t adapter, const ch
                         const char *as)
 {
 	json_t *all = json_object_get(m->out, "values"), *row = json_object_get(all, metric);
-	json_t *value = mean_value(files_of(m, adapter), metric, column);
+	json_t *value = mean_value(json_array_get(m->files, adapter), metric, column);
 
 	if (value && !row)
 		json_object_set_new(all, metric, row = json_object());
@@ -262,17 +242,26 @@ invar_status inv_compare(const inv_comparison *c, json_t **out)
 {
 	merging m = {.of = c, .files = json_array()};
 	json_t *notes, *files, *doc;
+	json_error_t why;
 	size_t a, f;
 	invar_status st = INVAR_OK;
 
 	*out = NULL;
 	for (a = 0; a < c->adapters; a++) {
-		json_array_append_new(m.files, json_array());
-		for (f = 0; f < c->adapter[a].files; f++)
-			INV_TRY_OR(done, load_file(c->adapter[a].file[f], json_array_get(m.files, a)));
+		json_array_append_new(m.files, files = json_array());
+		for (f = 0; f < c->adapter[a].files; f++) {
+			const char *path = c->adapter[a].file[f];
+
+			if ((doc = json_load_file(path, JSON_REJECT_DUPLICATES, &why)))
+				json_array_append_new(files, doc);
+			if (!inv_json_is(doc, "format", "invar-results"))
+				INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT,
+				                          "%.400s: is not a file of results%s%.200s", path,
+				                          doc ? "" : ": ", doc ? "" : why.text));
+		}
 	}
 	/* What was measured is the same for all files: bank, split, points, options. */
-	if (!(m.out = json_copy(json_array_get(files_of(&m, 0), 0))))
+	if (!(m.out = json_copy(json_array_get(json_array_get(m.files, 0), 0))))
 		INV_TRY_OR(done, inv_no_memory());
 	json_object_set_new(m.out, "study", json_string(c->study));
 	json_object_set_new(m.out, "title", json_string(c->title));
