@@ -138,18 +138,13 @@ static void widen(const inv_places *p, const float *rows, size_t stride, size_t 
 	}
 }
 
-static size_t tile_at(const inv_places *p, uint64_t first)
-{
-	return p->g.n - first < TILE ? (size_t)(p->g.n - first) : TILE;
-}
-
 static void measure_tile(void *user, size_t tile, unsigned thread)
 {
 	inv_places *p = user;
-	uint64_t first = tile * TILE;
+	uint64_t first = tile * TILE, left = p->g.n - first;
 
-	widen(p, p->g.rows + first * p->g.w, p->g.w, tile_at(p, first), p->scratch[thread].tile,
-	      p->lengths + first);
+	widen(p, p->g.rows + first * p->g.w, p->g.w, left < TILE ? left : TILE,
+	      p->scratch[thread].tile, p->lengths + first);
 }
 
 /* Any centre is correct; near the mean, products are small and so are their errors. */
@@ -207,7 +202,7 @@ static void fill_near(const inv_places *p, scratch *s, size_t count)
 	inv_dgemm_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
 
 	for (uint64_t first = 0; first < p->g.n; first += TILE) {
-		spec.n = tile_at(p, first);
+		spec.n = p->g.n - first < TILE ? p->g.n - first : TILE;
 		widen(p, p->g.rows + first * p->g.w, p->g.w, spec.n, s->tile, NULL);
 		inv_dgemm(p->ctx, &spec, s->queries, s->tile, s->products);
 		for (size_t i = 0; i < count; i++)
@@ -217,16 +212,17 @@ static void fill_near(const inv_places *p, scratch *s, size_t count)
 	}
 }
 
-/* Lengths of the rows of a query, for cosine. */
-static void measure_norms(ask *a)
+/* A query of rows [views, w], with their lengths for cosine. */
+static ask ask_for(const inv_places *p, const float *rows)
 {
-	const inv_places *p = a->p;
+	ask a = {.p = p, .row = rows};
 
 	for (size_t v = 0; v < p->views && p->distance == INV_COSINE; v++) {
-		const float *q = a->row + v * p->g.w;
+		const float *q = rows + v * p->g.w;
 
-		a->norm[v] = sqrt(p->kernels.dot(q, q, p->g.w));
+		a.norm[v] = sqrt(p->kernels.dot(q, q, p->g.w));
 	}
+	return a;
 }
 
 static double direct_distance(const ask *a, uint32_t row)
@@ -431,14 +427,11 @@ static void place_block(void *user, size_t block, unsigned thread)
 		 * bound; the lengths and the direct distance each have an error of the same size.
 		 * At least twice the total, plus what a float close to 0 loses.
 		 */
-		ask a = {.p = p,
-		         .s = s,
-		         .row = q->rows + i * p->views * w,
-		         .slack =
-		             fraction * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN,
-		         .near = s->near + at * p->g.n};
+		ask a = ask_for(p, q->rows + i * p->views * w);
 
-		measure_norms(&a);
+		a.s = s;
+		a.slack = fraction * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN;
+		a.near = s->near + at * p->g.n;
 		j->out[i] = (inv_place){.precision = NAN};
 		if (q->own)
 			j->out[i].own = place_own(&a, q->own[i]);
@@ -457,15 +450,6 @@ typedef struct own_search {
 	inv_place *out;
 } own_search;
 
-static ask ask_own(const own_search *s, uint64_t i)
-{
-	const inv_places *p = s->p;
-	ask a = {.p = p, .row = s->rows + i * p->g.w};
-
-	measure_norms(&a);
-	return a;
-}
-
 /*
  * The own distance, and what decides: direct distances are off by at most w + 16 roundings,
  * relative to themselves or to 1, and the directions that the filter compares by one
@@ -480,7 +464,7 @@ static void measure_own(void *user, size_t block, unsigned thread)
 
 	(void)thread;
 	for (size_t i = block * OWN_PART; i < end; i++) {
-		ask a = ask_own(s, i);
+		ask a = ask_for(p, s->rows + i * p->g.w);
 		double d = direct_distance(&a, s->own[i]);
 
 		p->mine[i] = (exact){d, s->own[i]};
@@ -499,12 +483,9 @@ static void compare_own(void *user, uint64_t i, uint32_t row)
 {
 	const own_search *s = user;
 	const exact *mine = &s->p->mine[i];
-	ask a;
+	ask a = ask_for(s->p, s->rows + i * s->p->g.w);
 
-	if (row == mine->row)
-		return;
-	a = ask_own(s, i);
-	s->out[i].own += is_nearer(&a, row, mine);
+	s->out[i].own += row != mine->row && is_nearer(&a, row, mine);
 }
 
 /* A few blocks per thread; the result does not depend on how many. */
