@@ -103,8 +103,7 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 {
 	const size_t m = spec->m, n = spec->n, k = spec->k, side = m >= n ? m : n;
 	const bool by_rows = m >= n, packed = inv_matmul_is_packed(ctx, spec);
-	/* All cores of the machine, not those that this process may use: bits must not change.
-	 */
+	/* All cores of the machine, not only those of this process: bits must not change. */
 	size_t cores = packed ? ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	size_t wanted = 2 * cores < MAX_TILES ? 2 * cores : MAX_TILES;
 	size_t worth = (size_t)(work_of(spec) / tile_work);

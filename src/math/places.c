@@ -488,17 +488,35 @@ static void compare_own(void *user, uint64_t i, uint32_t row)
 	s->out[i].own += row != mine->row && is_nearer(&a, row, mine);
 }
 
-/* A few blocks per thread; the result does not depend on how many. */
-static void place_queries(inv_places *p, const inv_place_queries *q, inv_place *out)
+/* Each process finds places for its share of the queries, as in neighbours.c. */
+void inv_places_find(inv_places *p, const inv_place_queries *q, inv_place *out)
 {
-	size_t block = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);
-	place_search j = {p, q, block < p->block ? block : p->block, out};
+	inv_shares shares = inv_shares_of(p->ctx, q->count, 1);
+	double products = (double)p->g.n * (double)p->g.w * (double)p->views * (double)q->count;
+	bool deal = shares.ranks > 1 && products >= INV_WORTH_DEALING;
+	size_t first = deal ? inv_own_first(&shares) : 0, block;
+	inv_place_queries mine = *q;
+	inv_place *to = out + first;
 
-	if (!p->split && q->count)
-		inv_parallel(p->ctx, inv_blocks(q->count, j.block), place_block, &j);
-	for (uint64_t first = 0; p->split && first < q->count; first += OWN_BLOCK) {
-		size_t count = q->count - first < OWN_BLOCK ? q->count - first : OWN_BLOCK;
-		own_search s = {p, q->rows + first * p->g.w, q->own + first, count, out + first};
+	assert(q->own || !p->split);
+	if (!p->ctx->cpu) {
+		inv_places_ref(&p->g, p->distance, p->views, q, p->distances, out);
+		return;
+	}
+	mine.count = deal ? inv_own_count(&shares) : q->count;
+	mine.rows += first * p->views * p->g.w;
+	mine.own = q->own ? q->own + first : NULL;
+	mine.classes = q->classes ? q->classes + first : NULL;
+
+	/* A few blocks per thread; the result does not depend on how many. */
+	block = inv_blocks(mine.count, 4 * (size_t)p->ctx->threads);
+	block = block < p->block ? block : p->block;
+	if (!p->split && mine.count)
+		inv_parallel(p->ctx, inv_blocks(mine.count, block), place_block,
+		             &(place_search){p, &mine, block, to});
+	for (uint64_t at = 0; p->split && at < mine.count; at += OWN_BLOCK) {
+		size_t count = mine.count - at < OWN_BLOCK ? mine.count - at : OWN_BLOCK;
+		own_search s = {p, mine.rows + at * p->g.w, mine.own + at, count, to + at};
 
 		inv_parallel(p->ctx, inv_blocks(count, OWN_PART), measure_own, &s);
 		inv_tell_apart(p->split, s.rows, count, p->closer, p->wider, compare_own, &s,
@@ -506,31 +524,8 @@ static void place_queries(inv_places *p, const inv_place_queries *q, inv_place *
 		for (size_t i = 0; i < count; i++)
 			s.out[i].own += p->nearer[i] + 1;
 	}
-}
-
-/* Each process finds places for its share of the queries, as in neighbours.c. */
-void inv_places_find(inv_places *p, const inv_place_queries *q, inv_place *out)
-{
-	inv_shares shares = inv_shares_of(p->ctx, q->count, 1);
-	size_t first = inv_own_first(&shares);
-	double products = (double)p->g.n * (double)p->g.w * (double)p->views * (double)q->count;
-	inv_place_queries mine = *q;
-
-	assert(q->own || !p->split);
-	if (!p->ctx->cpu) {
-		inv_places_ref(&p->g, p->distance, p->views, q, p->distances, out);
-		return;
-	}
-	if (shares.ranks == 1 || products < INV_WORTH_DEALING) {
-		place_queries(p, q, out);
-		return;
-	}
-	mine.count = inv_own_count(&shares);
-	mine.rows += first * p->views * p->g.w;
-	mine.own = q->own ? q->own + first : NULL;
-	mine.classes = q->classes ? q->classes + first : NULL;
-	place_queries(p, &mine, out + first);
-	(void)inv_gather(p->ctx, &shares, out, sizeof *out);
+	if (deal)
+		(void)inv_gather(p->ctx, &shares, out, sizeof *out);
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */

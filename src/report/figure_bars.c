@@ -39,8 +39,7 @@ typedef struct chart {
 	inv_scale x;
 } chart;
 
-/* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
- */
+/* How many metrics from `first` on are one group: 2, 1, or 0 if it is not drawn. */
 static size_t group_at(const invar_results *r, size_t first)
 {
 	const invar_metric *m = invar_results_metric(r, first);

@@ -58,8 +58,7 @@ void inv_html_section(inv_html *h, const inv_section *s);
  */
 void inv_html_put(const inv_html *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A name from outside, shortened and kept apart from the direction of the text around it.
- */
+/* A name from outside, shortened, with a text direction of its own. */
 #define INV_HTML_NAME "<bdi>%.60s</bdi>"
 /* Text with a capital letter; returns out. */
 const char *inv_sentence(const char *text, char out[400]);

@@ -102,8 +102,7 @@ void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
 		put_query(h, p, &p->query[i]);
 }
 
-/* Its class and name, then whatever else is said: "displacement 57.98 · misclassified 1".
- */
+/* Its class and name, then its numbers: "displacement 57.98 · misclassified 1". */
 static void put_image(const inv_html *h, json_t *image)
 {
 	json_int_t row = json_integer_value(json_object_get(image, "row"));
