@@ -256,9 +256,9 @@ static size_t count_values(const invar_results *r)
 
 static bool is_wanted(const reporter *p, const invar_results *r)
 {
-	const char *split = invar_results_about(r, "split"),
-			   *bank = invar_results_about(r, "bank"), *own = p->run[0].bank_path,
-			   *recorded = p->run[0].recorded;
+	const char *split = invar_results_about(r, "split");
+	const char *bank = invar_results_about(r, "bank");
+	const char *own = p->run[0].bank_path, *recorded = p->run[0].recorded;
 
 	return split && strcmp(split, p->r->split) == 0 &&
 	       (!own || (bank && (strcmp(bank, own) == 0 ||
@@ -308,11 +308,11 @@ static bool is_searchable(const invar_adapter *adapter)
 static invar_status draw_from(inv_session *s, const inv_report *r, const char *bank_path,
                               inv_picture_request *q, inv_page_pictures *out)
 {
-	invar_bank *bank = NULL;
+	invar_bank *bank;
 	invar_dataset *images = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, inv_bank_open(s->ctx, bank_path, &bank));
+	INV_TRY(inv_bank_open(s->ctx, bank_path, &bank));
 	INV_TRY_OR(end, invar_dataset_open(s->ctx, r->images, r->data, &images));
 	q->bank = bank;
 	q->images = images;
@@ -332,7 +332,7 @@ end:
  */
 static invar_status draw_pictures(reporter *p)
 {
-	inv_picture_request q = {.title = ""};
+	inv_picture_request q = {0};
 	const invar_column *best;
 	const opened_run *run = NULL;
 	size_t column;
@@ -353,10 +353,8 @@ static invar_status draw_pictures(reporter *p)
 	for (size_t i = 0; !run && i < p->r->runs; i++)
 		run = is_searchable(p->run[i].adapter) ? &p->run[i] : NULL;
 	q.results = p->document[0];
-	if (run) {
-		q.adapter = run->adapter;
-		q.title = run->title;
-	}
+	q.adapter = run ? run->adapter : NULL;
+	q.title = run ? run->title : "";
 	INV_TRY(draw_from(p->s, p->r, p->run[0].bank_path, &q, &p->pictures));
 	if (!p->pictures.sheet_count)
 		inv_page_leave_out(&p->gaps, "a contact sheet of the augmentation",
