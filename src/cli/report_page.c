@@ -37,6 +37,7 @@ typedef struct opened_run {
 typedef struct reporter {
 	inv_session *s;
 	const inv_report *r;
+	inv_pool pool;
 	opened_run *run; /* [runs] */
 	invar_results *document[MAX_DOCUMENTS];
 	size_t documents;
@@ -153,45 +154,19 @@ end:
 }
 
 /*
- * Measures and keeps it in each run. A measurement that the bank has nothing for is a gap
- * in the page, not a failure.
- */
-static invar_status measure_runs(reporter *p, const group *g, const char *missing,
-                                 double points)
-{
-	invar_options *o = NULL;
-	invar_results *results = NULL;
-	char id[24];
-	invar_status st, kept = INVAR_OK;
-
-	INV_TRY_OR(end, make_options(p, missing, points, &o));
-	st = invar_eval(g->bank, g->adapter, g->title, g->count, o, &results);
-	if ((st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
-	    (!results || inv_results_is_complete(results))) {
-		if (!results)
-			inv_page_leave_out(&p->gaps, missing, invar_last_error());
-		st = INVAR_OK;
-	}
-	for (size_t i = 0; results && i < g->count && kept == INVAR_OK; i++) {
-		snprintf(id, sizeof id, "%zu", i + 1);
-		kept = invar_run_keep_results(p->s->ctx, g->run[i], results, id);
-	}
-end:
-	invar_results_free(results);
-	invar_options_free(o);
-	return st == INVAR_OK ? kept : st;
-}
-
-/*
- * Says what it does, as it may take minutes. Where there are too many rows, it measures
+ * Measures what the runs lack and keeps it in each of them; says so, as it may take
+ * minutes. Where there are too many rows, it measures
  * some of them and leaves measurements out, which are still shown if metrics.json has them;
  * rows and measurements that an option names are measured in any case.
  */
 static invar_status measure_missing(reporter *p, const group *g, const char *bank_path)
 {
 	const char *asked = p->r->metrics;
-	char metrics[WORDS], missing[WORDS], left_out[WORDS], why[WORDS];
+	char metrics[WORDS], missing[WORDS], left_out[WORDS], why[WORDS], id[24];
 	double points = p->r->points;
+	invar_options *o = NULL;
+	invar_results *results = NULL;
+	invar_status st, kept = INVAR_OK;
 
 	if (!inv_bank_has_split(g->bank, p->r->split))
 		return inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --split",
@@ -222,7 +197,24 @@ static invar_status measure_missing(reporter *p, const group *g, const char *ban
 			                g->run[i]);
 	inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split, bank_path,
 	             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
-	return measure_runs(p, g, missing, points);
+
+	/* A measurement that the bank has nothing for is a gap in the page, not a failure. */
+	INV_TRY_OR(end, make_options(p, missing, points, &o));
+	st = invar_eval(g->bank, g->adapter, g->title, g->count, o, &results);
+	if ((st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
+	    (!results || inv_results_is_complete(results))) {
+		if (!results)
+			inv_page_leave_out(&p->gaps, missing, invar_last_error());
+		st = INVAR_OK;
+	}
+	for (size_t i = 0; results && i < g->count && kept == INVAR_OK; i++) {
+		snprintf(id, sizeof id, "%zu", i + 1);
+		kept = invar_run_keep_results(p->s->ctx, g->run[i], results, id);
+	}
+end:
+	invar_results_free(results);
+	invar_options_free(o);
+	return st == INVAR_OK ? kept : st;
 }
 
 /* Run `first` and those after it that have its bank; nothing if one before it has. */
@@ -237,22 +229,18 @@ static invar_status measure_bank_of(reporter *p, size_t first)
 			path = NULL;
 	if (!path)
 		return INVAR_OK;
-	INV_TRY_OR(end, inv_new_zeros(&g.adapter, p->r->runs));
-	INV_TRY_OR(end, inv_new_zeros(&g.title, p->r->runs));
-	INV_TRY_OR(end, inv_new_zeros(&g.run, p->r->runs));
+	INV_TRY(inv_pool_zeros(&p->pool, &g.adapter, p->r->runs));
+	INV_TRY(inv_pool_zeros(&p->pool, &g.title, p->r->runs));
+	INV_TRY(inv_pool_zeros(&p->pool, &g.run, p->r->runs));
 	for (size_t i = first; i < p->r->runs; i++)
 		if (p->run[i].bank_path && strcmp(p->run[i].bank_path, path) == 0) {
 			g.adapter[g.count] = p->run[i].adapter;
 			g.title[g.count] = p->run[i].title;
 			g.run[g.count++] = p->run[i].path;
 		}
-	INV_TRY_OR(end, inv_bank_open(p->s->ctx, path, &g.bank));
+	INV_TRY(inv_bank_open(p->s->ctx, path, &g.bank));
 	st = measure_missing(p, &g, path);
-end:
 	invar_bank_close(g.bank);
-	inv_free((void *)(uintptr_t)g.adapter);
-	inv_free((void *)(uintptr_t)g.title);
-	inv_free((void *)(uintptr_t)g.run);
 	return st;
 }
 
@@ -268,9 +256,9 @@ static size_t count_values(const invar_results *r)
 
 static bool is_wanted(const reporter *p, const invar_results *r)
 {
-	const char *split = invar_results_about(r, "split"),
-			   *bank = invar_results_about(r, "bank"), *own = p->run[0].bank_path,
-			   *recorded = p->run[0].recorded;
+	const char *split = invar_results_about(r, "split");
+	const char *bank = invar_results_about(r, "bank");
+	const char *own = p->run[0].bank_path, *recorded = p->run[0].recorded;
 
 	return split && strcmp(split, p->r->split) == 0 &&
 	       (!own || (bank && (strcmp(bank, own) == 0 ||
@@ -320,11 +308,11 @@ static bool is_searchable(const invar_adapter *adapter)
 static invar_status draw_from(inv_session *s, const inv_report *r, const char *bank_path,
                               inv_picture_request *q, inv_page_pictures *out)
 {
-	invar_bank *bank = NULL;
+	invar_bank *bank;
 	invar_dataset *images = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, inv_bank_open(s->ctx, bank_path, &bank));
+	INV_TRY(inv_bank_open(s->ctx, bank_path, &bank));
 	INV_TRY_OR(end, invar_dataset_open(s->ctx, r->images, r->data, &images));
 	q->bank = bank;
 	q->images = images;
@@ -344,7 +332,7 @@ end:
  */
 static invar_status draw_pictures(reporter *p)
 {
-	inv_picture_request q = {.title = ""};
+	inv_picture_request q = {0};
 	const invar_column *best;
 	const opened_run *run = NULL;
 	size_t column;
@@ -365,10 +353,8 @@ static invar_status draw_pictures(reporter *p)
 	for (size_t i = 0; !run && i < p->r->runs; i++)
 		run = is_searchable(p->run[i].adapter) ? &p->run[i] : NULL;
 	q.results = p->document[0];
-	if (run) {
-		q.adapter = run->adapter;
-		q.title = run->title;
-	}
+	q.adapter = run ? run->adapter : NULL;
+	q.title = run ? run->title : "";
 	INV_TRY(draw_from(p->s, p->r, p->run[0].bank_path, &q, &p->pictures));
 	if (!p->pictures.sheet_count)
 		inv_page_leave_out(&p->gaps, "a contact sheet of the augmentation",
@@ -390,7 +376,7 @@ static invar_status write_page(reporter *p)
 	size_t size = 0;
 	invar_status st;
 
-	INV_TRY(inv_new_zeros(&run, p->r->runs));
+	INV_TRY(inv_pool_zeros(&p->pool, &run, p->r->runs));
 	page.run = run;
 	for (size_t i = 0; i < p->r->runs; i++) {
 		const opened_run *from = &p->run[i];
@@ -418,7 +404,6 @@ static invar_status write_page(reporter *p)
 	if (st == INVAR_OK)
 		inv_term_say(p->s->term, "%s: %.1f MB", p->r->output, (double)size / 1e6);
 	free(text);
-	inv_free(run);
 	return st;
 }
 
@@ -430,7 +415,7 @@ invar_status inv_report_write(inv_session *s, const inv_report *r)
 	INV_TRY(inv_new(&p));
 	p->s = s;
 	p->r = r;
-	INV_TRY_OR(end, inv_new_zeros(&p->run, r->runs));
+	INV_TRY_OR(end, inv_pool_zeros(&p->pool, &p->run, r->runs));
 	for (size_t i = 0; i < r->runs; i++) {
 		opened_run *run = &p->run[i];
 		const inv_series *series;
@@ -468,7 +453,7 @@ end:
 	for (size_t i = 0; i < p->documents; i++)
 		invar_results_free(p->document[i]);
 	inv_page_pictures_clear(&p->pictures);
-	inv_free(p->run);
+	inv_pool_free(&p->pool);
 	inv_free(p);
 	return st;
 }

@@ -71,8 +71,9 @@ static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t
 static invar_status draw(maker *m, const char *split, uint64_t row, bool augmented,
                          inv_page_picture *out)
 {
-	uint8_t *rgb = NULL, *small = NULL;
+	uint8_t *rgb = NULL, *small = NULL, *kept;
 	uint32_t width, height, longer;
+	void *jpeg = NULL;
 	invar_status st;
 
 	out->right = -1;
@@ -83,23 +84,27 @@ static invar_status draw(maker *m, const char *split, uint64_t row, bool augment
 	out->height = longer > SIDE ? (height * SIDE + longer - 1) / longer : height;
 	INV_TRY_OR(end, inv_new_array(&small, (size_t)out->width * out->height * 3));
 	resize(rgb, width, height, out->width, out->height, small, out->width);
-	st = inv_jpeg_encode(small, out->width, out->height, QUALITY, &out->bytes, &out->size);
+	INV_TRY_OR(end,
+	           inv_jpeg_encode(small, out->width, out->height, QUALITY, &jpeg, &out->size));
+	INV_TRY_OR(end, inv_pool_zeros(&m->out->pool, &kept, out->size));
+	out->bytes = memcpy(kept, jpeg, out->size);
 end:
+	invar_free(jpeg);
 	inv_free(small);
 	invar_free(rgb);
 	return st;
 }
 
-/* The class of a label; NULL without one, or without memory for it. */
-static char *class_caption(const maker *m, int64_t label)
+/* The class of a label, if there is one. */
+static invar_status caption_class(maker *m, int64_t label, inv_page_picture *out)
 {
 	const char *name = label >= 0 ? inv_bank_class(m->q->bank, label) : NULL;
-	char *number;
+	inv_pool *pool = &m->out->pool;
 
-	if (name)
-		return strdup(name);
-	return label >= 0 && asprintf(&number, "class %lld", (long long)label) >= 0 ? number
-	                                                                            : NULL;
+	if (label < 0)
+		return INVAR_OK;
+	return name ? inv_pool_print(pool, &out->caption, "%s", name)
+	            : inv_pool_print(pool, &out->caption, "class %lld", (long long)label);
 }
 
 static invar_status draw_copies_sheet(maker *m)
@@ -112,15 +117,14 @@ static invar_status draw_copies_sheet(maker *m)
 		return INVAR_OK;
 	copies = copies < SHEET_COPIES ? copies : SHEET_COPIES;
 	m->out->per_image = 1 + copies;
-	if (!(m->out->sheet = calloc(images * (1 + copies), sizeof *m->out->sheet)))
-		return inv_no_memory();
+	INV_TRY(inv_pool_zeros(&m->out->pool, &m->out->sheet, images * (1 + copies)));
 	m->out->sheet_count = images * (1 + copies);
 	for (size_t i = 0; i < images; i++) {
 		uint64_t row = (2 * i + 1) * rows / (2 * images);
 		inv_page_picture *first = m->out->sheet + i * (1 + copies);
 
 		INV_TRY(draw(m, m->q->split, row, false, first));
-		first->caption = class_caption(m, m->label ? m->label[row] : -1);
+		INV_TRY(caption_class(m, m->label ? m->label[row] : -1, first));
 		for (m->pictures.copy = 0; m->pictures.copy < copies; m->pictures.copy++)
 			INV_TRY(draw(m, m->q->split, row, true, first + 1 + m->pictures.copy));
 	}
@@ -145,31 +149,26 @@ static invar_status draw_search(maker *m)
 	if (!m->q->adapter || !invar_bank_copies(m->q->bank, m->q->split))
 		return INVAR_OK;
 	INV_TRY_OR(end, inv_search_run(m->s, &search, &a));
-	out->query_title = strdup(m->q->title);
-	if (!(out->query = calloc(a.queries + 1, sizeof *out->query))) {
-		st = inv_no_memory();
-		goto end;
-	}
+	INV_TRY_OR(end, inv_pool_print(&out->pool, &out->query_title, "%s", m->q->title));
+	INV_TRY_OR(end, inv_pool_zeros(&out->pool, &out->query, a.queries + 1));
 	for (size_t i = 0; i < a.queries; i++) {
 		const inv_query *q = &a.query[i];
 		inv_page_query *to = &out->query[out->query_count++];
 
 		to->nearest = NEAREST;
 		INV_TRY_OR(end, draw(m, m->q->split, q->row, false, &to->clean));
-		to->clean.caption = class_caption(m, q->label);
+		INV_TRY_OR(end, caption_class(m, q->label, &to->clean));
 		if (m->pictures.augment) {
 			INV_TRY_OR(end, draw(m, m->q->split, q->row, true, &to->augmented));
-			to->augmented.caption = strdup("as looked up");
+			INV_TRY_OR(end,
+			           inv_pool_print(&out->pool, &to->augmented.caption, "as looked up"));
 		}
 		for (size_t k = 0; k < 2; k++) { /* found by F, then by E */
 			const inv_found *f = k ? &q->by_e : &q->by_f;
-			inv_page_picture *found = calloc(NEAREST, sizeof *found);
+			inv_page_picture *found;
 
+			INV_TRY_OR(end, inv_pool_zeros(&out->pool, &found, NEAREST));
 			*(k ? &to->by_e : &to->by_f) = found;
-			if (!found) {
-				st = inv_no_memory();
-				goto end;
-			}
 			for (size_t j = 0; j < f->count; j++, found++) {
 				int64_t label = a.label ? a.label[f->row[j]] : -1;
 				uint64_t row = f->row[j];
@@ -177,8 +176,9 @@ static invar_status draw_search(maker *m)
 
 				INV_TRY_OR(end, draw(m, split, row, false, found));
 				found->same = inv_search_is_same(&search, q, f->row[j]);
-				found->caption =
-					found->same ? strdup("same image") : class_caption(m, label);
+				INV_TRY_OR(end, found->same ? inv_pool_print(&out->pool, &found->caption,
+				                                             "same image")
+				                            : caption_class(m, label, found));
 				found->right = q->label < 0 ? -1 : label == q->label;
 			}
 		}
@@ -198,10 +198,8 @@ static invar_status draw_lists(maker *m)
 	inv_page_pictures *out = m->out;
 	size_t i;
 
-	out->row = calloc(MAX_ROWS, sizeof *out->row);
-	out->row_number = calloc(MAX_ROWS, sizeof *out->row_number);
-	if (!out->row || !out->row_number)
-		return inv_no_memory();
+	INV_TRY(inv_pool_zeros(&out->pool, &out->row, MAX_ROWS));
+	INV_TRY(inv_pool_zeros(&out->pool, &out->row_number, MAX_ROWS));
 	json_object_foreach (all, measurement, details)
 		json_object_foreach (details, column, of)
 			json_object_foreach (of, what, list)
@@ -238,6 +236,7 @@ static invar_status list_rows(maker *m)
 	const inv_points *p = NULL;
 	const inv_scatter *s;
 	char **names = NULL;
+	invar_status st;
 
 	for (size_t i = 0; !p && (s = inv_results_scatter(r, i)); i++)
 		for (size_t c = 0; !p && c < invar_results_columns(r); c++) {
@@ -246,8 +245,7 @@ static invar_status list_rows(maker *m)
 		}
 	if (!p)
 		return INVAR_OK;
-	if (!(a->row = malloc((p->count + 1) * sizeof *a->row)))
-		return inv_no_memory();
+	INV_TRY(inv_pool_zeros(&m->out->pool, &a->row, p->count + 1));
 	memcpy(a->row, p->rows, p->count * sizeof *a->row);
 	qsort(a->row, p->count, sizeof *a->row, by_number);
 	for (size_t i = 0; i < p->count; i++)
@@ -257,11 +255,13 @@ static invar_status list_rows(maker *m)
 	if (!inv_bank_has_names(m->q->bank, m->q->split))
 		return INVAR_OK;
 	INV_TRY(invar_bank_names(m->q->bank, m->q->split, &names));
-	if ((a->name = calloc(a->count + 1, sizeof *a->name)))
-		for (size_t i = 0; i < a->count; i++)
-			a->name[i] = strndup(names[a->row[i]], 120);
+	INV_TRY_OR(end, inv_pool_zeros(&m->out->pool, &a->name, a->count + 1));
+	for (size_t i = 0; i < a->count; i++)
+		INV_TRY_OR(end,
+		           inv_pool_print(&m->out->pool, &a->name[i], "%.120s", names[a->row[i]]));
+end:
 	invar_free(names);
-	return a->name ? INVAR_OK : inv_no_memory();
+	return st;
 }
 
 /*
@@ -338,37 +338,9 @@ end:
 	return st;
 }
 
-static void clear_pictures(inv_page_picture *p, size_t count)
-{
-	for (size_t i = 0; p && i < count; i++) {
-		invar_free(p[i].bytes);
-		free(p[i].caption);
-	}
-}
-
 void inv_page_pictures_clear(inv_page_pictures *p)
 {
-	for (size_t i = 0; i < p->query_count; i++) {
-		inv_page_query *q = &p->query[i];
-
-		clear_pictures(&q->clean, 1);
-		clear_pictures(&q->augmented, 1);
-		clear_pictures(q->by_f, q->nearest);
-		clear_pictures(q->by_e, q->nearest);
-		free(q->by_f);
-		free(q->by_e);
-	}
-	clear_pictures(p->sheet, p->sheet_count);
-	clear_pictures(p->row, p->row_count);
-	for (size_t i = 0; p->atlas.name && i < p->atlas.count; i++)
-		free(p->atlas.name[i]);
 	invar_free(p->atlas.bytes);
-	free(p->atlas.row);
-	free(p->atlas.name);
-	free(p->query);
-	free(p->query_title);
-	free(p->sheet);
-	free(p->row);
-	free(p->row_number);
+	inv_pool_free(&p->pool);
 	*p = (inv_page_pictures){0};
 }

@@ -31,26 +31,6 @@ typedef struct conditional_job {
 	bool *reached;
 } conditional_job;
 
-/* Entropy at beta of distances seen from the nearest; *slope is its derivative by log beta.
- */
-static double entropy_at(const double *squared, size_t k, double beta, double *sum,
-                         double *slope)
-{
-	double all = 0, first = 0, second = 0;
-
-	for (size_t j = 0; j < k; j++) {
-		double gap = squared[j] - squared[0], w = exp(-beta * gap);
-
-		all += w;
-		first += w * gap;
-		second += w * gap * gap;
-	}
-	first /= all;
-	*sum = all;
-	*slope = -beta * beta * (second / all - first * first);
-	return log(all) + beta * first;
-}
-
 /* False if no beta is near the target. */
 static bool find_beta(const double *squared, size_t k, double target, double *beta,
                       double *sum)
@@ -65,10 +45,21 @@ static bool find_beta(const double *squared, size_t k, double target, double *be
 		return false;
 	guess = x = -log(mean);
 	for (size_t i = 0; i < MAX_STEPS && fabs(x - guess) < farthest; i++) {
-		double slope, excess, next;
+		double all = 0, first = 0, second = 0, slope, excess, next;
 
+		/* The entropy of distances seen from the nearest, and its slope by log beta. */
 		*beta = exp(x);
-		excess = entropy_at(squared, k, *beta, sum, &slope) - target;
+		for (size_t j = 0; j < k; j++) {
+			double gap = squared[j] - squared[0], w = exp(-*beta * gap);
+
+			all += w;
+			first += w * gap;
+			second += w * gap * gap;
+		}
+		first /= all;
+		*sum = all;
+		slope = -*beta * *beta * (second / all - first * first);
+		excess = log(all) + *beta * first - target;
 		if (fabs(excess) < exact_enough)
 			return true;
 		if (excess > 0)

@@ -35,93 +35,77 @@ static __typeof__(dseupd_c) *extract;
 
 /* ---- Loading --------------------------------------------------------------------- */
 
-static bool find(void *library, const char *name, void *address)
-{
-	void *found = dlsym(library, name);
-
-	memcpy(address, &found, sizeof found);
-	return found;
-}
-
 static invar_status load_arpack(void)
 {
 	invar_status st = inv_openblas_need(1);
-	void *library;
+	void *library, *first, *second;
 
 	if (st != INVAR_OK || iterate)
 		return st;
 	if (!(library = inv_openblas_load(LIBRARY)))
 		return inv_fail(INVAR_E_IO, "cannot load ARPACK: %.300s", dlerror());
-	if (!find(library, "dseupd_c", &extract) || !find(library, "dsaupd_c", &iterate)) {
-		iterate = NULL;
+	if (!(first = dlsym(library, "dsaupd_c")) || !(second = dlsym(library, "dseupd_c")))
 		return inv_fail(INVAR_E_IO, "this %s was built without its C interface: %.300s",
 		                LIBRARY, dlerror());
-	}
+	memcpy(&iterate, &first, sizeof first);
+	memcpy(&extract, &second, sizeof second);
 	return INVAR_OK;
 }
 
 /* ---- Iterating ------------------------------------------------------------------- */
 
-typedef struct lanczos {
-	int n, want, basis;
-	double *residual; /* [n], first the start vector */
-	double *v;        /* [basis, n] */
-	double *products; /* [3, n] */
-	double *work;
-	double *values; /* [want], ascending */
-	int *selected;  /* [basis], unused: all are wanted */
-} lanczos;
-
 /* Twice as many vectors as wanted, as ARPACK advises: more cost more than they save. */
 static invar_status find_pairs(const inv_largest_spec *s, double *values, double *vectors)
 {
 	const size_t n = s->n, wide = 2 * s->want + 1 > MIN_BASIS ? 2 * s->want + 1 : MIN_BASIS;
-	lanczos l = {.n = (int)n, .want = (int)s->want, .basis = (int)(wide < n ? wide : n)};
-	int work_size = l.basis * (l.basis + 8), ido = 0, info = 1; /* 1: start from residual */
+	const int rows = (int)n, want = (int)s->want, basis = (int)(wide < n ? wide : n);
+	int work_size = basis * (basis + 8), ido = 0, info = 1; /* 1: start from residual */
 	int parameters[11] = {[0] = 1 /* exact shifts */,
 	                      [2] = MAX_RESTARTS,
 	                      [3] = 1,
 	                      [6] = 1 /* mode 1: A x = lambda x */},
-		pointers[11] = {0};
+		pointers[11] = {0}, *selected; /* [basis], unused: all are wanted */
+	/* [n], first the start vector; [basis, n]; [3, n]; and the values [want], ascending. */
+	double *residual, *v, *products, *work, *found;
 	inv_arena arena = {0};
 	invar_status st;
 
 	for (int round = 0; round < 2; round++) {
-		l.residual = inv_arena_take(&arena, n, sizeof *l.residual);
-		l.v = inv_arena_take(&arena, (size_t)l.basis * n, sizeof *l.v);
-		l.products = inv_arena_take(&arena, 3 * n, sizeof *l.products);
-		l.work = inv_arena_take(&arena, (size_t)work_size, sizeof *l.work);
-		l.values = inv_arena_take(&arena, s->want, sizeof *l.values);
-		l.selected = inv_arena_take(&arena, (size_t)l.basis, sizeof *l.selected);
+		residual = inv_arena_take(&arena, n, sizeof *residual);
+		v = inv_arena_take(&arena, (size_t)basis * n, sizeof *v);
+		products = inv_arena_take(&arena, 3 * n, sizeof *products);
+		work = inv_arena_take(&arena, (size_t)work_size, sizeof *work);
+		found = inv_arena_take(&arena, s->want, sizeof *values);
+		selected = inv_arena_take(&arena, (size_t)basis, sizeof *selected);
 		if (!round)
 			INV_TRY(inv_arena_commit(&arena));
 	}
-	memcpy(l.residual, s->start, n * sizeof *l.residual);
+	memcpy(residual, s->start, n * sizeof *residual);
 	while (ido != DONE) {
-		iterate(&ido, "I", l.n, "LA", l.want, s->tolerance, l.residual, l.basis, l.v, l.n,
-		        parameters, pointers, l.products, l.work, work_size, &info);
+		iterate(&ido, "I", rows, "LA", want, s->tolerance, residual, basis, v, rows,
+		        parameters, pointers, products, work, work_size, &info);
 		if (ido == MORE_PRODUCTS || ido == -MORE_PRODUCTS)
-			INV_TRY_OR(done, s->multiply(s->user, l.products + pointers[0] - 1,
-			                             l.products + pointers[1] - 1));
+			INV_TRY_OR(done, s->multiply(s->user, products + pointers[0] - 1,
+			                             products + pointers[1] - 1));
 	}
 	if (info) {
 		st = info == 1
 		         ? inv_fail(INVAR_E_NUMERIC,
 		                    "only %d of %d eigenvalues converged after %d restarts of "
 		                    "ARPACK",
-		                    parameters[4], l.want, MAX_RESTARTS)
+		                    parameters[4], want, MAX_RESTARTS)
 		         : inv_fail(INVAR_E_NUMERIC, "ARPACK (dsaupd) failed with code %d", info);
 		goto done;
 	}
 	/* Eigenvectors replace the basis: [want, n], their values ascending. */
-	extract(1, "A", l.selected, l.values, l.v, l.n, 0, "I", l.n, "LA", l.want, s->tolerance,
-	        l.residual, l.basis, l.v, l.n, parameters, pointers, l.products, l.work,
-	        work_size, &info);
+	extract(1, "A", selected, found, v, rows, 0, "I", rows, "LA", want, s->tolerance,
+	        residual, basis, v, rows, parameters, pointers, products, work, work_size,
+	        &info);
 	st = info ? inv_fail(INVAR_E_NUMERIC, "ARPACK (dseupd) failed with code %d", info)
 	          : INVAR_OK;
 	for (size_t i = 0; i < s->want && st == INVAR_OK; i++) {
-		values[i] = l.values[s->want - 1 - i];
-		memcpy(vectors + i * n, l.v + (s->want - 1 - i) * n, n * sizeof *vectors);
+		values[i] = found[s->want - 1 - i];
+		memcpy(vectors + i * n, v + (s->want - 1 - i) * n, n * sizeof *vectors);
 	}
 done:
 	inv_arena_free(&arena);

@@ -27,9 +27,9 @@ static size_t dimensions(const inv_directions *s)
 
 static size_t block_of(const inv_directions *s)
 {
-	size_t max = dimensions(s);
+	size_t frame = dimensions(s) < s->L ? dimensions(s) : s->L;
 
-	return s->orthogonal ? (max < s->L ? max : s->L) : BLOCK;
+	return s->orthogonal ? frame : BLOCK;
 }
 
 static size_t blocks_of(const inv_directions *s)
@@ -37,34 +37,31 @@ static size_t blocks_of(const inv_directions *s)
 	return inv_blocks(s->L, block_of(s));
 }
 
-/* The vectors; for LAPACK also signs, its reflectors' factors and its work. */
-static size_t thread_bytes(const inv_directions *set, size_t count)
+/*
+ * The blocks of all sets, and the scratch of a thread: the vectors; for LAPACK also signs,
+ * its reflectors' factors and its work.
+ */
+static size_t count_blocks(const inv_directions *set, size_t count, size_t *bytes)
 {
-	size_t max = 0;
+	size_t max = 0, blocks = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t D = dimensions(&set[i]), k = block_of(&set[i]);
 		size_t floats = set[i].orthogonal ? k * (D + 2 + LAPACK_COLUMNS) : D;
 
 		max = floats > max ? floats : max;
-	}
-	return (max + 15) / 16 * 64;
-}
-
-static size_t all_blocks(const inv_directions *set, size_t count)
-{
-	size_t blocks = 0;
-
-	for (size_t i = 0; i < count; i++)
 		blocks += blocks_of(&set[i]);
+	}
+	*bytes = (max + 15) / 16 * 64;
 	return blocks;
 }
 
 size_t inv_directions_scratch(const invar_context *ctx, const inv_directions *set,
                               size_t count)
 {
-	return ctx->threads * thread_bytes(set, count) +
-	       all_blocks(set, count) * sizeof(invar_status);
+	size_t bytes, blocks = count_blocks(set, count, &bytes);
+
+	return ctx->threads * bytes + blocks * sizeof(invar_status);
 }
 
 /* ---- Filling a block ---------------------------------------------------------------- */
@@ -130,9 +127,8 @@ static void fill_block(void *user, size_t block, unsigned thread)
 invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kernels *k,
                                  const inv_directions *set, size_t count, void *scratch)
 {
-	size_t blocks = all_blocks(set, count);
-	directions_job j = {
-		.k = k, .set = set, .scratch = scratch, .bytes = thread_bytes(set, count)};
+	directions_job j = {.k = k, .set = set, .scratch = scratch};
+	size_t blocks = count_blocks(set, count, &j.bytes);
 
 	j.status = (invar_status *)(void *)(j.scratch + ctx->threads * j.bytes);
 	for (size_t i = 0; i < count; i++)

@@ -83,38 +83,28 @@ static void fourths_back(size_t n, size_t block, const double *roots, lanes *x)
 
 static const double half_root_3 = 0.86602540378443864676;
 
-/* The whole sequence in three thirds; sign 1 forward, -1 back. */
-static void third_of(lanes *a, lanes *b, lanes *c, double sign)
+/* The whole sequence in three thirds, turned after that, or with sign -1 back before. */
+static inline void thirds(size_t n, const double *roots, double sign, lanes *x)
 {
-	double side = sign * half_root_3;
-	lanes sr = b[0] + c[0], si = b[1] + c[1];
-	lanes dr = (b[0] - c[0]) * side, di = (b[1] - c[1]) * side;
-	lanes mr = a[0] - sr * 0.5, mi = a[1] - si * 0.5;
+	const double side = sign * half_root_3;
 
-	a[0] += sr, a[1] += si;
-	b[0] = mr + di, b[1] = mi - dr;
-	c[0] = mr - di, c[1] = mi + dr;
-}
-
-static void thirds(size_t n, const double *roots, lanes *x)
-{
 	for (size_t j = 0, h = n / 3; j < h; j++) {
-		lanes *a = x + 2 * j, *b = a + 2 * h, *c = b + 2 * h;
+		lanes *a = x + 2 * j, *b = a + 2 * h, *c = b + 2 * h, sr, si, dr, di, mr, mi;
 
-		third_of(a, b, c, 1);
-		turn_by(&b[0], &b[1], roots + 2 * j, 1);
-		turn_by(&c[0], &c[1], roots + 4 * j, 1);
-	}
-}
-
-static void thirds_back(size_t n, const double *roots, lanes *x)
-{
-	for (size_t j = 0, h = n / 3; j < h; j++) {
-		lanes *a = x + 2 * j, *b = a + 2 * h, *c = b + 2 * h;
-
-		turn_by(&b[0], &b[1], roots + 2 * j, -1);
-		turn_by(&c[0], &c[1], roots + 4 * j, -1);
-		third_of(a, b, c, -1);
+		if (sign < 0) {
+			turn_by(&b[0], &b[1], roots + 2 * j, sign);
+			turn_by(&c[0], &c[1], roots + 4 * j, sign);
+		}
+		sr = b[0] + c[0], si = b[1] + c[1];
+		dr = (b[0] - c[0]) * side, di = (b[1] - c[1]) * side;
+		mr = a[0] - sr * 0.5, mi = a[1] - si * 0.5;
+		a[0] += sr, a[1] += si;
+		b[0] = mr + di, b[1] = mi - dr;
+		c[0] = mr - di, c[1] = mi + dr;
+		if (sign > 0) {
+			turn_by(&b[0], &b[1], roots + 2 * j, sign);
+			turn_by(&c[0], &c[1], roots + 4 * j, sign);
+		}
 	}
 }
 
@@ -134,7 +124,7 @@ static void fft(size_t n, const double *roots, double *values)
 	size_t block = n;
 
 	if (n % 3 == 0) {
-		thirds(n, roots, x);
+		thirds(n, roots, 1, x);
 		block = n / 3;
 	}
 	for (; block % 4 == 0; block /= 4)
@@ -155,7 +145,7 @@ static void fft_back(size_t n, const double *roots, double *values)
 	for (block *= 4; block <= top; block *= 4)
 		fourths_back(n, block, roots, x);
 	if (n % 3 == 0)
-		thirds_back(n, roots, x);
+		thirds(n, roots, -1, x);
 }
 
 static void multiply_spectra(const double *a, size_t count, double *values)

@@ -47,32 +47,26 @@ invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram
 	return INVAR_OK;
 }
 
-static void gram_tile_ref(const inv_gram *p, const tile *t, float *c)
-{
-	for (size_t i = 0; i < t->rows; i++)
-		for (size_t j = 0; j < t->cols; j++) {
-			float sum = 0;
-
-			for (size_t l = 0; l < p->k; l++)
-				sum += p->a[(t->row + i) * p->k + l] * p->a[(t->col + j) * p->k + l];
-			c[i * p->m + j] = sum;
-		}
-}
-
 static void gram_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram *p = user;
 	const tile *t = &p->tiles[index];
+	const float *a = p->a + t->row * p->k, *b = p->a + t->col * p->k;
 	float *c = p->c + t->row * p->m + t->col;
 
 	(void)thread;
 	if (p->ctx->cpu)
 		inv_openblas_get()->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows,
-		                          (int)t->cols, (int)p->k, 1, p->a + t->row * p->k,
-		                          (int)p->k, p->a + t->col * p->k, (int)p->k, 0, c,
-		                          (int)p->m);
-	else
-		gram_tile_ref(p, t, c);
+		                          (int)t->cols, (int)p->k, 1, a, (int)p->k, b, (int)p->k, 0,
+		                          c, (int)p->m);
+	for (size_t i = 0; !p->ctx->cpu && i < t->rows; i++) /* the same in plain C */
+		for (size_t j = 0; j < t->cols; j++) {
+			float sum = 0;
+
+			for (size_t l = 0; l < p->k; l++)
+				sum += a[i * p->k + l] * b[j * p->k + l];
+			c[i * p->m + j] = sum;
+		}
 	if (p->then)
 		p->then(p->user, t->row, t->rows, t->col, t->cols);
 	if (t->row != t->col)

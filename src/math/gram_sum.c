@@ -67,25 +67,10 @@ void inv_gram_sum_free(inv_gram_sum *s)
 
 /* ---- Tiles ------------------------------------------------------------------------ */
 
-static void sum_tile_ref(const tile *t, size_t from, size_t rows, float *product)
-{
-	const panel *a = t->left, *b = t->right;
-
-	for (size_t i = 0; i < a->cols; i++)
-		for (size_t j = 0; j < b->cols; j++) {
-			float sum = 0;
-
-			for (size_t l = from; l < from + rows; l++)
-				sum += a->x[l * a->stride + i] * b->x[l * b->stride + j];
-			product[i * b->cols + j] = sum;
-		}
-}
-
 static void sum_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram_sum *s = user;
-	const tile *t = &s->tile[index];
-	const panel *a = t->left, *b = t->right;
+	const panel *a = s->tile[index].left, *b = s->tile[index].right;
 	size_t cols = b->cols, cells = a->cols * cols;
 	float *product = s->product + (size_t)thread * TILE * TILE;
 	double *partial = s->partial + (size_t)thread * TILE * TILE;
@@ -99,8 +84,13 @@ static void sum_tile(void *user, size_t index, unsigned thread)
 			                          (int)cols, (int)rows, 1, a->x + from * a->stride,
 			                          (int)a->stride, b->x + from * b->stride,
 			                          (int)b->stride, 0, product, (int)cols);
-		else
-			sum_tile_ref(t, from, rows, product);
+		for (size_t i = 0; !s->ctx->cpu && i < cells; i++) { /* the same in plain C */
+			float dot = 0;
+
+			for (size_t l = from; l < from + rows; l++)
+				dot += a->x[l * a->stride + i / cols] * b->x[l * b->stride + i % cols];
+			product[i] = dot;
+		}
 		for (size_t i = 0; i < cells; i++)
 			partial[i] = from ? partial[i] + product[i] : product[i];
 	}

@@ -140,21 +140,6 @@ static invar_status find_largest(laplacian *p, size_t want, double accuracy, dou
 	return inv_largest_eigenpairs(&s, values, vectors);
 }
 
-/* Puts a pair where it belongs among `want` that descend; the last one drops out. */
-static void insert_pair(size_t n, size_t want, double *values, double *vectors,
-                        double value, const double *vector)
-{
-	size_t at = want - 1;
-
-	while (at && values[at - 1] < value) {
-		values[at] = values[at - 1];
-		memcpy(vectors + at * n, vectors + (at - 1) * n, n * sizeof *vectors);
-		at--;
-	}
-	values[at] = value;
-	memcpy(vectors + at * n, vector, n * sizeof *vector);
-}
-
 /*
  * After a search: is there a pair beside those found that is larger than the last of them?
  * The largest Ritz value is a lower bound, so a rough answer does not mislead.
@@ -174,8 +159,17 @@ static invar_status find_sparse(laplacian *p, size_t want, double *values, doubl
 		if (!(top[0] > values[want - 1] + same))
 			break;
 		INV_TRY_OR(done, find_largest(p, PER_CHECK, tolerance, top, more));
-		for (size_t i = 0; i < PER_CHECK && top[i] > values[want - 1]; i++)
-			insert_pair(n, want, values, vectors, top[i], more + i * n);
+		/* A pair goes where it belongs in descending order; the last one drops out. */
+		for (size_t i = 0; i < PER_CHECK && top[i] > values[want - 1]; i++) {
+			size_t at = want - 1;
+
+			for (; at && values[at - 1] < top[i]; at--) {
+				values[at] = values[at - 1];
+				memcpy(vectors + at * n, vectors + (at - 1) * n, n * sizeof *vectors);
+			}
+			values[at] = top[i];
+			memcpy(vectors + at * n, more + i * n, n * sizeof *vectors);
+		}
 	}
 done:
 	inv_free(more);

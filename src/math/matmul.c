@@ -98,47 +98,18 @@ bool inv_matmul_is_packed(const invar_context *ctx, const inv_matmul_spec *s)
 	       (s->relu || (s->m >= MIN_ROWS && s->n >= MIN_COLS && work_of(s) >= packed_work));
 }
 
-static void cut_product(inv_matmul *p)
-{
-	const inv_matmul_spec *s = &p->spec;
-	bool by_rows = s->m >= s->n;
-	/* All cores of the machine, not those that this process may use: bits must not change.
-	 */
-	size_t cores = p->packed ? p->ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
-	size_t wanted = 2 * cores < MAX_TILES ? 2 * cores : MAX_TILES;
-	size_t worth = (size_t)(work_of(s) / tile_work);
-	size_t tiles = worth < 1 ? 1 : worth < wanted ? worth : wanted;
-	size_t side = by_rows ? s->m : s->n;
-	size_t unit = p->packed && by_rows ? INV_STRIP_ROWS : TILE_STEP;
-	size_t step = inv_blocks(inv_blocks(side, tiles), unit) * unit;
-
-	for (size_t at = 0; at < side; at += step) {
-		size_t now = side - at < step ? side - at : step;
-
-		p->tiles[p->count++] = by_rows ? (tile){.row = at, .rows = now, .cols = s->n}
-		                               : (tile){.rows = s->m, .col = at, .cols = now};
-	}
-}
-
-static invar_status plan_packed(inv_matmul *p)
-{
-	const tile *first = p->tiles; /* no other is larger */
-	size_t n = p->spec.n, k = p->spec.k;
-	uint64_t floats;
-
-	p->shares = first->cols == n;
-	p->room = inv_packed_room(first->rows, first->cols, k, p->shares);
-	floats =
-		(uint64_t)p->ctx->threads * p->room + (p->shares ? inv_panels_floats(k, n) : 0);
-	inv_arena_take(&p->arena, floats, sizeof(float));
-	INV_TRY(inv_arena_commit(&p->arena));
-	p->scratch = inv_arena_take(&p->arena, floats, sizeof(float));
-	return INVAR_OK;
-}
-
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out)
 {
+	const size_t m = spec->m, n = spec->n, k = spec->k, side = m >= n ? m : n;
+	const bool by_rows = m >= n, packed = inv_matmul_is_packed(ctx, spec);
+	/* All cores of the machine, not only those of this process: bits must not change. */
+	size_t cores = packed ? ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	size_t wanted = 2 * cores < MAX_TILES ? 2 * cores : MAX_TILES;
+	size_t worth = (size_t)(work_of(spec) / tile_work);
+	size_t tiles = worth < 1 ? 1 : worth < wanted ? worth : wanted;
+	size_t unit = packed && by_rows ? INV_STRIP_ROWS : TILE_STEP;
+	size_t step = inv_blocks(inv_blocks(side, tiles), unit) * unit;
 	inv_matmul *p;
 	invar_status st;
 
@@ -147,9 +118,27 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;
 	p->spec = *spec;
-	p->packed = inv_matmul_is_packed(ctx, spec);
-	cut_product(p);
-	INV_TRY_OR(fail, p->packed ? plan_packed(p) : inv_openblas_need_for(ctx));
+	p->packed = packed;
+	for (size_t at = 0; at < side; at += step) {
+		size_t now = side - at < step ? side - at : step;
+
+		p->tiles[p->count++] = by_rows ? (tile){.row = at, .rows = now, .cols = n}
+		                               : (tile){.rows = m, .col = at, .cols = now};
+	}
+	if (packed) {
+		const tile *first = p->tiles; /* no other is larger */
+		uint64_t floats;
+
+		p->shares = first->cols == n;
+		p->room = inv_packed_room(first->rows, first->cols, k, p->shares);
+		floats =
+			(uint64_t)ctx->threads * p->room + (p->shares ? inv_panels_floats(k, n) : 0);
+		inv_arena_take(&p->arena, floats, sizeof(float));
+		INV_TRY_OR(fail, inv_arena_commit(&p->arena));
+		p->scratch = inv_arena_take(&p->arena, floats, sizeof(float));
+	} else {
+		INV_TRY_OR(fail, inv_openblas_need_for(ctx));
+	}
 	*out = p;
 	return INVAR_OK;
 fail:

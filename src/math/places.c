@@ -138,18 +138,13 @@ static void widen(const inv_places *p, const float *rows, size_t stride, size_t 
 	}
 }
 
-static size_t tile_at(const inv_places *p, uint64_t first)
-{
-	return p->g.n - first < TILE ? (size_t)(p->g.n - first) : TILE;
-}
-
 static void measure_tile(void *user, size_t tile, unsigned thread)
 {
 	inv_places *p = user;
-	uint64_t first = tile * TILE;
+	uint64_t first = tile * TILE, left = p->g.n - first;
 
-	widen(p, p->g.rows + first * p->g.w, p->g.w, tile_at(p, first), p->scratch[thread].tile,
-	      p->lengths + first);
+	widen(p, p->g.rows + first * p->g.w, p->g.w, left < TILE ? left : TILE,
+	      p->scratch[thread].tile, p->lengths + first);
 }
 
 /* Any centre is correct; near the mean, products are small and so are their errors. */
@@ -207,7 +202,7 @@ static void fill_near(const inv_places *p, scratch *s, size_t count)
 	inv_dgemm_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
 
 	for (uint64_t first = 0; first < p->g.n; first += TILE) {
-		spec.n = tile_at(p, first);
+		spec.n = p->g.n - first < TILE ? p->g.n - first : TILE;
 		widen(p, p->g.rows + first * p->g.w, p->g.w, spec.n, s->tile, NULL);
 		inv_dgemm(p->ctx, &spec, s->queries, s->tile, s->products);
 		for (size_t i = 0; i < count; i++)
@@ -217,16 +212,17 @@ static void fill_near(const inv_places *p, scratch *s, size_t count)
 	}
 }
 
-/* Lengths of the rows of a query, for cosine. */
-static void measure_norms(ask *a)
+/* A query of rows [views, w], with their lengths for cosine. */
+static ask ask_for(const inv_places *p, const float *rows)
 {
-	const inv_places *p = a->p;
+	ask a = {.p = p, .row = rows};
 
 	for (size_t v = 0; v < p->views && p->distance == INV_COSINE; v++) {
-		const float *q = a->row + v * p->g.w;
+		const float *q = rows + v * p->g.w;
 
-		a->norm[v] = sqrt(p->kernels.dot(q, q, p->g.w));
+		a.norm[v] = sqrt(p->kernels.dot(q, q, p->g.w));
 	}
+	return a;
 }
 
 static double direct_distance(const ask *a, uint32_t row)
@@ -431,14 +427,11 @@ static void place_block(void *user, size_t block, unsigned thread)
 		 * bound; the lengths and the direct distance each have an error of the same size.
 		 * At least twice the total, plus what a float close to 0 loses.
 		 */
-		ask a = {.p = p,
-		         .s = s,
-		         .row = q->rows + i * p->views * w,
-		         .slack =
-		             fraction * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN,
-		         .near = s->near + at * p->g.n};
+		ask a = ask_for(p, q->rows + i * p->views * w);
 
-		measure_norms(&a);
+		a.s = s;
+		a.slack = fraction * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN;
+		a.near = s->near + at * p->g.n;
 		j->out[i] = (inv_place){.precision = NAN};
 		if (q->own)
 			j->out[i].own = place_own(&a, q->own[i]);
@@ -457,15 +450,6 @@ typedef struct own_search {
 	inv_place *out;
 } own_search;
 
-static ask ask_own(const own_search *s, uint64_t i)
-{
-	const inv_places *p = s->p;
-	ask a = {.p = p, .row = s->rows + i * p->g.w};
-
-	measure_norms(&a);
-	return a;
-}
-
 /*
  * The own distance, and what decides: direct distances are off by at most w + 16 roundings,
  * relative to themselves or to 1, and the directions that the filter compares by one
@@ -480,7 +464,7 @@ static void measure_own(void *user, size_t block, unsigned thread)
 
 	(void)thread;
 	for (size_t i = block * OWN_PART; i < end; i++) {
-		ask a = ask_own(s, i);
+		ask a = ask_for(p, s->rows + i * p->g.w);
 		double d = direct_distance(&a, s->own[i]);
 
 		p->mine[i] = (exact){d, s->own[i]};
@@ -499,25 +483,40 @@ static void compare_own(void *user, uint64_t i, uint32_t row)
 {
 	const own_search *s = user;
 	const exact *mine = &s->p->mine[i];
-	ask a;
+	ask a = ask_for(s->p, s->rows + i * s->p->g.w);
 
-	if (row == mine->row)
-		return;
-	a = ask_own(s, i);
-	s->out[i].own += is_nearer(&a, row, mine);
+	s->out[i].own += row != mine->row && is_nearer(&a, row, mine);
 }
 
-/* A few blocks per thread; the result does not depend on how many. */
-static void place_queries(inv_places *p, const inv_place_queries *q, inv_place *out)
+/* Each process finds places for its share of the queries, as in neighbours.c. */
+void inv_places_find(inv_places *p, const inv_place_queries *q, inv_place *out)
 {
-	size_t block = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);
-	place_search j = {p, q, block < p->block ? block : p->block, out};
+	inv_shares shares = inv_shares_of(p->ctx, q->count, 1);
+	double products = (double)p->g.n * (double)p->g.w * (double)p->views * (double)q->count;
+	bool deal = shares.ranks > 1 && products >= INV_WORTH_DEALING;
+	size_t first = deal ? inv_own_first(&shares) : 0, block;
+	inv_place_queries mine = *q;
+	inv_place *to = out + first;
 
-	if (!p->split && q->count)
-		inv_parallel(p->ctx, inv_blocks(q->count, j.block), place_block, &j);
-	for (uint64_t first = 0; p->split && first < q->count; first += OWN_BLOCK) {
-		size_t count = q->count - first < OWN_BLOCK ? q->count - first : OWN_BLOCK;
-		own_search s = {p, q->rows + first * p->g.w, q->own + first, count, out + first};
+	assert(q->own || !p->split);
+	if (!p->ctx->cpu) {
+		inv_places_ref(&p->g, p->distance, p->views, q, p->distances, out);
+		return;
+	}
+	mine.count = deal ? inv_own_count(&shares) : q->count;
+	mine.rows += first * p->views * p->g.w;
+	mine.own = q->own ? q->own + first : NULL;
+	mine.classes = q->classes ? q->classes + first : NULL;
+
+	/* A few blocks per thread; the result does not depend on how many. */
+	block = inv_blocks(mine.count, 4 * (size_t)p->ctx->threads);
+	block = block < p->block ? block : p->block;
+	if (!p->split && mine.count)
+		inv_parallel(p->ctx, inv_blocks(mine.count, block), place_block,
+		             &(place_search){p, &mine, block, to});
+	for (uint64_t at = 0; p->split && at < mine.count; at += OWN_BLOCK) {
+		size_t count = mine.count - at < OWN_BLOCK ? mine.count - at : OWN_BLOCK;
+		own_search s = {p, mine.rows + at * p->g.w, mine.own + at, count, to + at};
 
 		inv_parallel(p->ctx, inv_blocks(count, OWN_PART), measure_own, &s);
 		inv_tell_apart(p->split, s.rows, count, p->closer, p->wider, compare_own, &s,
@@ -525,31 +524,8 @@ static void place_queries(inv_places *p, const inv_place_queries *q, inv_place *
 		for (size_t i = 0; i < count; i++)
 			s.out[i].own += p->nearer[i] + 1;
 	}
-}
-
-/* Each process finds places for its share of the queries, as in neighbours.c. */
-void inv_places_find(inv_places *p, const inv_place_queries *q, inv_place *out)
-{
-	inv_shares shares = inv_shares_of(p->ctx, q->count, 1);
-	size_t first = inv_own_first(&shares);
-	double products = (double)p->g.n * (double)p->g.w * (double)p->views * (double)q->count;
-	inv_place_queries mine = *q;
-
-	assert(q->own || !p->split);
-	if (!p->ctx->cpu) {
-		inv_places_ref(&p->g, p->distance, p->views, q, p->distances, out);
-		return;
-	}
-	if (shares.ranks == 1 || products < INV_WORTH_DEALING) {
-		place_queries(p, q, out);
-		return;
-	}
-	mine.count = inv_own_count(&shares);
-	mine.rows += first * p->views * p->g.w;
-	mine.own = q->own ? q->own + first : NULL;
-	mine.classes = q->classes ? q->classes + first : NULL;
-	place_queries(p, &mine, out + first);
-	(void)inv_gather(p->ctx, &shares, out, sizeof *out);
+	if (deal)
+		(void)inv_gather(p->ctx, &shares, out, sizeof *out);
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */

@@ -25,20 +25,6 @@ void inv_scale_add(inv_scale *s, double value)
 	s->high = value > s->high ? value : s->high;
 }
 
-/*
- * About `width` / wanted_ticks: 1, 2 or 5 times a power of ten; of angles, fractions of a
- * circle that people read.
- */
-static double nice_step(double width, bool angle)
-{
-	double rough = width / wanted_ticks, power = pow(10, floor(log10(rough)));
-	double mantissa = rough / power;
-
-	if (angle && rough >= 10 && rough < 135)
-		return rough < 22 ? 15 : rough < 38 ? 30 : rough < 70 ? 45 : 90;
-	return power * (mantissa < 1.5 ? 1 : mantissa < 3.5 ? 2 : mantissa < 7.5 ? 5 : 10);
-}
-
 /* An axis of one number, or of none, still has a width. */
 static void ensure_width(inv_scale *s)
 {
@@ -73,8 +59,17 @@ void inv_scale_place(inv_scale *s, double start, double size, bool with_zero)
 		s->step = ceil((s->high - s->low) / (INV_MAX_TICKS - 1));
 		s->log = true;
 	} else {
-		s->step = nice_step(s->high - s->low,
-		                    s->axis->symbol && strcmp(s->axis->symbol, "°") == 0);
+		double rough = (s->high - s->low) / wanted_ticks,
+			   power = pow(10, floor(log10(rough)));
+		double mantissa = rough / power;
+		bool angle = s->axis->symbol && strcmp(s->axis->symbol, "°") == 0;
+
+		s->step = power * (mantissa < 1.5   ? 1
+		                   : mantissa < 3.5 ? 2
+		                   : mantissa < 7.5 ? 5
+		                                    : 10);
+		if (angle && rough >= 10 && rough < 135) /* fractions of a circle */
+			s->step = rough < 22 ? 15 : rough < 38 ? 30 : rough < 70 ? 45 : 90;
 		s->low = floor(s->low / s->step + 1e-9) * s->step;
 		s->high = ceil(s->high / s->step - 1e-9) * s->step;
 	}

@@ -54,10 +54,6 @@ const char *inv_metric_class(const invar_metric *m)
 	return second + 1;
 }
 
-/* ---- Head ---------------------------------------------------------------------------- */
-
-enum { HEAD_TOP = 40, HEAD_SECOND = 22, HEAD_GAP = 14 };
-
 /* ---- Marks --------------------------------------------------------------------------- */
 
 /* Corners around the middle, for a radius of 1; a circle has none. */
@@ -156,9 +152,9 @@ void inv_figure_line_look(const inv_svg *s, size_t column, double width)
 		fprintf(s->out, " stroke-dasharray=\"%zu 4\"", 4 * round);
 }
 
-/* ---- Legend -------------------------------------------------------------------------- */
+/* ---- Head and legend ----------------------------------------------------------------- */
 
-enum { ENTRY_GAP = 22, MAX_ENTRY = 330 };
+enum { HEAD_TOP = 40, HEAD_SECOND = 22, HEAD_GAP = 14, ENTRY_GAP = 22, MAX_ENTRY = 330 };
 
 void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
 {

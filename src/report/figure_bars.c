@@ -39,8 +39,7 @@ typedef struct chart {
 	inv_scale x;
 } chart;
 
-/* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
- */
+/* How many metrics from `first` on are one group: 2, 1, or 0 if it is not drawn. */
 static size_t group_at(const invar_results *r, size_t first)
 {
 	const invar_metric *m = invar_results_metric(r, first);
@@ -208,41 +207,6 @@ static double lay_groups(const chart *c, double y)
 	return y - GROUP_GAP;
 }
 
-/* The scale of all bars, and its grid. */
-static void put_grid(chart *c, double top, double bottom)
-{
-	static const inv_axis fraction = {.title = "", .unit = INVAR_UNIT_SHARE};
-	double tick[INV_MAX_TICKS];
-	size_t bars = 0, count, every;
-	char label[INV_TICK_TEXT];
-
-	inv_scale_begin(&c->x, &fraction);
-	for (size_t first = 0; next_group(c->results, c->id, &first, &bars); first += bars)
-		for (size_t k = 0; k < invar_results_columns(c->results) * bars; k++) {
-			const invar_value *v = fraction_of(c, first + k % bars, k / bars);
-
-			inv_scale_add(&c->x, v ? fmax(v->value, least_shown) : NAN);
-			inv_scale_add(&c->x, v ? fmax(v->high, least_shown) : NAN);
-		}
-	inv_scale_add(&c->x, 0);
-	inv_scale_place(&c->x, INV_FIGURE_MARGIN,
-	                c->svg->width - 2 * INV_FIGURE_MARGIN - NUMBERS, true);
-
-	count = inv_scale_ticks(&c->x, tick);
-	every = count > 1 && inv_scale_at(&c->x, tick[1]) - c->x.start < 52 ? 2 : 1;
-	for (size_t i = 0; i < count; i++) {
-		double at = inv_scale_at(&c->x, tick[i]);
-
-		fprintf(c->svg->out,
-		        "<path d=\"M%.1f %.1fV%.1f\" class=\"iv-%s-stroke\" stroke-width=\"1\"/>\n",
-		        at, top, bottom, c->x.low < 0 && tick[i] == 0 ? "quiet" : "line");
-		if (i % every)
-			continue;
-		inv_scale_label(&c->x, tick[i], label);
-		inv_svg_text(c->svg, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
-	}
-}
-
 /* Columns by colour, then what wide and narrow bars are. */
 static size_t list_bars(const invar_results *r, const inv_figure *f,
                         inv_legend_entry *entry)
@@ -264,14 +228,42 @@ static size_t list_bars(const invar_results *r, const inv_figure *f,
 static bool draw_bars(const invar_results *r, const inv_figure *f,
                       const inv_figure_form *form, inv_svg *out)
 {
+	static const inv_axis fraction = {.title = "", .unit = INVAR_UNIT_SHARE};
 	chart c = {.results = r, .id = f->id};
 	double top = inv_figure_top(form, form->width) + (inv_is_embedded(form) ? 2 : 14);
-	double bottom = lay_groups(&c, top + 8) + 8;
+	double bottom = lay_groups(&c, top + 8) + 8, tick[INV_MAX_TICKS];
+	size_t bars = 0, count, every;
+	char label[INV_TICK_TEXT];
 
 	if (!inv_figure_begin(out, r, f, form, form->width, bottom + 36))
 		return false;
 	c.svg = out;
-	put_grid(&c, top, bottom);
+
+	/* One scale for all bars, with 0 in it, and its grid. */
+	inv_scale_begin(&c.x, &fraction);
+	for (size_t first = 0; next_group(r, c.id, &first, &bars); first += bars)
+		for (size_t k = 0; k < invar_results_columns(r) * bars; k++) {
+			const invar_value *v = fraction_of(&c, first + k % bars, k / bars);
+
+			inv_scale_add(&c.x, v ? fmax(v->value, least_shown) : NAN);
+			inv_scale_add(&c.x, v ? fmax(v->high, least_shown) : NAN);
+		}
+	inv_scale_add(&c.x, 0);
+	inv_scale_place(&c.x, INV_FIGURE_MARGIN, out->width - 2 * INV_FIGURE_MARGIN - NUMBERS,
+	                true);
+	count = inv_scale_ticks(&c.x, tick);
+	every = count > 1 && inv_scale_at(&c.x, tick[1]) - c.x.start < 52 ? 2 : 1;
+	for (size_t i = 0; i < count; i++) {
+		double at = inv_scale_at(&c.x, tick[i]);
+
+		fprintf(out->out,
+		        "<path d=\"M%.1f %.1fV%.1f\" class=\"iv-%s-stroke\" stroke-width=\"1\"/>\n",
+		        at, top, bottom, c.x.low < 0 && tick[i] == 0 ? "quiet" : "line");
+		if (i % every)
+			continue;
+		inv_scale_label(&c.x, tick[i], label);
+		inv_svg_text(out, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
+	}
 	lay_groups(&c, top + 8);
 	return true;
 }

@@ -35,6 +35,7 @@ typedef struct panel {
 	const inv_scatter *scatter;
 	const inv_points *points;
 	size_t colour; /* of the column, where points have no class */
+	bool numbers;  /* on its axes */
 	double left, top;
 	inv_scale x, y;
 } panel;
@@ -51,11 +52,6 @@ static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
 	out->place = s->class_count + s->mark_count ? INV_IN_MAPS : INV_IN_COMPARISON;
 	out->index = i;
 	return true;
-}
-
-static bool has_numbers(const inv_scatter *s)
-{
-	return *s->x->title || *s->y->title;
 }
 
 static bool is_density(const inv_scatter *s)
@@ -78,14 +74,17 @@ static int shape_of(const inv_scatter *s, int mark, int label)
 	return (label < 0 ? 0 : label % INV_SHAPES) + (mark ? INV_HOLLOW : 0);
 }
 
-/* places is memory for [points, 2]: those of one mark and class, -1 for points without. */
-static void draw_points(const panel *p, double *places)
+/* Mark by mark and class by class, -1 for points without. */
+static bool draw_points(const panel *p)
 {
 	const inv_points *v = p->points;
+	double *places = malloc((2 * v->count + 1) * sizeof *places); /* [points, 2] */
 	double radius = v->count > 4000 ? 1.6 : v->count > 1000 ? 2.2 : 3.2;
 	int marks = p->scatter->mark_count ? (int)p->scatter->mark_count : 1;
 	char id[64];
 
+	if (!places)
+		return false;
 	fputs("<g opacity=\"0.75\">\n", p->svg->out);
 	for (int mark = 0; mark < marks; mark++)
 		for (int label = -1; label < (int)p->scatter->class_count; label++) {
@@ -107,6 +106,8 @@ static void draw_points(const panel *p, double *places)
 			                 shape_of(p->scatter, mark, label), id);
 		}
 	fputs("</g>\n", p->svg->out);
+	free(places);
+	return true;
 }
 
 static size_t bin_of(const inv_scale *s, double value)
@@ -148,45 +149,13 @@ static void draw_density(const panel *p)
 	}
 }
 
-/* y = slope * x + offset, cut off at the panel, with its title at the top. */
-static void put_lines(const panel *p)
-{
-	const inv_points *v = p->points;
-	double x0 = p->x.low, x1 = p->x.high;
-
-	if (v->line_count)
-		fprintf(p->svg->out,
-		        "<clipPath id=\"iv-clip-%u-%.0f-%.0f\"><rect x=\"%.1f\" y=\"%.1f\" "
-		        "width=\"%d\" height=\"%d\"/></clipPath>\n",
-		        p->svg->serial, p->left, p->top, p->left, p->top, PANEL, PANEL);
-	for (size_t i = 0; i < v->line_count; i++) {
-		const inv_line *line = &v->lines[i];
-		double y = p->top + 20 + 22 * (double)i;
-		const char *dashes = i ? "7 6" : "none";
-
-		fprintf(p->svg->out,
-		        "<path clip-path=\"url(#iv-clip-%u-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
-		        "class=\"iv-ink-stroke\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
-		        p->svg->serial, p->left, p->top, inv_scale_at(&p->x, x0),
-		        inv_scale_at(&p->y, line->slope * x0 + line->offset),
-		        inv_scale_at(&p->x, x1),
-		        inv_scale_at(&p->y, line->slope * x1 + line->offset), dashes);
-		fprintf(p->svg->out,
-		        "<path d=\"M%.1f %.1fh28\" class=\"iv-ink-stroke\" stroke-width=\"2\" "
-		        "stroke-dasharray=\"%s\"/>\n",
-		        p->left + 12, y, dashes);
-		inv_svg_text(p->svg, p->left + 48, y + 5, INV_TICK_SIZE, INV_START, "ink",
-		             PANEL - 56, line->title);
-	}
-}
-
 /*
  * Panels with numbers have one scale, so that they can be compared, but one that is far off
  * F and the first adapter has its own. Where numbers mean nothing there is only a frame.
  */
 static void place_panel(panel *p, const invar_results *r)
 {
-	bool numbers = has_numbers(p->scatter), alone = !numbers;
+	bool alone = !p->numbers;
 	inv_scale *x = &p->x, *y = &p->y, first;
 
 	inv_scale_begin(&first, p->scatter->y);
@@ -214,7 +183,7 @@ static void place_panel(panel *p, const invar_results *r)
 		x->low = y->low = x->low < y->low ? x->low : y->low;
 		x->high = y->high = x->high > y->high ? x->high : y->high;
 	}
-	if (numbers) {
+	if (p->numbers) {
 		inv_scale_place(x, p->left, PANEL, false);
 		inv_scale_place(y, p->top + PANEL, -PANEL, false);
 		inv_figure_axes(p->svg, x, y);
@@ -241,28 +210,50 @@ static void place_panel(panel *p, const invar_results *r)
 /* Without a title for a page, whose heading has it. */
 static bool draw_panel(panel *p, const invar_results *r, const char *title)
 {
-	double *places = malloc((2 * p->points->count + 1) * sizeof *places);
+	const inv_points *v = p->points;
+	FILE *out = p->svg->out;
 
-	if (!places)
-		return false;
 	place_panel(p, r);
 	if (title) {
 		inv_svg_text(p->svg, p->left, p->top - 9, INV_TEXT_SIZE, INV_START, "ink", PANEL,
 		             title);
-	} else if (p->points->rows && !p->x.log && !p->y.log) {
+	} else if (v->rows && !p->x.log && !p->y.log) {
 		/* Where a script finds points by their numbers: pixels = number * scale + start. */
 		double x = p->x.size / (p->x.high - p->x.low);
 		double y = p->y.size / (p->y.high - p->y.low);
 
-		fprintf(p->svg->out, "<g data-frame=\"%.9g %.9g %.9g %.9g\"></g>\n", x,
+		fprintf(out, "<g data-frame=\"%.9g %.9g %.9g %.9g\"></g>\n", x,
 		        p->x.start - x * p->x.low, y, p->y.start - y * p->y.low);
 	}
 	if (is_density(p->scatter))
 		draw_density(p);
-	else
-		draw_points(p, places);
-	put_lines(p);
-	free(places);
+	else if (!draw_points(p))
+		return false;
+
+	/* Lines y = slope * x + offset, cut off at the panel, with their titles at the top. */
+	if (v->line_count)
+		fprintf(out,
+		        "<clipPath id=\"iv-clip-%u-%.0f-%.0f\"><rect x=\"%.1f\" y=\"%.1f\" "
+		        "width=\"%d\" height=\"%d\"/></clipPath>\n",
+		        p->svg->serial, p->left, p->top, p->left, p->top, PANEL, PANEL);
+	for (size_t i = 0; i < v->line_count; i++) {
+		const inv_line *line = &v->lines[i];
+		double x0 = p->x.low, x1 = p->x.high, y = p->top + 20 + 22 * (double)i;
+		const char *dashes = i ? "7 6" : "none";
+
+		fprintf(out,
+		        "<path clip-path=\"url(#iv-clip-%u-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
+		        "class=\"iv-ink-stroke\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n"
+		        "<path d=\"M%.1f %.1fh28\" class=\"iv-ink-stroke\" stroke-width=\"2\" "
+		        "stroke-dasharray=\"%s\"/>\n",
+		        p->svg->serial, p->left, p->top, inv_scale_at(&p->x, x0),
+		        inv_scale_at(&p->y, line->slope * x0 + line->offset),
+		        inv_scale_at(&p->x, x1),
+		        inv_scale_at(&p->y, line->slope * x1 + line->offset), dashes, p->left + 12,
+		        y, dashes);
+		inv_svg_text(p->svg, p->left + 48, y + 5, INV_TICK_SIZE, INV_START, "ink",
+		             PANEL - 56, line->title);
+	}
 	return true;
 }
 
@@ -304,7 +295,7 @@ static bool draw_scatter(const invar_results *r, const inv_figure *f,
                          const inv_figure_form *form, inv_svg *out)
 {
 	const inv_scatter *s = inv_results_scatter(r, f->index);
-	bool numbers = has_numbers(s), alone = inv_is_embedded(form);
+	bool numbers = *s->x->title || *s->y->title, alone = inv_is_embedded(form);
 	/* Distances left of and below each panel, for numbers. */
 	double before = numbers ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
 	double below = numbers ? BOTTOM : GAP, width, height, top;
@@ -329,6 +320,7 @@ static bool draw_scatter(const invar_results *r, const inv_figure *f,
 		panel p = {.svg = out,
 		           .scatter = s,
 		           .points = inv_results_points(r, s->id, c->id),
+		           .numbers = numbers,
 		           .left = numbers ? AXIS_GAP : 1,
 		           .top = numbers ? 12 : 1};
 

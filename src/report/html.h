@@ -34,8 +34,8 @@ typedef struct inv_html {
 } inv_html;
 
 /*
- * A section of a page is a heading and what it names: a paragraph, figures, a table, and
- * what `put` writes with the calls below. All of it shows F and the recommended adapter;
+ * A section of a page is a heading and what it names: a paragraph, figures, and what `put`
+ * writes with the calls below. All of it shows F and the recommended adapter;
  * with `others` it follows once more for all adapters, folded. The sections are listed in
  * meson.build, in the order of the page.
  */
@@ -45,7 +45,6 @@ typedef struct inv_section {
 	bool once;                /* about the runs, not about each document */
 	const char *others;       /* what is folded: "all adapters"; or NULL */
 	inv_figure_place figures; /* those that say that they belong here */
-	inv_table *(*table)(const invar_results *r);
 	void (*put)(inv_html *h);
 	const char *what, *why; /* if all of this is nothing, the page says so; or NULL */
 } inv_section;
@@ -59,8 +58,7 @@ void inv_html_section(inv_html *h, const inv_section *s);
  */
 void inv_html_put(const inv_html *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A name from outside, shortened and kept apart from the direction of the text around it.
- */
+/* A name from outside, shortened, with a text direction of its own. */
 #define INV_HTML_NAME "<bdi>%.60s</bdi>"
 /* Text with a capital letter; returns out. */
 const char *inv_sentence(const char *text, char out[400]);

@@ -27,8 +27,6 @@ static void put_content(inv_html *h, const inv_section *s)
 {
 	if (s->figures)
 		inv_html_figures(h, s->figures);
-	if (s->table)
-		inv_html_table(h, s->table(h->r), "results");
 	if (s->put)
 		s->put(h);
 }
@@ -136,9 +134,10 @@ static void shorten_strings(json_t *json)
 }
 
 /* Tables are small, so the JSON of an overview has all of them but points. */
-static void put_results_json(inv_html *h)
+static void put_json(inv_html *h)
 {
-	json_t *all = json_array(), *document, *copy;
+	const inv_page_pictures *p = h->page->pictures;
+	json_t *all = json_array(), *document, *copy, *rows, *names;
 	bool large;
 	size_t i;
 
@@ -158,18 +157,13 @@ static void put_results_json(inv_html *h)
 		                   "they would make the page larger than 3 MB");
 	inv_html_json(h, "invar-results", all);
 	json_decref(all);
-}
 
-static void put_atlas_json(const inv_html *h)
-{
-	const inv_page_pictures *p = h->page->pictures;
-	json_t *rows, *names;
-
+	/* Which rows the thumbnails are of, for the script. */
 	if (!p || !p->atlas.bytes)
 		return;
 	rows = json_array();
 	names = p->atlas.name ? json_array() : NULL;
-	for (size_t i = 0; i < p->atlas.count; i++) {
+	for (i = 0; i < p->atlas.count; i++) {
 		json_array_append_new(rows, json_integer((json_int_t)p->atlas.row[i]));
 		if (names && json_array_append_new(names, json_string(p->atlas.name[i])) != 0)
 			json_array_append_new(names, json_string("?")); /* not UTF-8 */
@@ -226,39 +220,20 @@ static void put_bank_of_overview(inv_html *h)
 		             part->href);
 }
 
-static void put_document(inv_html *h)
-{
-	static const inv_section other = {
-		.id = "bank", .title = "Another bank", .put = put_other_bank};
-	const char *measurement, *column;
-	json_t *reasons, *reason;
-
-	if (h->page->part) {
-		inv_html_section(h, &(inv_section){.id = "bank",
-		                                   .title = h->page->part[h->document].title,
-		                                   .put = put_bank_of_overview});
-		return;
-	}
-	if (h->document)
-		inv_html_section(h, &other);
-	put_sections(h, false);
-	/* Measurements that could not be made, by their reasons. */
-	json_object_foreach ((json_t *)(uintptr_t)inv_results_all_skipped(h->all), measurement,
-	                     reasons)
-		json_object_foreach (reasons, column, reason)
-			if (json_is_string(reason))
-				inv_page_leave_out(&h->gaps, inv_html_measurement(measurement),
-				                   json_string_value(reason));
-}
-
 static void put_body(inv_html *h)
 {
 	static const inv_section left_out = {
 		.id = "left-out", .title = "Not on this page", .put = put_gaps};
 	const inv_page *p = h->page;
+	const char *measurement, *column;
+	json_t *skipped, *reasons, *reason;
 
 	for (; h->document < p->document_count; h->document++) {
 		const invar_results *r = p->document[h->document];
+		const inv_section bank = {.id = "bank",
+		                          .title =
+		                              p->part ? p->part[h->document].title : "Another bank",
+		                          .put = p->part ? put_bank_of_overview : put_other_bank};
 		const invar_column *best =
 			inv_page_best(r, inv_page_recommended(p, h->document), inv_page_is_search(p));
 		invar_results *few = NULL, *all = NULL;
@@ -270,7 +245,18 @@ static void put_body(inv_html *h)
 			inv_results_reorder(r, best->id, false, &few);
 		h->all = few ? all : r;
 		h->few = h->r = few ? few : r;
-		put_document(h);
+		if (p->part || h->document)
+			inv_html_section(h, &bank);
+		if (!p->part) {
+			put_sections(h, false);
+			/* Measurements that could not be made, by their reasons. */
+			skipped = (json_t *)(uintptr_t)inv_results_all_skipped(h->all);
+			json_object_foreach (skipped, measurement, reasons)
+				json_object_foreach (reasons, column, reason)
+					if (json_is_string(reason))
+						inv_page_leave_out(&h->gaps, inv_html_measurement(measurement),
+						                   json_string_value(reason));
+		}
 		invar_results_free(few);
 		invar_results_free(all);
 	}
@@ -280,23 +266,18 @@ static void put_body(inv_html *h)
 	h->all = h->few = h->r = p->document_count ? p->document[0] : NULL;
 	if (!p->part)
 		put_sections(h, true);
-	put_results_json(h);
-	put_atlas_json(h);
+	put_json(h);
 	inv_html_section(h, &left_out);
 }
 
 static void put_title(const inv_html *h)
 {
-	if (h->page->title)
-		inv_html_put(h, "invar report: %.120s", h->page->title);
-	else
-		fputs("invar report: ", h->out);
-	for (size_t i = 0; !h->page->title && i < h->page->run_count && i < 4; i++) {
-		fputs(i ? ", " : "", h->out);
-		inv_html_put(h, "%.60s", h->page->run[i].title);
-	}
-	if (!h->page->title && h->page->run_count > 4)
-		fputs(" …", h->out);
+	const inv_page *p = h->page;
+
+	inv_html_put(h, "invar report: %.120s", p->title ? p->title : "");
+	for (size_t i = 0; !p->title && i < p->run_count && i < 4; i++)
+		inv_html_put(h, i ? ", %.60s" : "%.60s", p->run[i].title);
+	fputs(!p->title && p->run_count > 4 ? " …" : "", h->out);
 }
 
 static void put_page_head(inv_html *h)
@@ -313,8 +294,7 @@ static void put_page_head(inv_html *h)
 	      "content=\"invar " INVAR_VERSION "\">\n<title>",
 	      h->out);
 	put_title(h);
-	fputs("</title>\n", h->out);
-	fputs("<style>\n", h->out);
+	fputs("</title>\n<style>\n", h->out);
 	fputs(inv_page_style, h->out);
 	inv_svg_put_colours(h->out, false);
 	inv_svg_put_backgrounds(h->out, false);

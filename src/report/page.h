@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/pool.h"
 #include "invar.h"
 
 /* The page stays below this; the caller leaves out thumbnails otherwise. */
@@ -23,10 +24,10 @@ enum { INV_PAGE_MAX = 3000000 };
 
 /* A JPEG or PNG file in memory. */
 typedef struct inv_page_picture {
-	void *bytes; /* invar_free it; NULL: there is no picture */
+	void *bytes; /* NULL: there is no picture */
 	size_t size;
 	uint32_t width, height;
-	char *caption; /* free() it; or NULL */
+	char *caption; /* or NULL */
 	int right;     /* 1: the class of the query, 0: another, -1: unknown */
 	bool same;     /* the same image as the query */
 } inv_page_picture;
@@ -49,6 +50,7 @@ typedef struct inv_page_atlas {
 } inv_page_atlas;
 
 typedef struct inv_page_pictures {
+	inv_pool pool;                 /* has all that follows, except for atlas.bytes */
 	size_t document;               /* that they belong to */
 	inv_page_picture *sheet;       /* [sheet_count]: images, each followed by its copies */
 	size_t sheet_count, per_image; /* per_image: 1 + copies */

@@ -182,26 +182,6 @@ static void put_sentence(const inv_html *h, const story *s)
 		             structure_word(structure->value), structure->value);
 }
 
-/* Instead of a goal, without labels and copies of the index. */
-static void put_displacement_sentence(const inv_html *h, const invar_results *r)
-{
-	const invar_column *c = inv_page_best(r, NULL, false);
-	const invar_value *v = c ? headline_value(r, "invariance.gone", c->id) : NULL;
-
-	if (!v)
-		fputs("Nothing that tells whether the adapter helps was measured here.", h->out);
-	else
-		inv_html_put(h,
-		             v->value >= 0
-		                 ? "The adapter " INV_HTML_NAME " removes " PERCENT
-		                   " of the squared distance between augmented features and clean "
-		                   "ones."
-		                 : "The adapter " INV_HTML_NAME
-		                   " moves augmented features farther away from clean ones: their "
-		                   "squared distance grows by " PERCENT ".",
-		             c->title, 100 * fabs(v->value));
-}
-
 /* "better", "same" or "worse", with the interval of the adapter's value. */
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
                      const char *images)
@@ -270,6 +250,7 @@ void inv_page_headline(inv_html *h)
 	             {"copies of each", "copies"}};
 	const char *augment = invar_results_about(h->all, "augment");
 	const char *note = inv_augment_corner_note(augment);
+	const invar_column *c;
 	story s = {.r = h->all,
 	           .search = inv_page_is_search(h->page),
 	           .recommended = inv_page_recommended(h->page, h->document)};
@@ -284,9 +265,22 @@ void inv_page_headline(inv_html *h)
 		put_sentence(h, &s);
 		fputs(".</p>\n", h->out);
 		put_cards(h, &s);
+	} else if ((c = inv_page_best(s.r, NULL, false))) {
+		/* Without labels and copies of the index there is the displacement. */
+		double gone = headline_value(s.r, "invariance.gone", c->id)->value;
+
+		inv_html_put(h,
+		             gone >= 0
+		                 ? "The adapter " INV_HTML_NAME " removes " PERCENT
+		                   " of the squared distance between augmented features and clean "
+		                   "ones.</p>\n"
+		                 : "The adapter " INV_HTML_NAME
+		                   " moves augmented features farther away from clean ones: their "
+		                   "squared distance grows by " PERCENT ".</p>\n",
+		             c->title, 100 * fabs(gone));
 	} else {
-		put_displacement_sentence(h, s.r);
-		fputs("</p>\n", h->out);
+		fputs("Nothing that tells whether the adapter helps was measured here.</p>\n",
+		      h->out);
 	}
 
 	/* What it was measured on. */

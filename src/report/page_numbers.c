@@ -16,14 +16,6 @@
 /* Of a list, before its fold and in it. */
 enum { FIRST_CLASSES = 8, MAX_CLASSES = 60 };
 
-/* Detail metrics whose ids begin alike, "class.knn.": one list. */
-typedef struct family {
-	const invar_results *r;
-	size_t prefix;  /* bytes of the ids that its members share */
-	size_t *member; /* [count]: places of metrics, the weakest first */
-	size_t count;
-} family;
-
 /* Bytes of "class.knn." in "class.knn.beach"; 0 if the metric is not of a class. */
 static size_t prefix_of(const invar_results *r, size_t metric)
 {
@@ -33,7 +25,7 @@ static size_t prefix_of(const invar_results *r, size_t metric)
 	return name ? (size_t)(name - m->id) : 0;
 }
 
-/* Do two metrics belong to one family? */
+/* Do their ids begin alike, "class.knn."? Then they are of one family: one list. */
 static bool are_related(const invar_results *r, size_t a, size_t b)
 {
 	size_t prefix = prefix_of(r, a);
@@ -86,9 +78,11 @@ static char *draw_dots(const invar_results *r, size_t metric)
 	return text;
 }
 
-static inv_table *make_family_table(const family *f, size_t most)
+/* prefix: bytes of the ids that the members [count] share. */
+static inv_table *make_family_table(const invar_results *r, size_t prefix,
+                                    const size_t *member, size_t count)
 {
-	inv_table *t = inv_table_new(2 + invar_results_columns(f->r));
+	inv_table *t = inv_table_new(2 + invar_results_columns(r));
 	char text[INV_SPELLED_NUMBER], *dot;
 
 	if (!t)
@@ -96,22 +90,22 @@ static inv_table *make_family_table(const family *f, size_t most)
 	inv_table_cell(t, "%s", "");
 	inv_table_cell(t, "%s", "");
 	inv_table_markup(t, "track", strdup(""));
-	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		inv_table_cell(t, "%s", c ? invar_results_column(f->r, c)->title : "F");
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		inv_table_cell(t, "%s", c ? invar_results_column(r, c)->title : "F");
 		inv_table_look(t, INV_LOOK_NAME, NULL);
 		if (asprintf(&dot, "<i class=\"dot b%zu\"></i>", c % INV_COLOURS) < 0)
 			dot = NULL;
 		inv_table_markup(t, NULL, dot);
 	}
-	for (size_t i = 0; i < f->count && i < most; i++) {
-		const invar_metric *m = invar_results_metric(f->r, f->member[i]);
+	for (size_t i = 0; i < count; i++) {
+		const invar_metric *m = invar_results_metric(r, member[i]);
 
-		inv_table_cell(t, "%s", m->id + f->prefix);
+		inv_table_cell(t, "%s", m->id + prefix);
 		inv_table_look(t, INV_LOOK_NAME, NULL);
 		inv_table_cell(t, "%s", "");
-		inv_table_markup(t, "track", draw_dots(f->r, f->member[i]));
-		for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-			const invar_value *v = inv_results_at(f->r, f->member[i], c);
+		inv_table_markup(t, "track", draw_dots(r, member[i]));
+		for (size_t c = 0; c < invar_results_columns(r); c++) {
+			const invar_value *v = inv_results_at(r, member[i], c);
 
 			inv_table_cell(t, "%s", inv_spell_number(text, m, v ? v->value : NAN));
 		}
@@ -124,21 +118,20 @@ static void put_classes(inv_html *h)
 	const invar_results *r = h->r;
 	size_t all = invar_results_metrics(r), families = 0;
 	size_t most = h->folded ? MAX_CLASSES : FIRST_CLASSES;
-	size_t *member = calloc(all + 1, sizeof *member);
+	size_t *member = calloc(all + 1, sizeof *member); /* of a family, the weakest first */
 
 	for (size_t i = 0; member && i < all; i++) {
-		family f = {r, prefix_of(r, i), member, 0};
+		size_t prefix = prefix_of(r, i), count = 0, k = 0, length, tail;
 		const invar_metric *m;
-		size_t k = 0, length, tail;
 		char title[200];
 
 		while (k < i && !are_related(r, i, k))
 			k++;
-		if (!f.prefix || k < i)
+		if (!prefix || k < i)
 			continue; /* another metric was the first of its family */
 		for (; k < all; k++)
 			if (are_related(r, i, k)) {
-				size_t at = f.count++;
+				size_t at = count++;
 
 				for (; at && first_value(r, member[at - 1]) > first_value(r, k); at--)
 					member[at] = member[at - 1];
@@ -147,16 +140,17 @@ static void put_classes(inv_html *h)
 		/* The title of the family is that of a row without the name of the class. */
 		m = invar_results_metric(r, member[0]);
 		length = strlen(m->row);
-		tail = strlen(m->id + f.prefix) + 2;
+		tail = strlen(m->id + prefix) + 2;
 		length = length > tail ? length - tail : length;
 		fputs(families++ ? "" : "<div class=\"pair\">\n", h->out);
 		snprintf(title, sizeof title, "%.*s", (int)(length < 190 ? length : 190), m->row);
 		inv_html_put(h, "<div><h3>%.60s, copies recognised, %%</h3>\n", title);
-		inv_html_table(h, make_family_table(&f, most), "dots");
-		h->cut = h->cut || f.count > most;
-		if (f.count > most)
+		inv_html_table(h, make_family_table(r, prefix, member, count < most ? count : most),
+		               "dots");
+		h->cut = h->cut || count > most;
+		if (count > most)
 			inv_html_put(h, "<p class=\"note\">The %zu weakest of %zu classes%s.</p>\n",
-			             most, f.count, h->folded ? "; the JSON below has all" : "");
+			             most, count, h->folded ? "; the JSON below has all" : "");
 		fputs("</div>\n", h->out);
 	}
 	if (families)

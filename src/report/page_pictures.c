@@ -49,17 +49,25 @@ static void put_strip(const inv_html *h, const char *title, const char *name,
 	fputs("</div></div>\n", h->out);
 }
 
-static void put_query(const inv_html *h, const inv_page_pictures *p,
-                      const inv_page_query *q)
+static void put_queries(const inv_html *h, const inv_page_pictures *p, size_t first,
+                        size_t end)
 {
-	const inv_page_picture asked[] = {q->clean, q->augmented};
+	for (size_t i = first; i < end && i < p->query_count; i++) {
+		const inv_page_query *q = &p->query[i];
+		const inv_page_picture asked[] = {q->clean, q->augmented};
 
-	fputs("<div class=\"query\">", h->out);
-	put_strip(h, "image, and as looked up", NULL, asked, 2);
-	put_strip(h, "found by F alone", NULL, q->by_f, q->nearest);
-	put_strip(h, "with ", p->query_title ? p->query_title : "the adapter", q->by_e,
-	          q->nearest);
-	fputs("</div>\n", h->out);
+		fputs("<div class=\"query\">", h->out);
+		put_strip(h, "image, and as looked up", NULL, asked, 2);
+		put_strip(h, "found by F alone", NULL, q->by_f, q->nearest);
+		put_strip(h, "with ", p->query_title ? p->query_title : "the adapter", q->by_e,
+		          q->nearest);
+		fputs("</div>\n", h->out);
+	}
+}
+
+void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
+{
+	put_queries(h, p, 0, FEW);
 }
 
 static void put_search(inv_html *h)
@@ -91,19 +99,11 @@ static void put_search(inv_html *h)
 	if (p->query_count <= FEW)
 		return;
 	inv_html_put(h, INV_HTML_FOLD, "The other queries");
-	for (size_t i = FEW; i < p->query_count; i++)
-		put_query(h, p, &p->query[i]);
+	put_queries(h, p, FEW, p->query_count);
 	inv_html_put(h, INV_HTML_UNFOLD);
 }
 
-void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
-{
-	for (size_t i = 0; i < p->query_count && i < FEW; i++)
-		put_query(h, p, &p->query[i]);
-}
-
-/* Its class and name, then whatever else is said: "displacement 57.98 · misclassified 1".
- */
+/* Its class and name, then its numbers: "displacement 57.98 · misclassified 1". */
 static void put_image(const inv_html *h, json_t *image)
 {
 	json_int_t row = json_integer_value(json_object_get(image, "row"));

@@ -26,11 +26,6 @@ typedef struct row {
 	size_t first, count;
 } row;
 
-static const char *column_id(const invar_results *r, size_t column)
-{
-	return invar_results_column(r, column)->id;
-}
-
 /* The value of metric i of a row; NULL if there is none, or only a reason. */
 static const invar_value *row_value(const row *line, size_t i, size_t column)
 {
@@ -68,25 +63,6 @@ static bool has_width(const invar_value *v)
 
 typedef enum piece_kind { VALUE, DEVIATION, INTERVAL } piece_kind;
 
-/* A value with digits of its own is shown with these, whatever its size: as published. */
-static void spell_piece(char text[PIECE], const invar_metric *m, const invar_value *v,
-                        piece_kind kind)
-{
-	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
-	char low[PIECE], high[PIECE];
-
-	if (kind == DEVIATION)
-		inv_spell_number(text, m, v && v->runs ? v->deviation : NAN);
-	else if (kind == INTERVAL && has_width(v))
-		snprintf(text, PIECE, "%.24s–%.24s", inv_spell_number(low, m, v->low),
-		         inv_spell_number(high, m, v->high));
-	else if (kind == VALUE && v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
-		snprintf(text, PIECE, "%.*f", digits,
-		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
-	else
-		inv_spell_number(text, m, kind == VALUE && v ? v->value : NAN);
-}
-
 /* Has any value of the row such a piece, or a reason why an interval is missing? */
 static bool has_piece(const row *line, piece_kind kind)
 {
@@ -100,21 +76,33 @@ static bool has_piece(const row *line, piece_kind kind)
 	return false;
 }
 
+/* A value with digits of its own is shown with these, whatever its size: as published. */
 static void write_results_row(inv_table *t, const row *line, const char *title,
                               piece_kind kind)
 {
-	char text[CELL], piece[PIECE];
+	char text[CELL], piece[PIECE], low[PIECE], high[PIECE];
 
 	inv_table_cell(t, "%s", title);
 	for (size_t c = 0; c < invar_results_columns(line->results); c++) {
 		size_t values = 0, used = 0;
 
 		for (size_t i = 0; i < line->count && used < sizeof text; i++) {
+			const invar_metric *m = invar_results_metric(line->results, line->first + i);
 			const invar_value *v = row_value(line, i, c);
 
 			values += v != NULL;
-			spell_piece(piece, invar_results_metric(line->results, line->first + i), v,
-			            kind);
+			if (kind == DEVIATION)
+				inv_spell_number(piece, m, v && v->runs ? v->deviation : NAN);
+			else if (kind == INTERVAL && has_width(v))
+				snprintf(piece, PIECE, "%.24s–%.24s", inv_spell_number(low, m, v->low),
+				         inv_spell_number(high, m, v->high));
+			else if (kind == VALUE && v && v->digits && isfinite(v->value) &&
+			         fabs(v->value) < 1e6)
+				snprintf(piece, PIECE, "%.*f",
+				         v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS,
+				         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
+			else
+				inv_spell_number(piece, m, kind == VALUE && v ? v->value : NAN);
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
 			                         i ? " | " : "", piece);
 		}
@@ -195,27 +183,6 @@ static void note_values(inv_table *t, const row *all, bool intervals)
 	json_decref(reasons);
 }
 
-/* Why no column has a measurement, if the reason is the same for all of them; or NULL. */
-static const char *common_reason(const row *all, const char *measurement)
-{
-	const invar_results *r = all->results;
-	const char *common = inv_results_skipped(r, measurement, NULL);
-
-	for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
-		common = inv_results_skipped(r, measurement, column_id(r, c));
-	for (size_t c = 0; c < invar_results_columns(r) && common; c++) {
-		const char *reason = inv_results_skipped(r, measurement, column_id(r, c));
-
-		if (reason && strcmp(common, reason) != 0)
-			return NULL;
-		for (size_t m = 0; m < all->count; m++)
-			if (strcmp(invar_results_metric(r, m)->measurement, measurement) == 0 &&
-			    row_value(all, m, c))
-				return NULL;
-	}
-	return common;
-}
-
 /* {reason: ["LC", "kNN of run", …]}, in the order in which reasons appear. */
 static void add_skip_reason(json_t *reasons, const char *reason, json_t *who)
 {
@@ -228,19 +195,32 @@ static void add_skip_reason(json_t *reasons, const char *reason, json_t *who)
 static void note_skipped(inv_table *t, const row *all)
 {
 	const invar_results *r = all->results;
+	size_t columns = invar_results_columns(r);
 	json_t *reasons = json_object(), *who;
 	const char *reason, *id, *title;
 
 	for (size_t i = 0; (id = inv_results_measurement(r, i, &title)); i++) {
-		const char *common = common_reason(all, id);
+		const char *common = inv_results_skipped(r, id, NULL);
+		bool measured = false;
 
-		if (common)
+		/* Columns are named unless none was measured, for the same reason. */
+		for (size_t c = 0; c < columns; c++) {
+			reason = inv_results_skipped(r, id, invar_results_column(r, c)->id);
+			common = common ? common : reason;
+			measured = measured || (reason && strcmp(common, reason) != 0);
+			for (size_t m = 0; m < all->count && !measured; m++)
+				measured = strcmp(invar_results_metric(r, m)->measurement, id) == 0 &&
+				           row_value(all, m, c);
+		}
+		if (common && !measured)
 			add_skip_reason(reasons, common, json_string(title));
-		for (size_t c = 0; c < invar_results_columns(r) && !common; c++)
-			if ((reason = inv_results_skipped(r, id, column_id(r, c))))
-				add_skip_reason(
-					reasons, reason,
-					json_sprintf("%s of %s", title, invar_results_column(r, c)->title));
+		for (size_t c = 0; c < columns && measured; c++) {
+			const invar_column *column = invar_results_column(r, c);
+
+			if ((reason = inv_results_skipped(r, id, column->id)))
+				add_skip_reason(reasons, reason,
+				                json_sprintf("%s of %s", title, column->title));
+		}
 	}
 	json_object_foreach (reasons, reason, who) {
 		size_t count = json_array_size(who);
@@ -274,9 +254,10 @@ static inv_table *begin_table(const invar_results *r)
 		return NULL;
 	inv_table_cell(t, "%s", "");
 	for (size_t c = 0; c < invar_results_columns(r); c++) {
-		bool is_f = strcmp(column_id(r, c), "F") == 0;
+		const invar_column *column = invar_results_column(r, c);
+		bool is_f = strcmp(column->id, "F") == 0;
 
-		inv_table_cell(t, "%s", invar_results_column(r, c)->title);
+		inv_table_cell(t, "%s", column->title);
 		inv_table_look(t, is_f ? 0 : INV_LOOK_NAME, is_f ? "encoder alone" : NULL);
 	}
 	return t;

@@ -35,8 +35,7 @@ inv_table *inv_results_first_lines(const invar_results *r);
 
 enum { INV_SPELLED_NUMBER = 64 };
 
-/* A number of a metric, a fraction in percent without its sign; a dash for NaN. Gives text.
- */
+/* A number of a metric, a fraction in percent without its sign; a dash for NaN. */
 const char *inv_spell_number(char text[INV_SPELLED_NUMBER], const invar_metric *m,
                              double value);
 

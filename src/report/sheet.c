@@ -31,50 +31,6 @@ enum {
 	SHARPNESS = 2 /* pixels of an embedded image for one of the SVG */
 };
 
-typedef struct layout {
-	double scale;     /* SVG pixels per image pixel */
-	double box;       /* side of the square cell of an image */
-	double cell, row; /* width and height of a cell with its text */
-	double head;      /* what the title takes */
-	bool captions, details;
-	size_t columns;
-	double width, height; /* of the whole sheet */
-} layout;
-
-static layout lay_out(const inv_sheet *s)
-{
-	layout l = {0};
-	uint32_t side = 1;
-	size_t rows;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const inv_sheet_cell *c = &s->cells[i];
-
-		side = c->width > side ? c->width : side;
-		side = c->height > side ? c->height : side;
-		l.captions |= c->caption != NULL;
-		l.details |= c->detail != NULL;
-	}
-	l.scale = side <= BOX ? floor((double)BOX / side) : 0;
-	l.box = side <= BOX ? l.scale * side : BOX;
-	l.cell = l.box > NARROW ? l.box : NARROW;
-	l.row = l.box + (l.captions || l.details ? 4 : 0) + (l.captions ? CAPTION_LINE : 0) +
-	        (l.details ? DETAIL_LINE : 0);
-	l.columns = s->columns;
-	if (!l.columns) { /* about square */
-		double wanted = ceil(sqrt((double)s->count * (l.row + GAP) / (l.cell + GAP)));
-
-		l.columns = wanted > (double)s->count ? s->count : (size_t)wanted;
-		l.columns = l.columns ? l.columns : 1;
-	}
-	rows = (s->count + l.columns - 1) / l.columns;
-	l.head = (s->title ? TITLE_LINE : 0) + (s->subtitle ? SUBTITLE_LINE : 0);
-	l.head += l.head > 0 ? HEAD_GAP : 0;
-	l.width = 2 * MARGIN + (double)l.columns * (l.cell + GAP) - GAP;
-	l.height = 2 * MARGIN + l.head + (double)rows * (l.row + GAP) - (rows ? GAP : 0);
-	return l;
-}
-
 /* Means over squares of k x k pixels; those at the far edges may be smaller. */
 static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint32_t height)
 {
@@ -106,12 +62,13 @@ uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *heig
 	return shrink(&whole, k, *width, *height);
 }
 
-static invar_status put_picture(const inv_svg *svg, const layout *l,
-                                const inv_sheet_cell *c, double x, double y)
+/* In the middle of a cell [height, width] at (x, y). */
+static invar_status put_picture(const inv_svg *svg, const inv_sheet_cell *c, double zoom,
+                                double x, double y, double cell_width, double cell_height)
 {
 	uint32_t side = c->width > c->height ? c->width : c->height;
 	/* SVG pixels per pixel of the image, then embedded pixels. */
-	double scale = l->scale > 0 ? l->scale : side > BOX ? (double)BOX / side : 1;
+	double scale = zoom > 0 ? zoom : side > BOX ? (double)BOX / side : 1;
 	double sharp = scale * SHARPNESS, width = c->width * scale, height = c->height * scale;
 	uint32_t k = (uint32_t)(sharp < 1 ? 1 / sharp : sharp);
 	uint32_t columns = (c->width + k - 1) / k, rows = (c->height + k - 1) / k;
@@ -135,8 +92,8 @@ static invar_status put_picture(const inv_svg *svg, const layout *l,
 	st = shown ? inv_png_encode(shown, columns, rows, &png, &size) : inv_no_memory();
 	free(shown);
 	INV_TRY(st);
-	x += floor((l->cell - width) / 2);
-	y += floor((l->box - height) / 2);
+	x += floor((cell_width - width) / 2);
+	y += floor((cell_height - height) / 2);
 	fprintf(svg->out,
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
@@ -152,13 +109,42 @@ static invar_status put_picture(const inv_svg *svg, const layout *l,
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet)
 {
-	const layout l = lay_out(sheet);
-	double inner = l.width - 2 * MARGIN, y = MARGIN + TITLE_LINE - 9;
+	double zoom, box, cell, row; /* box: side of an image; cell, row: with its text */
+	double head = (sheet->title ? TITLE_LINE : 0) + (sheet->subtitle ? SUBTITLE_LINE : 0);
+	double inner, y = MARGIN + TITLE_LINE - 9;
+	size_t columns = sheet->columns, rows;
+	bool captions = false, details = false;
 	inv_svg svg = {0};
+	uint32_t side = 1;
 	invar_status st;
 
-	if (!inv_svg_begin(&svg, l.width, l.height, INV_SVG_LIGHT))
+	for (size_t i = 0; i < sheet->count; i++) {
+		const inv_sheet_cell *c = &sheet->cells[i];
+
+		side = c->width > side ? c->width : side;
+		side = c->height > side ? c->height : side;
+		captions |= c->caption != NULL;
+		details |= c->detail != NULL;
+	}
+	zoom = side <= BOX ? floor((double)BOX / side) : 0;
+	box = side <= BOX ? zoom * side : BOX;
+	cell = box > NARROW ? box : NARROW;
+	row = box + (captions || details ? 4 : 0) + (captions ? CAPTION_LINE : 0) +
+	      (details ? DETAIL_LINE : 0);
+	if (!columns) { /* about square */
+		double wanted = ceil(sqrt((double)sheet->count * (row + GAP) / (cell + GAP)));
+
+		columns = wanted > (double)sheet->count ? sheet->count : (size_t)wanted;
+		columns = columns ? columns : 1;
+	}
+	rows = (sheet->count + columns - 1) / columns;
+	head += head > 0 ? HEAD_GAP : 0;
+	inner = (double)columns * (cell + GAP) - GAP;
+	if (!inv_svg_begin(&svg, 2 * MARGIN + inner,
+	                   2 * MARGIN + head + (double)rows * (row + GAP) - (rows ? GAP : 0),
+	                   INV_SVG_LIGHT))
 		return inv_no_memory();
+
 	if (sheet->title)
 		inv_svg_text(&svg, MARGIN, y, 18, INV_START, "ink", inner, sheet->title);
 	y = MARGIN + (sheet->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
@@ -166,19 +152,19 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 		inv_svg_text(&svg, MARGIN, y, 11, INV_START, "quiet", inner, sheet->subtitle);
 	for (size_t i = 0; i < sheet->count; i++) {
 		const inv_sheet_cell *c = &sheet->cells[i];
-		double left = MARGIN + (double)(i % l.columns) * (l.cell + GAP);
-		double top = MARGIN + l.head + (double)(i / l.columns) * (l.row + GAP);
-		double middle = left + l.cell / 2, line = top + l.box + 4;
+		double left = MARGIN + (double)(i % columns) * (cell + GAP);
+		double top = MARGIN + head + (double)(i / columns) * (row + GAP);
+		double middle = left + cell / 2, line = top + box + 4;
 
 		if (c->rgb && c->width && c->height)
-			INV_TRY_OR(done, put_picture(&svg, &l, c, left, top));
+			INV_TRY_OR(done, put_picture(&svg, c, zoom, left, top, cell, box));
 		if (c->caption)
 			inv_svg_text(&svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
-			             l.cell + GAP / 2, c->caption);
-		line += l.captions ? CAPTION_LINE : 0;
+			             cell + GAP / 2, c->caption);
+		line += captions ? CAPTION_LINE : 0;
 		if (c->detail)
 			inv_svg_text(&svg, middle, line + DETAIL_LINE - 4, 9, INV_MIDDLE, "quiet",
-			             l.cell + GAP / 2, c->detail);
+			             cell + GAP / 2, c->detail);
 	}
 	INV_TRY_OR(done, inv_svg_end(&svg) ? INVAR_OK : inv_no_memory());
 	st = inv_svg_save(ctx, &svg, path);

@@ -59,14 +59,11 @@ void inv_base64(FILE *out, const void *bytes, size_t size);
 
 /* Whether this build has librsvg; one without it has draw_svg_none.c. */
 bool inv_can_draw(void);
-/* Gives [height, width, 3], free() it; NULL with the reason in `reason`, `capacity` bytes.
- */
+/* Gives [height, width, 3], free() it; or NULL, with `capacity` bytes of the reason. */
 uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
                       char *reason, size_t capacity);
 
-/*
- * Writes `path` atomically, as SVG where the name ends in .svg, else as PNG.
- */
+/* Writes `path` atomically, as SVG where the name ends in .svg, else as PNG. */
 invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path);
 
 #endif

@@ -258,30 +258,10 @@ static void put_with_escapes(const char *text, const char *special, const char *
 	}
 }
 
-static void write_markdown(const inv_table *t, FILE *out)
-{
-	for (size_t row = 0; row < row_count(t); row++) {
-		for (size_t k = 0; k < t->columns; k++) {
-			fputs("| ", out);
-			inv_markdown_text(cell_at(t, row, k), out);
-			putc(' ', out);
-		}
-		fputs("|\n", out);
-		for (size_t k = 0; row == 0 && k < t->columns; k++)
-			fprintf(out, "|---%s%s", is_left(t, k) ? "" : ":",
-			        k + 1 < t->columns ? "" : "|\n");
-	}
-	for (size_t i = 0; i < t->notes; i++) {
-		putc('\n', out); /* a paragraph each */
-		put_with_escapes(t->note[i], "*_<`\\", "\\", out);
-		putc('\n', out);
-	}
-}
-
 /*
  * A spreadsheet takes a text that begins like a formula for one, which may send data or
  * start programs; a leading apostrophe makes it text, and is usual for that. Numbers begin
- * with a sign too, and so do our pairs, "-1.5 | -2".
+ * with a sign too, and so do our pairs, "-1.5 | -2". Quotes follow RFC 4180.
  */
 void inv_csv_text(const char *text, FILE *out)
 {
@@ -295,22 +275,6 @@ void inv_csv_text(const char *text, FILE *out)
 	fputs(quoted ? "\"" : "", out);
 }
 
-/* RFC 4180, with a quote doubled inside quotes. */
-static void write_csv(const inv_table *t, FILE *out)
-{
-	for (size_t row = 0; row < row_count(t); row++)
-		for (size_t k = 0; k < t->columns; k++) {
-			inv_csv_text(cell_at(t, row, k), out);
-			fputs(k + 1 == t->columns ? "\r\n" : ",", out);
-		}
-	for (size_t i = 0; i < t->notes; i++) {
-		inv_csv_text(t->note[i], out);
-		for (size_t k = 1; k < t->columns; k++)
-			putc(',', out);
-		fputs("\r\n", out);
-	}
-}
-
 static void put_latex(const char *text, FILE *out)
 {
 	for (; *text; text++)
@@ -320,27 +284,6 @@ static void put_latex(const char *text, FILE *out)
 			fprintf(out, "\\%c{}", *text);
 		else
 			fprintf(out, "%s%c", strchr("#$%&_{}", *text) ? "\\" : "", *text);
-}
-
-static void write_latex(const inv_table *t, FILE *out)
-{
-	fputs("\\begin{tabular}{", out);
-	for (size_t k = 0; k < t->columns; k++)
-		putc(is_left(t, k) ? 'l' : 'r', out);
-	fputs("}\n\\hline\n", out);
-	for (size_t row = 0; row < row_count(t); row++) {
-		for (size_t k = 0; k < t->columns; k++) {
-			fputs(k ? " & " : "", out);
-			put_latex(cell_at(t, row, k), out);
-		}
-		fputs(row == 0 ? " \\\\\n\\hline\n" : " \\\\\n", out);
-	}
-	fputs("\\hline\n\\end{tabular}\n", out);
-	for (size_t i = 0; i < t->notes; i++) {
-		fputs("\\par ", out);
-		put_latex(t->note[i], out);
-		putc('\n', out);
-	}
 }
 
 /* A wide table scrolls; tabindex lets keys do it. */
@@ -397,15 +340,42 @@ void inv_table_write_html(const inv_table *t, const char *class, FILE *out)
 
 bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 {
+	bool markdown = strcmp(format, "markdown") == 0, csv = strcmp(format, "csv") == 0;
+	bool latex = !markdown && !csv;
+	void (*put)(const char *, FILE *) = markdown ? inv_markdown_text
+	                                    : csv    ? inv_csv_text
+	                                             : put_latex;
+
 	if (t->failed)
 		return false;
 	if (strcmp(format, "text") == 0)
 		return write_plain(t, out);
-	if (strcmp(format, "markdown") == 0)
-		write_markdown(t, out);
-	else if (strcmp(format, "csv") == 0)
-		write_csv(t, out);
-	else
-		write_latex(t, out);
+	fputs(latex ? "\\begin{tabular}{" : "", out);
+	for (size_t k = 0; latex && k < t->columns; k++)
+		putc(is_left(t, k) ? 'l' : 'r', out);
+	fputs(latex ? "}\n\\hline\n" : "", out);
+	for (size_t row = 0; row < row_count(t); row++) {
+		fputs(markdown ? "| " : "", out);
+		for (size_t k = 0; k < t->columns; k++) {
+			fputs(!k ? "" : markdown ? " | " : csv ? "," : " & ", out);
+			put(cell_at(t, row, k), out);
+		}
+		fputs(markdown ? " |\n" : csv ? "\r\n" : " \\\\\n", out);
+		fputs(latex && !row ? "\\hline\n" : "", out);
+		for (size_t k = 0; markdown && !row && k < t->columns; k++)
+			fprintf(out, "|---%s%s", is_left(t, k) ? "" : ":",
+			        k + 1 < t->columns ? "" : "|\n");
+	}
+	fputs(latex ? "\\hline\n\\end{tabular}\n" : "", out);
+	for (size_t i = 0; i < t->notes; i++) {
+		fputs(markdown ? "\n" : latex ? "\\par " : "", out); /* a paragraph each */
+		if (markdown)
+			put_with_escapes(t->note[i], "*_<`\\", "\\", out);
+		else
+			put(t->note[i], out);
+		for (size_t k = 1; csv && k < t->columns; k++)
+			putc(',', out);
+		fputs(csv ? "\r\n" : "\n", out);
+	}
 	return true;
 }
