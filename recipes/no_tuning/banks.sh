@@ -10,6 +10,7 @@
 # squeezenet1_1_caffe.f16.safetensors. Makes OUT/NAME for the names given, or for all of the
 # list below, each with four views of every copy of test, the rival that an adapter is compared
 # with. All images are prepared at 96 x 96, all draws have seed 0. A bank that exists is kept, one that was interrupted resumes.
+# COPIES (such as train=2,test=2) replaces the numbers of copies below, VIEWS=none leaves out the views,
 # INVAR names the program, if it is not on PATH.
 set -eu
 images=$1 weights=$2 out=$3
@@ -43,10 +44,11 @@ weights_of() { # ENCODER
 # make_bank NAME IMAGES ENCODER AUGMENT TRAIN TEST
 make_bank() {
 	local how=()
+	[ "${VIEWS:-4}" = none ] || how=(--views "${VIEWS:-4}")
 	# These have no splits: the last three tenths of the images of each class are test.
-	case $2 in NEU | RSSCN7) how=(--holdout 0.3) ;; esac
+	case $2 in NEU | RSSCN7) how+=(--holdout 0.3) ;; esac
 	"$invar" encode "folder:$images/$2" -o "$out/$1" --encoder "$3" --weights "$(weights_of "$3")" \
-		--size 96 --augment "$4" --copies "train=$5,test=$6" --views 4 "${how[@]}"
+		--size 96 --augment "$4" --copies "${COPIES:-train=$5,test=$6}" "${how[@]}"
 	du -sh "$out/$1"
 }
 

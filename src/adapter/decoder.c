@@ -11,7 +11,7 @@ struct inv_decoder {
 	const struct inv_kernels *kernels;
 	inv_mlp_shape s;
 	size_t N;
-	inv_mlp_pass *pass;
+	inv_layers *pass;
 	inv_arena arena;
 	float *rebuilt, *d_rebuilt; /* [N, d] D(z), and alpha dR with respect to it */
 	float *d_z;                 /* [N, w] */
@@ -48,7 +48,7 @@ invar_status inv_decoder_new(const invar_context *ctx, const struct inv_kernels 
 	plan_decoder_memory(d);
 	INV_TRY_OR(fail, inv_mlp_pass_new(ctx, s, N, backward, &d->pass));
 	if (backward)
-		INV_TRY_OR(fail, inv_mlp_want_input(d->pass));
+		INV_TRY_OR(fail, inv_layers_want_input(d->pass));
 	*out = d;
 	return INVAR_OK;
 fail:
@@ -58,14 +58,14 @@ fail:
 
 size_t inv_decoder_memory(const inv_decoder *d)
 {
-	return d->arena.size + inv_mlp_pass_memory(d->pass);
+	return d->arena.size + inv_layers_memory(d->pass);
 }
 
 void inv_decoder_free(inv_decoder *d)
 {
 	if (!d)
 		return;
-	inv_mlp_pass_free(d->pass);
+	inv_layers_free(d->pass);
 	inv_arena_free(&d->arena);
 	inv_free(d);
 }
@@ -99,7 +99,7 @@ invar_status inv_decoder_forward(inv_decoder *d, const float *params, const floa
 	               .block = inv_blocks(BLOCK_FLOATS, d->s.w),
 	               .scale = (float)(2 * alpha / (double)d->N)};
 
-	INV_TRY(inv_mlp_forward(d->pass, params, z, false, d->rebuilt));
+	INV_TRY(inv_layers_forward(d->pass, params, z, false, d->rebuilt));
 	inv_parallel(d->ctx, inv_blocks(d->N, j.block), decoder_error_block, &j);
 	*out = inv_sum_in_order(d->error, d->N) / (double)d->N;
 	return INVAR_OK;
@@ -108,9 +108,9 @@ invar_status inv_decoder_forward(inv_decoder *d, const float *params, const floa
 invar_status inv_decoder_backward(inv_decoder *d, const float *params, const float *z,
                                   float *grads, float *dz)
 {
-	INV_TRY(inv_mlp_backward_last(d->pass, params, d->d_rebuilt, grads));
-	INV_TRY(inv_mlp_backward_first(d->pass, z, grads));
-	INV_TRY(inv_mlp_backward_input(d->pass, params, d->d_z));
+	INV_TRY(inv_layers_backward(d->pass, 1, params, NULL, d->d_rebuilt, grads));
+	INV_TRY(inv_layers_backward(d->pass, 0, NULL, z, NULL, grads));
+	INV_TRY(inv_layers_backward_input(d->pass, params, d->d_z));
 	d->kernels->add(d->d_z, d->N * d->s.d, dz);
 	return INVAR_OK;
 }

@@ -8,10 +8,13 @@
 
 #include "base/options.h"
 
-/* Further fields may follow: {INV_RESULT_ROW("p", NUMBER, "2", …), .min = 1}. */
-#define INV_RESULT_ROW(option, kind, value, where, text)                    \
-	.name = option, .type = INVAR_OPTION_##kind, .initial = value,          \
-	.flags = INVAR_OPTION_RESULT, .group = where, .help = text
+#define INV_RESULT_ROW(option, kind, value, where, text) \
+	INV_OPTION_ROW(option, kind, value, INVAR_OPTION_RESULT, where, text)
+
+/* Shown by --help-all only. */
+#define INV_EXPERT_ROW(option, kind, value, where, text)                                  \
+	INV_OPTION_ROW(option, kind, value, INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT, where, \
+	               text)
 
 /* The weight of a term, 0 or more. */
 #define INV_WEIGHT_ROW(option, value, where, text) \

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
@@ -19,8 +20,6 @@
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
 #include "images/dataset.h"
-
-enum { LISTED = 256 };
 
 static const char *loss_choice(size_t i)
 {
@@ -43,193 +42,84 @@ static const char *init_choice(size_t i)
 }
 
 static const invar_option method_rows[] = {
-	{.name = "preset",
-     .type = INVAR_OPTION_TEXT,
-     .initial = INV_DEFAULT_PRESET,
-     .flags = INVAR_OPTION_RESULT,
-     .choice = inv_preset_name_at,
-     .choice_help = inv_preset_summary_at,
-     .meta = "WORD",
-     .group = "Method",
-     .help = "default values for a purpose; default: " INV_DEFAULT_PRESET
-             ", or the one that fits the loss, init and width that are set"},
-	{.name = "loss",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "mawa",
-     .flags = INVAR_OPTION_RESULT,
-     .choice = loss_choice,
-     .choice_help = loss_summary,
-     .meta = "WORD",
-     .group = "Method",
-     .help = "the loss to minimise"},
-	{.name = "init",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "random",
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .choice = init_choice,
-     .meta = "WORD",
-     .group = "Method",
-     .help = "initial E; identity, rigid and ridge need hidden to be at least twice the "
-             "feature width; features is residual"},
-	{.name = "residual",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .group = "Method",
-     .help = "E(z) = z + MLP(z), which starts at the identity; unless scaled, try it with "
-             "a learning rate of 1e-4"},
-	{.name = "scaled",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .group = "Method",
-     .help =
-         "train the residual in units of the spread of clean features about their mean, "
-         "so that one learning rate suits every encoder; implies residual"},
-	{.name = "unit",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
-     .group = "Method",
-     .help =
-         "divide features and codes by their norms, for cosine indexes; by itself where "
-         "all rows have norm 1, unless there is a decoder"},
-	{.name = "no-identity",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .group = "Method",
-     .help = "leave out the clean rows"},
-	{.name = "samples",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "3",
-     .max = 1000,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Method",
-     .help = "copies per image and step; simclr always uses 2"},
-	{.name = "hidden",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "4096",
-     .min = 1,
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Method",
-     .help = "width of the hidden layer; of init features, random features"},
-	{.name = "width",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Method",
-     .help = "width of the codes; 0: the feature width, the only choice for mawa and keep"},
+	{INV_RESULT_ROW("preset", TEXT, INV_DEFAULT_PRESET, "Method",
+                    "default values for a purpose; default: " INV_DEFAULT_PRESET
+                    ", or the one that fits the loss, init and width that are set"),
+     .choice = inv_preset_name_at, .choice_help = inv_preset_summary_at, .meta = "WORD"},
+	{INV_RESULT_ROW("loss", TEXT, "mawa", "Method", "the loss to minimise"),
+     .choice = loss_choice, .choice_help = loss_summary, .meta = "WORD"},
+	{INV_EXPERT_ROW("init", TEXT, "random", "Method",
+                    "initial E; identity, rigid and ridge need hidden to be at least twice "
+                    "the feature width; features is residual"),
+     .choice = init_choice, .meta = "WORD"},
+	{INV_EXPERT_ROW("residual", FLAG, NULL, "Method",
+                    "E(z) = z + MLP(z), which starts at the identity; unless scaled, try "
+                    "it with a learning rate of 1e-4")},
+	{INV_EXPERT_ROW("scaled", FLAG, NULL, "Method",
+                    "train the residual in units of the spread of clean features about "
+                    "their mean, so that one learning rate suits every encoder; implies "
+                    "residual")},
+	{INV_RESULT_ROW("unit", FLAG, NULL, "Method",
+                    "divide features and codes by their norms, for cosine indexes; by "
+                    "itself where all rows have norm 1, unless there is a decoder")},
+	{INV_EXPERT_ROW("no-identity", FLAG, NULL, "Method", "leave out the clean rows")},
+	{INV_EXPERT_ROW("samples", COUNT, "3", "Method",
+                    "copies per image and step; simclr always uses 2"),
+     .max = 1000, .meta = "N"},
+	{INV_RESULT_ROW("hidden", COUNT, "4096", "Method",
+                    "width of the hidden layer; of init features, random features"),
+     .min = 1, .max = 1 << 20, .meta = "N"},
+	{INV_EXPERT_ROW("width", COUNT, "0", "Method",
+                    "width of the codes; 0: the feature width, the only choice for mawa "
+                    "and keep"),
+     .max = 1 << 20, .meta = "N"},
 	{0},
 };
 
 static const invar_option training_rows[] = {
-	{.name = "strength",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 10,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "W",
-     .group = "Method",
-     .help = "how far features move: z + W (E(z) - z); 1 is E itself, less keeps more of "
-             "the structure"},
-	{.name = "decoder",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .group = "Loss",
-     .help = "train a decoder beside E that rebuilds clean features from their codes"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "NAME",
-     .group = "Data",
-     .help = "split to train on"},
-	{.name = "copies",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Data",
-     .help = "use only the first N copies of the bank; 0: all"},
-	{.name = "validation",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 0.9,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Data",
-     .help = "share of the images to hold out for validation after each epoch"},
-	{.name = "keep",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "last",
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .choices = "last|best",
-     .meta = "WORD",
-     .group = "Data",
-     .help = "which epoch becomes the adapter; best is the one with the lowest validation "
-             "loss"},
-	{.name = "epochs",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "100",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Optimiser",
-     .help = "passes over the images"},
-	{.name = "batch-size",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Optimiser",
-     .help = "images per step; an incomplete last batch is dropped; 0: the default of the "
-             "loss, 256, or 1024 for simclr"},
-	{.name = "lr",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1e-3",
-     .max = 1e3,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE | INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Optimiser",
-     .help = "learning rate of the first epoch (AdamW)"},
-	{.name = "lr-min",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "4e-4",
-     .max = 1e3,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Optimiser",
-     .help = "learning rate at the end of the cosine annealing; a default above lr is "
-             "lowered to it"},
-	{.name = "weight-decay",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1e-4",
-     .max = 1e3,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Optimiser",
-     .help = "decoupled weight decay, applied to biases too"},
-	{.name = "checkpoint-seconds",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "60",
-     .max = 1e9,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Run",
-     .help = "minimum time between checkpoints, which are saved at the end of an epoch"},
-	{.name = "resume",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Run",
-     .help = "continue an interrupted run with its options"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Run",
-     .help = "replace an existing run, once the new one is finished"},
+	{INV_EXPERT_ROW("strength", NUMBER, "1", "Method",
+                    "how far features move: z + W (E(z) - z); 1 is E itself, less keeps "
+                    "more of the structure"),
+     .max = 10, .meta = "W"},
+	{INV_EXPERT_ROW("decoder", FLAG, NULL, "Loss",
+                    "train a decoder beside E that rebuilds clean features from their "
+                    "codes")},
+	{INV_EXPERT_ROW("split", TEXT, "train", "Data", "split to train on"), .meta = "NAME"},
+	{INV_EXPERT_ROW("copies", COUNT, "0", "Data",
+                    "use only the first N copies of the bank; 0: all"),
+     .max = 1e6, .meta = "N"},
+	{INV_EXPERT_ROW("validation", NUMBER, "0", "Data",
+                    "share of the images to hold out for validation after each epoch"),
+     .max = 0.9, .meta = "F"},
+	{INV_EXPERT_ROW("keep", TEXT, "last", "Data",
+                    "which epoch becomes the adapter; best is the one with the lowest "
+                    "validation loss"),
+     .choices = "last|best", .meta = "WORD"},
+	{INV_RESULT_ROW("epochs", COUNT, "100", "Optimiser", "passes over the images"),
+     .min = 1, .max = 1e6, .meta = "N"},
+	{INV_EXPERT_ROW("batch-size", COUNT, "0", "Optimiser",
+                    "images per step; an incomplete last batch is dropped; 0: the default "
+                    "of the loss, 256, or 1024 for simclr"),
+     .max = 1 << 20, .meta = "N"},
+	{INV_OPTION_ROW("lr", NUMBER, "1e-3",
+                    INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE | INVAR_OPTION_EXPERT,
+                    "Optimiser", "learning rate of the first epoch (AdamW)"),
+     .max = 1e3, .meta = "F"},
+	{INV_EXPERT_ROW("lr-min", NUMBER, "4e-4", "Optimiser",
+                    "learning rate at the end of the cosine annealing; a default above lr "
+                    "is lowered to it"),
+     .max = 1e3, .meta = "F"},
+	{INV_EXPERT_ROW("weight-decay", NUMBER, "1e-4", "Optimiser",
+                    "decoupled weight decay, applied to biases too"),
+     .max = 1e3, .meta = "F"},
+	{INV_OPTION_ROW("checkpoint-seconds", NUMBER, "60", INVAR_OPTION_EXPERT, "Run",
+                    "minimum time between checkpoints, which are saved at the end of an "
+                    "epoch"),
+     .max = 1e9, .meta = "F"},
+	{INV_OPTION_ROW("resume", FLAG, NULL, 0, "Run",
+                    "continue an interrupted run with its options")},
+	{INV_OPTION_ROW("force", FLAG, NULL, 0, "Run",
+                    "replace an existing run, once the new one is finished")},
 	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
 };
@@ -239,48 +129,26 @@ static const char of_steps[] = "samples|validation|keep|epochs|batch-size|lr|lr-
 							   "weight-decay|checkpoint-seconds";
 
 static const invar_option decoder_rows[] = {
-	{.name = "alpha",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "W",
-     .group = "Loss",
-     .help = "weight of the decoder's squared error"},
-	{.name = "beta",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "W",
-     .group = "Loss",
-     .help = "weight of the loss itself if there is a decoder"},
+	{INV_EXPERT_ROW("alpha", NUMBER, "1", "Loss", "weight of the decoder's squared error"),
+     .max = 1e9, .meta = "W"},
+	{INV_EXPERT_ROW("beta", NUMBER, "1", "Loss",
+                    "weight of the loss itself if there is a decoder"),
+     .max = 1e9, .meta = "W"},
 	{0},
 };
 
 /* Of the trial (measure/trial.h), which comes before a training and is not part of it. */
 static const invar_option trial_rows[] = {
-	{.name = "trial",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
-     .group = "Trial",
-     .help = "first fit without a fifth of the images and measure on these whether the "
-             "adapter helps; default: for the presets " INV_DEFAULT_PRESET
-             " and instant and with keep-structure"},
-	{.name = "keep-structure",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "R2",
-     .group = "Trial",
-     .help = "the largest strength that keeps R2 of distances between held-out clean "
-             "images at least at this; 0: off"},
-	{.name = "even-if-worse",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_RESULT,
-     .group = "Trial",
-     .help = "write the adapter even if the trial finds harm or no gain"},
+	{INV_RESULT_ROW("trial", FLAG, NULL, "Trial",
+                    "first fit without a fifth of the images and measure on these whether "
+                    "the adapter helps; default: for the presets " INV_DEFAULT_PRESET
+                    " and instant and with keep-structure")},
+	{INV_RESULT_ROW("keep-structure", NUMBER, "0", "Trial",
+                    "the largest strength that keeps R2 of distances between held-out "
+                    "clean images at least at this; 0: off"),
+     .max = 1, .meta = "R2"},
+	{INV_RESULT_ROW("even-if-worse", FLAG, NULL, "Trial",
+                    "write the adapter even if the trial finds harm or no gain")},
 	{0},
 };
 
@@ -304,12 +172,10 @@ static const char *choose_trial(const invar_options *o)
 }
 
 static const invar_option image_rows[] = {
-	{.name = "data",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "instead of a bank: encode the images of this data set and new copies of "
-             "them in every epoch; options as of encode"},
+	{INV_OPTION_ROW("data", TEXT, NULL, 0, "Images",
+                    "instead of a bank: encode the images of this data set and new copies "
+                    "of them in every epoch; options as of encode"),
+     .meta = "DATASET"},
 	{0},
 };
 
@@ -327,12 +193,23 @@ invar_status inv_train_declare(invar_options *o)
 	return inv_encode_declare_part(o, "data");
 }
 
-/* So that both have the values in force, which are recorded; add it after the presets. */
-static invar_status declare_scaled_and_residual(invar_options *o)
+invar_status inv_train_declare_method(invar_options *o)
 {
 	inv_option_default rule = {"loss", NULL, "scaled", "true", NULL};
 	const inv_loss *loss;
 
+	INV_TRY(inv_options_add_rows(o, method_rows));
+	INV_TRY(inv_loss_declare(o, "loss"));
+	INV_TRY(inv_closed_form_declare(o, "init"));
+	INV_TRY(inv_spread_declare(o));
+	INV_TRY(inv_options_add_rows(o, training_rows));
+	INV_TRY(inv_options_idle(o, "strength", "1", "strength"));
+	INV_TRY(inv_feature_name_declare(o)); /* here, as a run that is resumed keeps it */
+	INV_TRY(inv_options_idle(o, "loss", "none", of_steps));
+	INV_TRY(inv_options_add_part(o, "decoder", "true", decoder_rows));
+	INV_TRY(inv_preset_declare(o, "preset"));
+
+	/* After the presets, so that scaled and residual are recorded with what is in force. */
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++) {
 		rule.value = loss->name;
 		if (loss->needs_scaled)
@@ -345,21 +222,6 @@ static invar_status declare_scaled_and_residual(invar_options *o)
 		if (inv_closed_form_find(rule.value)->residual)
 			INV_TRY(inv_options_add_default(o, &rule));
 	return INVAR_OK;
-}
-
-invar_status inv_train_declare_method(invar_options *o)
-{
-	INV_TRY(inv_options_add_rows(o, method_rows));
-	INV_TRY(inv_loss_declare(o, "loss"));
-	INV_TRY(inv_closed_form_declare(o, "init"));
-	INV_TRY(inv_spread_declare(o));
-	INV_TRY(inv_options_add_rows(o, training_rows));
-	INV_TRY(inv_options_idle(o, "strength", "1", "strength"));
-	INV_TRY(inv_feature_name_declare(o)); /* here, as a run that is resumed keeps it */
-	INV_TRY(inv_options_idle(o, "loss", "none", of_steps));
-	INV_TRY(inv_options_add_part(o, "decoder", "true", decoder_rows));
-	INV_TRY(inv_preset_declare(o, "preset"));
-	return declare_scaled_and_residual(o);
 }
 
 void inv_train_read(const invar_options *o, inv_train_settings *out)
@@ -467,36 +329,25 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 /* A closed form maps d features to d features and needs 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
-	char forms[LISTED];
+	const inv_source *from = p->source[0];
+	const inv_closed_form_kind *closed = p->closed;
 
-	if (!p->closed && !p->loss) { /* the choices of init after the first, random */
-		const char *choices = inv_options_find(o->options, "init")->choices;
-
-		return inv_fail(INVAR_E_USE,
-		                "@loss none trains nothing, so it needs a closed form: @init %s",
-		                inv_list_words(strchr(choices, '|') + 1, forms, LISTED));
-	}
-	if (!p->closed)
+	if (!closed)
 		return INVAR_OK;
-	if (p->shape.w != p->shape.d)
-		return inv_fail(INVAR_E_USE,
-		                "@init %s needs codes as wide as the features: @width is %zu, but "
-		                "the bank has %zu",
-		                o->init, p->shape.w, p->shape.d);
-	if (p->closed->check)
-		INV_TRY(p->closed->check(o->options, p->shape.d));
+	if (closed->check)
+		INV_TRY(closed->check(o->options, p->shape.d));
 	if (p->shape.h < 2 * p->shape.d)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s needs two hidden units for each feature: @hidden is %zu, "
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (p->closed->needs_copies && p->sources && !p->source[0]->copies)
+	if (closed->needs_copies && p->sources && !from->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; encode it again with @augment to add them",
-		                p->source[0]->name, p->source[0]->split, o->init);
-	if (p->closed->needs_copies && p->sources > 1)
+		                from->name, from->split, o->init);
+	if (closed->needs_copies && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s is fitted to the copies of one bank, but %" PRIu32
 		                " are given",
@@ -531,107 +382,66 @@ static invar_status check_residual(const inv_train_settings *o, const inv_train_
 	                o->init);
 }
 
+/* The first of what needs codes as wide as the features, if they are not. */
 static invar_status check_width(const inv_train_settings *o, const inv_train_plan *p)
 {
-	if (p->shape.w == p->shape.d)
+	double strength = inv_option_number(o->options, "strength");
+	size_t w = p->shape.w, d = p->shape.d;
+	char who[64];
+
+	if (w == d)
 		return INVAR_OK;
-	if (p->loss && p->loss->same_width)
-		return inv_fail(INVAR_E_USE,
-		                "@loss %s needs codes as wide as the features: @width is %zu, but "
-		                "the bank has %zu",
-		                o->loss, p->shape.w, p->shape.d);
-	if (o->scaled && !inv_option_is_set(o->options, "scaled"))
+	if (p->closed)
+		snprintf(who, sizeof who, "init %s", o->init);
+	else if (p->loss && p->loss->same_width)
+		snprintf(who, sizeof who, "loss %s", o->loss);
+	else if (o->scaled && !inv_option_is_set(o->options, "scaled"))
 		return inv_fail(INVAR_E_USE,
 		                "@preset %s needs codes as wide as the features: @width is %zu, "
 		                "but the bank has %zu; @preset " INV_FIRST_PRESET
 		                " has no such need",
-		                o->preset, p->shape.w, p->shape.d);
-	if (p->residual)
-		return inv_fail(
-			INVAR_E_USE,
-			"@%s needs codes as wide as the features: @width is %zu, but the bank has %zu",
-			o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
-	return INVAR_OK;
-}
-
-/* It is measured on the copies that a bank has, and follows E's codes, not a decoder's. */
-static invar_status check_spread(const inv_train_settings *o, const inv_train_plan *p)
-{
-	const char *spread = inv_option_text(o->options, "spread");
-
-	if (!inv_spread_wanted(o->options))
+		                o->preset, w, d);
+	else if (p->residual)
+		snprintf(who, sizeof who, "%s", o->scaled ? "scaled" : "residual");
+	else if (inv_spread_wanted(o->options))
+		snprintf(who, sizeof who, "spread %s", inv_option_text(o->options, "spread"));
+	else if (strength != 1)
+		snprintf(who, sizeof who, "strength %g", strength);
+	else
 		return INVAR_OK;
-	if (p->sources && !p->source[0]->copies)
-		return inv_fail(INVAR_E_USE,
-		                "@spread %s is measured on augmented copies, and %s has none: it "
-		                "needs a bank with copies",
-		                spread, p->source[0]->name);
-	if (p->shape.w != p->shape.d)
-		return inv_fail(INVAR_E_USE,
-		                "@spread %s needs codes as wide as the features: @width is %zu, "
-		                "but the bank has %zu",
-		                spread, p->shape.w, p->shape.d);
-	if (o->decoder)
-		return inv_fail(INVAR_E_USE,
-		                "@spread %s changes the codes that a @decoder was trained on; "
-		                "leave one of them out",
-		                spread);
-	return INVAR_OK;
-}
-
-static invar_status check_strength(const inv_train_settings *o, const inv_train_plan *p)
-{
-	double strength = inv_option_number(o->options, "strength");
-
-	if (strength == 1)
-		return INVAR_OK;
-	if (p->shape.w != p->shape.d)
-		return inv_fail(INVAR_E_USE,
-		                "@strength %g needs codes as wide as the features: @width is %zu, "
-		                "but the bank has %zu",
-		                strength, p->shape.w, p->shape.d);
-	if (o->decoder)
-		return inv_fail(INVAR_E_USE,
-		                "@strength %g changes the codes that a @decoder was trained on; "
-		                "leave one of them out",
-		                strength);
-	return INVAR_OK;
+	return inv_fail(
+		INVAR_E_USE,
+		"@%s needs codes as wide as the features: @width is %zu, but the bank has %zu", who,
+		w, d);
 }
 
 static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p)
 {
-	if (o->decoder && !p->loss)
+	double strength = inv_option_number(o->options, "strength");
+
+	if (!o->decoder)
+		return INVAR_OK;
+	p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
+	if (!p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
 		                             "train a @decoder");
-	if (o->decoder && p->loss->no_decoder)
+	if (p->loss->no_decoder)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s cannot train a @decoder; choose another @loss", o->loss);
-	if (o->decoder && o->unit)
+	if (o->unit)
 		return inv_fail(INVAR_E_USE,
 		                "@unit normalises the codes, but a @decoder is trained on codes as "
 		                "they are; use only one of them");
-	if (o->decoder)
-		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
-	return INVAR_OK;
-}
-
-static invar_status check_validation(const inv_train_settings *o, inv_train_plan *p)
-{
-	uint64_t rows = p->source[0]->rows;
-
-	p->images = (uint32_t)rows;
-	if (!p->loss) /* options of the optimiser are not checked */
-		return INVAR_OK;
-	p->held_out = (uint32_t)(o->validation * (double)rows);
-	if (o->validation > 0 && !p->held_out)
-		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out no image",
-		                o->validation, rows, inv_noun(rows, "image", "images"));
-	if (strcmp(o->keep, "best") == 0 && !p->held_out)
-		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");
-	p->images -= p->held_out;
-	p->batch = o->batch ? o->batch : p->loss->batch;
-	p->N = p->batch < p->images ? (uint32_t)p->batch : p->images;
-	p->held_out_N = p->N < p->held_out ? p->N : p->held_out;
+	if (inv_spread_wanted(o->options))
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s changes the codes that a @decoder was trained on; "
+		                "leave one of them out",
+		                inv_option_text(o->options, "spread"));
+	if (strength != 1)
+		return inv_fail(INVAR_E_USE,
+		                "@strength %g changes the codes that a @decoder was trained on; "
+		                "leave one of them out",
+		                strength);
 	return INVAR_OK;
 }
 
@@ -649,13 +459,24 @@ static invar_status choose_shape(const inv_train_settings *o, size_t d, inv_trai
 static invar_status check_shape(const inv_train_settings *o, inv_train_plan *p)
 {
 	double min = inv_option_number(o->options, "lr-min");
+	char forms[256];
 
-	INV_TRY(check_closed(o, p));
+	if (!p->closed && !p->loss) { /* the choices of init after the first, random */
+		const char *choices = inv_options_find(o->options, "init")->choices;
+
+		return inv_fail(INVAR_E_USE,
+		                "@loss none trains nothing, so it needs a closed form: @init %s",
+		                inv_list_words(strchr(choices, '|') + 1, forms, sizeof forms));
+	}
 	INV_TRY(check_residual(o, p));
 	INV_TRY(check_width(o, p));
-	INV_TRY(check_spread(o, p));
-	INV_TRY(check_strength(o, p));
+	INV_TRY(check_closed(o, p));
 	INV_TRY(check_decoder(o, p));
+	if (inv_spread_wanted(o->options) && p->sources && !p->source[0]->copies)
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s is measured on augmented copies, and %s has none: it "
+		                "needs a bank with copies",
+		                inv_option_text(o->options, "spread"), p->source[0]->name);
 	/* A minimum that was set must be below the rate; only the default is lowered. */
 	if (inv_option_is_set(o->options, "lr-min") && min > o->lr)
 		return inv_fail(INVAR_E_USE,
@@ -666,16 +487,33 @@ static invar_status check_shape(const inv_train_settings *o, inv_train_plan *p)
 }
 
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
-                             size_t count, inv_train_plan *out)
+                             size_t count, inv_train_plan *p)
 {
+	uint64_t rows;
+
 	INV_TRY(inv_options_check_parts(o->options));
-	memcpy(out->source, sources, count * sizeof *sources);
-	out->sources = (uint32_t)count;
-	INV_TRY(choose_shape(o, sources[0]->dim, out));
-	INV_TRY(check_sources(o, out));
-	INV_TRY(check_samples(o, out));
-	INV_TRY(check_shape(o, out));
-	return check_validation(o, out);
+	memcpy(p->source, sources, count * sizeof *sources);
+	p->sources = (uint32_t)count;
+	INV_TRY(choose_shape(o, sources[0]->dim, p));
+	INV_TRY(check_sources(o, p));
+	INV_TRY(check_samples(o, p));
+	INV_TRY(check_shape(o, p));
+
+	rows = sources[0]->rows;
+	p->images = (uint32_t)rows;
+	if (!p->loss) /* options of the optimiser are not checked */
+		return INVAR_OK;
+	p->held_out = (uint32_t)(o->validation * (double)rows);
+	if (o->validation > 0 && !p->held_out)
+		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out no image",
+		                o->validation, rows, inv_noun(rows, "image", "images"));
+	if (strcmp(o->keep, "best") == 0 && !p->held_out)
+		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");
+	p->images -= p->held_out;
+	p->batch = o->batch ? o->batch : p->loss->batch;
+	p->N = p->batch < p->images ? (uint32_t)p->batch : p->images;
+	p->held_out_N = p->N < p->held_out ? p->N : p->held_out;
+	return INVAR_OK;
 }
 
 invar_status inv_train_check_options(const invar_options *o, uint32_t d)

@@ -25,30 +25,28 @@ static bool is_array(const char *name, const char *array)
 	       (strncmp(name, array, length) == 0 && strcmp(name + length, INV_BANK_PART) == 0);
 }
 
-static inv_ownership claim_in_split(const char *name)
-{
-	if (strcmp(name, "done.part") == 0)
-		return INV_OWN_FILE;
-	for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
-		if (is_array(name, of_split[i]))
-			return INV_OWN_FILE;
-	return INV_FOREIGN;
-}
-
 inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry)
 {
 	const json_t *splits = json_object_get(bank_json, "splits");
 	size_t length = strcspn(entry, "/");
-	const char *split;
+	const char *split, *name = entry + length + 1;
 	json_t *value;
 
 	if (strcmp(entry, "bank.json") == 0)
 		return bank_json ? INV_OWN_FILE : INV_FOREIGN;
 	if (strcmp(entry, "bank.json" INV_PART) == 0)
 		return INV_OWN_FILE;
-	json_object_foreach ((json_t *)(uintptr_t)splits, split, value)
-		if (strlen(split) == length && strncmp(split, entry, length) == 0)
-			return entry[length] ? claim_in_split(entry + length + 1) : INV_OWN_FOLDER;
+	json_object_foreach ((json_t *)(uintptr_t)splits, split, value) {
+		if (strlen(split) != length || strncmp(split, entry, length) != 0)
+			continue;
+		if (!entry[length])
+			return INV_OWN_FOLDER;
+		if (strcmp(name, "done.part") == 0)
+			return INV_OWN_FILE;
+		for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
+			if (is_array(name, of_split[i]))
+				return INV_OWN_FILE;
+	}
 	return INV_FOREIGN;
 }
 
@@ -64,21 +62,16 @@ static bool is_copy(const char *name)
 	                       is_array(end, ".views.npy"));
 }
 
-static bool is_cached(const char *name)
-{
-	const char *end = strrchr(name, '.');
-
-	return !strchr(name, '/') && end && strcmp(end, ".safetensors") == 0;
-}
-
 static inv_ownership claim_whole(const void *bank_json, const char *entry)
 {
-	const char *below = strchr(entry, '/');
+	const char *below = strchr(entry, '/'), *end = strrchr(entry, '.');
 
 	if (strcmp(entry, "cache") == 0)
 		return INV_OWN_FOLDER;
 	if (strncmp(entry, "cache/", 6) == 0)
-		return is_cached(entry + 6) ? INV_OWN_FILE : INV_FOREIGN;
+		return !strchr(entry + 6, '/') && end && strcmp(end, ".safetensors") == 0
+		           ? INV_OWN_FILE
+		           : INV_FOREIGN;
 	if (below && strcmp(below, "/aug") == 0)
 		return INV_OWN_FOLDER;
 	if (below && strncmp(below, "/aug/", 5) == 0)

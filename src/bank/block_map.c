@@ -121,32 +121,6 @@ static bool is_other_map(const char *text, size_t bytes)
 	return memchr(text, MAGIC[0], bytes) != NULL;
 }
 
-/* The existing file: none, a map of the same number of blocks, or an error. */
-static invar_status read_map_text(inv_block_map *d, const char *text, size_t bytes,
-                                  size_t arrays)
-{
-	char header[HEADER + 1];
-	size_t there = bytes > HEADER ? (bytes - HEADER) / d->line : 0;
-	bool ours;
-
-	write_header(d->blocks, header);
-	ours = bytes >= HEADER && memcmp(text, header, HEADER) == 0;
-	if (!ours && is_other_map(text, bytes))
-		return fail_other_rows(d);
-	d->arrays = ours && there > arrays ? there : arrays;
-	if (d->arrays > MAX_ARRAYS)
-		return inv_no_memory();
-	INV_TRY(inv_new_zeros(&d->text, bytes_of(d) + 1));
-	memcpy(d->text, header, HEADER);
-	for (size_t i = 0; i < d->arrays; i++) {
-		if (ours && i < there)
-			memcpy(array_line(d, i), text + HEADER + i * d->line, d->line);
-		if (!is_line(d, i))
-			begin_line(d, i);
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_block_map_share(inv_block_map *d, bool shared)
 {
 	if (flock(d->fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -158,9 +132,10 @@ static invar_status open_block_map(const char *path, uint64_t rows, size_t array
                                    bool joined, inv_block_map **out)
 {
 	inv_block_map *d;
-	char *text = NULL;
-	size_t bytes = 0;
+	char header[HEADER + 1], *text = NULL;
+	size_t bytes = 0, there;
 	invar_status st;
+	bool ours;
 
 	*out = NULL;
 	INV_TRY(inv_new(&d));
@@ -176,7 +151,24 @@ static invar_status open_block_map(const char *path, uint64_t rows, size_t array
 		INV_TRY_OR(fail, inv_fail_errno(path, "cannot write"));
 	INV_TRY_OR(fail, inv_block_map_share(d, joined));
 	INV_TRY_OR(fail, inv_file_load(path, MAX_BYTES, &text, &bytes));
-	INV_TRY_OR(fail, read_map_text(d, text, bytes, arrays));
+
+	/* The existing file: none, a map of the same number of blocks, or an error. */
+	write_header(d->blocks, header);
+	ours = bytes >= HEADER && memcmp(text, header, HEADER) == 0;
+	if (!ours && is_other_map(text, bytes))
+		INV_TRY_OR(fail, fail_other_rows(d));
+	there = ours ? (bytes - HEADER) / d->line : 0;
+	d->arrays = there > arrays ? there : arrays;
+	if (d->arrays > MAX_ARRAYS)
+		INV_TRY_OR(fail, inv_no_memory());
+	INV_TRY_OR(fail, inv_new_zeros(&d->text, bytes_of(d) + 1));
+	memcpy(d->text, header, HEADER);
+	for (size_t i = 0; i < d->arrays; i++) {
+		if (i < there)
+			memcpy(array_line(d, i), text + HEADER + i * d->line, d->line);
+		if (!is_line(d, i))
+			begin_line(d, i);
+	}
 	inv_free(text);
 	*out = d;
 	return INVAR_OK;
@@ -285,35 +277,27 @@ void inv_block_map_close(inv_block_map *d, bool remove)
 	inv_free(d);
 }
 
-/* Parses a map with the number of blocks in its header; otherwise gives an empty one. */
-static bool take_map(char *text, size_t bytes, inv_block_map *out)
-{
-	char header[HEADER + 1];
-
-	*out = (inv_block_map){.text = text};
-	if (bytes < HEADER || sscanf(text, MAGIC "%" SCNu64, &out->blocks) != 1 ||
-	    out->blocks > bytes)
-		return false;
-	write_header(out->blocks, header);
-	if (memcmp(text, header, HEADER) != 0)
-		return false;
-	out->line = NAME + (size_t)out->blocks + 1;
-	out->arrays = (bytes - HEADER) / out->line;
-	return true;
-}
-
 bool inv_block_map_is_begun(const char *path)
 {
-	char *text;
+	inv_block_map d = {0};
+	char header[HEADER + 1];
 	size_t bytes;
-	inv_block_map d;
-	bool begun;
+	bool begun = false;
 
-	if (!inv_exists(path) || inv_file_load(path, MAX_BYTES, &text, &bytes) != INVAR_OK)
+	if (!inv_exists(path) || inv_file_load(path, MAX_BYTES, &d.text, &bytes) != INVAR_OK)
 		return false;
-	begun = !take_map(text, bytes, &d) && is_other_map(text, bytes);
+	/* A map, by the number of blocks in its header, or another file. */
+	if (bytes >= HEADER && sscanf(d.text, MAGIC "%" SCNu64, &d.blocks) == 1 &&
+	    d.blocks <= bytes) {
+		write_header(d.blocks, header);
+		d.line = NAME + (size_t)d.blocks + 1;
+	}
+	if (d.line && memcmp(d.text, header, HEADER) == 0)
+		d.arrays = (bytes - HEADER) / d.line;
+	else
+		begun = is_other_map(d.text, bytes);
 	for (size_t i = 0; i < d.arrays && !begun; i++)
 		begun = is_line(&d, i) && inv_block_map_any(&d, i);
-	inv_free(text);
+	inv_free(d.text);
 	return begun;
 }

@@ -20,13 +20,7 @@ typedef struct listed {
 	uint32_t number;
 } listed;
 
-static int compare_listed(const void *a, const void *b)
-{
-	int64_t x = ((const listed *)a)->label, y = ((const listed *)b)->label;
-
-	return (x > y) - (x < y);
-}
-
+/* Of labels, and of classes of the list, which begin with theirs. */
 static int compare_labels(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -138,7 +132,7 @@ static invar_status apply_list(invar_bank *b, const char *list, const inv_names 
 	INV_TRY_OR(done, inv_new_zeros(&v->label, count));
 	INV_TRY_OR(done, inv_new_zeros(&v->number, count));
 	memcpy(sorted, all, count * sizeof *all);
-	qsort(sorted, count, sizeof *sorted, compare_listed);
+	qsort(sorted, count, sizeof *sorted, compare_labels);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i && sorted[i].label == sorted[i - 1].label)
 			INV_TRY_OR(done,
@@ -245,7 +239,6 @@ static invar_status hide_empty_splits(invar_bank *b, const char *list)
 static invar_status hash_view(invar_bank *b)
 {
 	json_t *all = json_array();
-	char *text = NULL;
 	bool fits = true;
 	invar_status st;
 
@@ -261,30 +254,23 @@ static invar_status hash_view(invar_bank *b)
 			INV_TRY_OR(done, inv_sha256(s->row, s->rows * sizeof *s->row, hex));
 		fits = fits && json_array_append_new(all, json_pack("[s, s]", s->name, hex)) == 0;
 	}
-	text = fits ? inv_json_text(all, 0) : NULL;
-	st = text ? inv_sha256(text, strlen(text), b->view.hex) : inv_no_memory();
+	st = inv_json_sha256(fits ? all : NULL, b->view.hex);
 done:
-	inv_free(text);
 	json_decref(all);
 	return st;
-}
-
-static bool has_labels(const invar_bank *b)
-{
-	for (size_t i = 0; i < b->split_count; i++)
-		if (b->splits[i].labels)
-			return true;
-	return false;
 }
 
 invar_status inv_class_view_apply(invar_bank *b, const char *list)
 {
 	size_t named = json_array_size(json_object_get(b->json, "classes"));
+	bool has_labels = false;
 	inv_names names = {0};
 	invar_status st;
 
+	for (size_t i = 0; i < b->split_count; i++)
+		has_labels = has_labels || b->splits[i].labels;
 	INV_TRY_OR(done, inv_class_list_load(list, &names));
-	if (!has_labels(b))
+	if (!has_labels)
 		INV_TRY_OR(done, inv_class_list_no_classes(list, b->path));
 	INV_TRY_OR(done, apply_list(b, list, &names));
 	INV_TRY_OR(done, select_rows(b, named, list));

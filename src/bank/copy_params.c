@@ -20,78 +20,39 @@ struct inv_copy_params {
 	inv_spec spec;
 };
 
-static invar_status find_names(const invar_bank *b, inv_copy_params *p)
-{
-	const json_t *name;
-	size_t i;
-
-	p->names = json_object_get(b->json, "augment_params");
-	p->columns = json_array_size(p->names);
-	if (!p->columns)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "bank.json does not name the parameters of copies "
-		                "(augment_params)");
-	json_array_foreach (p->names, i, name)
-		if (!json_is_string(name))
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: augment_params in bank.json must be a list of names",
-			                b->path);
-	return INVAR_OK;
-}
-
-/* If the SPEC has these columns, it says which operation each belongs to. */
-static void find_spec(const invar_bank *b, inv_copy_params *p)
-{
-	const char *text = invar_bank_field(b, "augment");
-	char name[32];
-
-	p->has_spec =
-		text && inv_spec_parse(text, &p->spec) == INVAR_OK && p->spec.columns == p->columns;
-	for (size_t i = 0; i < p->columns && p->has_spec; i++) {
-		inv_spec_column(&p->spec, i, name);
-		p->has_spec = strcmp(name, inv_copy_params_name(p, i)) == 0;
-	}
-}
-
-static invar_status check_params_shape(const inv_npy *a, const inv_split *s, size_t columns)
-{
-	char shape[INV_SHAPE_TEXT];
-
-	if (a->h.ndim == 2 && a->h.shape[0] == inv_file_rows(s) && a->h.shape[1] == columns)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: its shape is %s but (%" PRIu64
-	                ", %zu) was expected: the rows of the split and augment_params of "
-	                "bank.json",
-	                a->path, inv_shape_text(a->h.ndim, a->h.shape, shape), inv_file_rows(s),
-	                columns);
-}
-
 static invar_status open_copy(const invar_bank *b, const inv_split *s, inv_copy_params *p,
                               uint32_t copy)
 {
-	char name[48], *folder = NULL, *path = NULL;
+	char name[48], *path, shape[INV_SHAPE_TEXT];
+	const inv_npy_header *h;
 	invar_status st;
 
 	snprintf(name, sizeof name, "aug/%03" PRIu32 ".params.npy", copy);
-	INV_TRY_OR(done, inv_new_path(&folder, b->path, s->name));
-	INV_TRY_OR(done, inv_new_path(&path, folder, name));
+	INV_TRY(inv_new_path_in(&path, b->path, s->name, name));
 	if (!inv_exists(path))
 		INV_TRY_OR(done, inv_fail(INVAR_E_MISMATCH,
 		                          "%s has no %s, so how its copies were made is unknown",
 		                          s->name, name));
 	INV_TRY_OR(done, inv_npy_open(path, &p->file[copy]));
-	st = check_params_shape(p->file[copy], s, p->columns);
+	h = &p->file[copy]->h;
+	if (h->ndim != 2 || h->shape[0] != inv_file_rows(s) || h->shape[1] != p->columns)
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: its shape is %s but (%" PRIu64
+		              ", %zu) was expected: the rows of the split and augment_params of "
+		              "bank.json",
+		              p->file[copy]->path, inv_shape_text(h->ndim, h->shape, shape),
+		              inv_file_rows(s), p->columns);
 done:
 	inv_free(path);
-	inv_free(folder);
 	return st;
 }
 
 invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
                                   inv_copy_params **out)
 {
+	const char *spec = invar_bank_field(b, "augment");
 	inv_copy_params *p;
+	char name[32];
 	invar_status st;
 
 	*out = NULL;
@@ -101,10 +62,28 @@ invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
 	p->split = s;
 	p->copies = s->copies;
 	INV_TRY_OR(fail, inv_new_zeros(&p->file, s->copies + 1));
-	INV_TRY_OR(fail, find_names(b, p));
+	p->names = json_object_get(b->json, "augment_params");
+	p->columns = json_array_size(p->names);
+	if (!p->columns)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_MISMATCH,
+		                          "bank.json does not name the parameters of copies "
+		                          "(augment_params)"));
+	for (size_t i = 0; i < p->columns; i++)
+		if (!inv_copy_params_name(p, i))
+			INV_TRY_OR(fail,
+			           inv_fail(INVAR_E_MISMATCH,
+			                    "%s: augment_params in bank.json must be a list of names",
+			                    b->path));
 	for (uint32_t copy = 0; copy < s->copies; copy++)
 		INV_TRY_OR(fail, open_copy(b, s, p, copy));
-	find_spec(b, p);
+
+	/* If the SPEC has these columns, it says which operation each belongs to. */
+	p->has_spec =
+		spec && inv_spec_parse(spec, &p->spec) == INVAR_OK && p->spec.columns == p->columns;
+	for (size_t i = 0; i < p->columns && p->has_spec; i++) {
+		inv_spec_column(&p->spec, i, name);
+		p->has_spec = strcmp(name, inv_copy_params_name(p, i)) == 0;
+	}
 	*out = p;
 	return INVAR_OK;
 fail:

@@ -7,13 +7,11 @@
 #include "base/memory.h"
 
 static const invar_option rows[] = {
-	{.name = "encoder-name",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
-     .meta = "NAME",
-     .group = "Features",
-     .help = "what made the features, if bank.json does not say; adapters record it and "
-             "warn about features of another name"},
+	{INV_OPTION_ROW("encoder-name", TEXT, NULL, INVAR_OPTION_RESULT | INVAR_OPTION_EXPERT,
+                    "Features",
+                    "what made the features, if bank.json does not say; adapters record it "
+                    "and warn about features of another name"),
+     .meta = "NAME"},
 	{0},
 };
 

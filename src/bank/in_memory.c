@@ -24,10 +24,19 @@ static invar_status wrap_array(const invar_bank *b, const inv_split *s, const ch
 	return inv_npy_wrap(data, dtype, ndim, shape, name, out);
 }
 
-static invar_status check_new_split(const invar_bank *b, const char *split,
-                                    const float *clean, const float *copies, uint64_t n,
-                                    uint32_t c)
+invar_status invar_bank_add_split(invar_bank *b, const char *split, const float *clean,
+                                  const float *copies, const int64_t *labels, uint64_t n,
+                                  uint32_t c)
 {
+	const uint64_t shape[] = {n, b->dim}, stacked[] = {n, c, b->dim};
+	inv_split s = {.rows = n, .copies = c};
+	size_t at = b->split_count;
+	invar_status st;
+
+	if (!b->in_memory)
+		return inv_fail(INVAR_E_USE,
+		                "%s: is a folder; only a bank in memory can get another split",
+		                b->path);
 	if (!*split)
 		return inv_fail(INVAR_E_USE, "%s: the name of a split is empty", b->path);
 	if (inv_bank_has_split(b, split))
@@ -44,23 +53,6 @@ static invar_status check_new_split(const invar_bank *b, const char *split,
 		return inv_fail(INVAR_E_USE, "%s: %" PRIu32 " copies of %s were announced, but %s",
 		                b->path, c, split,
 		                copies ? "at most 100000 are allowed" : "they are NULL");
-	return INVAR_OK;
-}
-
-invar_status invar_bank_add_split(invar_bank *b, const char *split, const float *clean,
-                                  const float *copies, const int64_t *labels, uint64_t n,
-                                  uint32_t c)
-{
-	const uint64_t shape[] = {n, b->dim}, stacked[] = {n, c, b->dim};
-	inv_split s = {.rows = n, .copies = c};
-	size_t at = b->split_count;
-	invar_status st;
-
-	if (!b->in_memory)
-		return inv_fail(INVAR_E_USE,
-		                "%s: is a folder; only a bank in memory can get another split",
-		                b->path);
-	INV_TRY(check_new_split(b, split, clean, copies, n, c));
 
 	INV_TRY_OR(fail, inv_new_text(&s.name, split));
 	if (c)

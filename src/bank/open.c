@@ -83,17 +83,6 @@ static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 	return INVAR_OK;
 }
 
-static invar_status open_split_labels(const char *folder, inv_split *s)
-{
-	if (!exists_below(folder, "labels.npy"))
-		return INVAR_OK;
-	INV_TRY(open_in(folder, "labels.npy", &s->labels));
-	if (!inv_dtype_is_integer(s->labels->h.dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: labels must be integers, not %s",
-		                s->labels->path, inv_dtype_name(s->labels->h.dtype));
-	return check_rows_and_width(s->labels, s, 1, 0);
-}
-
 /* Views of the rows of an array; without the file there are none. */
 static invar_status open_views(const char *folder, const char *name, const inv_split *s,
                                uint32_t dim, inv_npy **out)
@@ -116,18 +105,6 @@ static invar_status open_views(const char *folder, const char *name, const inv_s
 		return inv_fail(INVAR_E_FORMAT, "%s: views must be float32 or float16, not %s",
 		                (*out)->path, inv_dtype_name(h->dtype));
 	return INVAR_OK;
-}
-
-/* 000.npy, 001.npy … up to the first that is missing. */
-static uint32_t count_numbered(const char *folder)
-{
-	char name[32];
-	uint32_t count = 0;
-
-	do
-		snprintf(name, sizeof name, "%03" PRIu32 ".npy", count);
-	while (exists_below(folder, name) && ++count < INV_BANK_COPIES);
-	return count;
 }
 
 /* A copy after a gap would be left out silently; it is an error instead. */
@@ -154,9 +131,12 @@ done:
 
 static invar_status open_numbered(const char *folder, inv_split *s, uint32_t dim)
 {
-	uint32_t count = count_numbered(folder);
+	uint32_t count = 0;
 	char name[32];
 
+	do
+		snprintf(name, sizeof name, "%03" PRIu32 ".npy", count);
+	while (exists_below(folder, name) && ++count < INV_BANK_COPIES);
 	INV_TRY(check_gap(folder, count));
 	if (!count)
 		return INVAR_OK;
@@ -176,20 +156,6 @@ static invar_status open_numbered(const char *folder, inv_split *s, uint32_t dim
 	return INVAR_OK;
 }
 
-static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
-{
-	INV_TRY(inv_new(&s->aug));
-	s->aug_files = 1;
-	INV_TRY(open_in(folder, "aug.npy", &s->aug[0]));
-	INV_TRY(check_rows_and_width(s->aug[0], s, 3, dim));
-	if (s->aug[0]->h.shape[1] > INV_BANK_COPIES)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " copies, but at most %d are allowed",
-		                s->aug[0]->path, s->aug[0]->h.shape[1], INV_BANK_COPIES);
-	s->copies = (uint32_t)s->aug[0]->h.shape[1];
-	return INVAR_OK;
-}
-
 static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 {
 	bool numbered = exists_below(folder, "aug"), stacked = exists_below(folder, "aug.npy");
@@ -199,8 +165,17 @@ static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 	if (numbered && stacked)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has both aug/ and aug.npy; remove the wrong one", folder);
-	if (stacked)
-		return open_stacked(folder, s, dim);
+	if (stacked) {
+		INV_TRY(inv_new(&s->aug));
+		s->aug_files = 1;
+		INV_TRY(open_in(folder, "aug.npy", &s->aug[0]));
+		INV_TRY(check_rows_and_width(s->aug[0], s, 3, dim));
+		if (s->aug[0]->h.shape[1] > INV_BANK_COPIES)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: has %" PRIu64 " copies, but at most %d are allowed",
+			                s->aug[0]->path, s->aug[0]->h.shape[1], INV_BANK_COPIES);
+		s->copies = (uint32_t)s->aug[0]->h.shape[1];
+	}
 	if (!numbered)
 		return INVAR_OK;
 	INV_TRY(inv_new_path(&aug, folder, "aug"));
@@ -220,7 +195,13 @@ static invar_status open_bank_split(invar_bank *b, const char *name)
 	INV_TRY(inv_new_path(&folder, b->path, name));
 	INV_TRY_OR(done, inv_new_text(&s->name, name));
 	INV_TRY_OR(done, open_clean(b, folder, s));
-	INV_TRY_OR(done, open_split_labels(folder, s));
+	if (exists_below(folder, "labels.npy")) {
+		INV_TRY_OR(done, open_in(folder, "labels.npy", &s->labels));
+		if (!inv_dtype_is_integer(s->labels->h.dtype))
+			INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: labels must be integers, not %s",
+			                          s->labels->path, inv_dtype_name(s->labels->h.dtype)));
+		INV_TRY_OR(done, check_rows_and_width(s->labels, s, 1, 0));
+	}
 	INV_TRY_OR(done, open_copies(folder, s, b->dim));
 	st = open_views(folder, "clean.views.npy", s, b->dim, &s->clean_views);
 done:
@@ -229,15 +210,6 @@ done:
 }
 
 /* A split is a sub-folder with clean.npy in it. */
-static bool is_split(const char *bank, const char *name)
-{
-	char folder[PATH_MAX];
-	int length = snprintf(folder, sizeof folder, "%s/%s", bank, name);
-
-	return name[0] != '.' && length > 0 && length < PATH_MAX &&
-	       exists_below(folder, "clean.npy");
-}
-
 static invar_status open_bank_splits(invar_bank *b)
 {
 	struct dirent **entries;
@@ -248,12 +220,16 @@ static invar_status open_bank_splits(invar_bank *b)
 	if ((count = scandir(b->path, &entries, NULL, alphasort)) < 0)
 		return inv_fail_errno(b->path, "cannot read the folder");
 	for (int i = 0; i < count; i++) {
-		if (!is_split(b->path, entries[i]->d_name))
+		const char *name = entries[i]->d_name;
+		char clean[sizeof entries[i]->d_name + 16];
+
+		snprintf(clean, sizeof clean, "%s/clean.npy", name);
+		if (name[0] == '.' || !exists_below(b->path, clean))
 			continue;
 		if (b->split_count == INV_BANK_SPLITS)
 			INV_TRY_OR(done, inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits",
 			                          b->path, INV_BANK_SPLITS));
-		INV_TRY_OR(done, open_bank_split(b, entries[i]->d_name));
+		INV_TRY_OR(done, open_bank_split(b, name));
 	}
 	if (!b->split_count)
 		st = inv_fail(INVAR_E_FORMAT,

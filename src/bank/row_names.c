@@ -38,12 +38,6 @@ static size_t read_character(const unsigned char *text, uint32_t *number)
 	return bytes;
 }
 
-static bool is_printable(uint32_t number)
-{
-	return number >= 0x20 && number != '\\' && (number < 0x7f || number >= 0xa0) &&
-	       number != 0x2028 && number != 0x2029;
-}
-
 /* One byte of a line: as it is, \\ or \xHH; returns how many bytes that takes. */
 static size_t put_byte(unsigned char byte, bool plain, char *out)
 {
@@ -67,7 +61,9 @@ static size_t escape_name(const char *name, char *out)
 	while (*at) {
 		uint32_t number;
 		size_t bytes = read_character(at, &number), taken = bytes ? bytes : 1;
-		bool plain = bytes && is_printable(number);
+		bool plain = bytes && number >= 0x20 && number != '\\' &&
+		             (number < 0x7f || number >= 0xa0) && number != 0x2028 &&
+		             number != 0x2029;
 
 		for (size_t i = 0; i < taken; i++)
 			fill += put_byte(*at++, plain, out ? out + fill : NULL);
@@ -125,44 +121,38 @@ fail:
 	return st;
 }
 
-static invar_status compare_row_names(const char *path, const inv_map *map,
-                                      const invar_dataset *d, const inv_images *s,
-                                      char *line)
-{
-	const char *at = (const char *)map->data, *end = at + map->size;
-
-	for (uint64_t row = 0; row < s->count; row++) {
-		const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-		size_t there = (size_t)((newline ? newline : end) - at);
-		size_t length = escape_name(inv_images_name(d, s, row), line);
-
-		if (!newline || there != length || memcmp(at, line, length) != 0)
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: row %" PRIu64
-			                " was made from %.*s, but that image is now %.200s; "
-			                "copies can only be added for the same images",
-			                path, row, there ? (int)(there < 200 ? there : 200) : 7,
-			                there ? at : "no file", line);
-		at = newline + 1;
-	}
-	if (at < end)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has more lines than the %" PRIu64
-		                " images; copies can only be added for the same images",
-		                path, s->count);
-	return INVAR_OK;
-}
-
 invar_status inv_row_names_check(const char *path, const invar_dataset *d,
                                  const inv_images *s)
 {
+	const char *at, *end;
 	char *line;
 	inv_map map = {0};
 	invar_status st;
 
 	INV_TRY(new_line(d, s, &line));
 	INV_TRY_OR(done, inv_map_open(path, &map));
-	st = compare_row_names(path, &map, d, s, line);
+	at = (const char *)map.data;
+	end = at + map.size;
+	for (uint64_t row = 0; row < s->count; row++) {
+		const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+		size_t there = (size_t)((newline ? newline : end) - at);
+		size_t length = escape_name(inv_images_name(d, s, row), line);
+
+		if (!newline || there != length || memcmp(at, line, length) != 0)
+			INV_TRY_OR(done,
+			           inv_fail(INVAR_E_MISMATCH,
+			                    "%s: row %" PRIu64
+			                    " was made from %.*s, but that image is now %.200s; "
+			                    "copies can only be added for the same images",
+			                    path, row, there ? (int)(there < 200 ? there : 200) : 7,
+			                    there ? at : "no file", line));
+		at = newline + 1;
+	}
+	if (at < end)
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: has more lines than the %" PRIu64
+		              " images; copies can only be added for the same images",
+		              path, s->count);
 done:
 	inv_map_close(&map);
 	inv_free(line);
@@ -249,10 +239,10 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 /* NULL for a bank in memory, and if memory is missing. */
 static char *names_path(const invar_bank *b, const inv_split *s)
 {
-	char *folder = b->in_memory ? NULL : inv_join(b->path, s->name);
-	char *path = folder ? inv_join(folder, FILE_NAME) : NULL;
+	char *path = NULL;
 
-	inv_free(folder);
+	if (!b->in_memory)
+		(void)inv_new_path_in(&path, b->path, s->name, FILE_NAME);
 	return path;
 }
 
@@ -308,31 +298,24 @@ static const char *spell_row(uint64_t row, const char *line, size_t length,
 	return text;
 }
 
-static const char *find_line(const inv_map *map, uint64_t row, size_t *length)
-{
-	const char *at = (const char *)map->data, *end = at + map->size, *newline;
-
-	for (; row && at < end; row--) {
-		newline = memchr(at, '\n', (size_t)(end - at));
-		at = newline ? newline + 1 : end;
-	}
-	newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-	*length = (size_t)((newline ? newline : end) - at);
-	return at;
-}
-
 const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
                          char text[INV_ROW_TEXT])
 {
 	char *path = names_path(b, s);
-	const char *line = NULL;
+	const char *line = NULL, *end, *newline;
 	size_t length = 0;
 	inv_map map = {0};
 
 	row = inv_file_row(s, row);
 	if (path && inv_exists(path) && inv_map_open(path, &map) == INVAR_OK && map.size &&
-	    count_lines((const char *)map.data, map.size) == inv_file_rows(s))
-		line = find_line(&map, row, &length);
+	    count_lines((const char *)map.data, map.size) == inv_file_rows(s)) {
+		line = (const char *)map.data;
+		end = line + map.size;
+		for (uint64_t i = 0; i < row; i++)
+			line = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+		newline = memchr(line, '\n', (size_t)(end - line));
+		length = (size_t)((newline ? newline : end) - line);
+	}
 	spell_row(row, line, length, text);
 	inv_map_close(&map);
 	inv_free(path);

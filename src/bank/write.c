@@ -31,9 +31,9 @@ struct inv_bank_writer {
 
 char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name)
 {
-	char *folder = inv_join(w->path, split), *path = folder ? inv_join(folder, name) : NULL;
+	char *path;
 
-	inv_free(folder);
+	(void)inv_new_path_in(&path, w->path, split, name);
 	return path;
 }
 
@@ -47,18 +47,16 @@ static invar_status inspect_entry(void *user, const char *path, const struct dir
 {
 	contents *out = user;
 	const char *name = entry->d_name, *dot = strrchr(name, '.');
-	char *folder = NULL, *clean = NULL, *map = NULL;
+	char *clean = NULL, *map = NULL;
 	invar_status st;
 
-	INV_TRY_OR(done, inv_new_path(&folder, path, name));
-	INV_TRY_OR(done, inv_new_path(&clean, folder, "clean.npy"));
-	INV_TRY_OR(done, inv_new_path(&map, folder, "done.part"));
+	INV_TRY_OR(done, inv_new_path_in(&clean, path, name, "clean.npy"));
+	INV_TRY_OR(done, inv_new_path_in(&map, path, name, "done.part"));
 	if (inv_exists(clean) || inv_block_map_is_begun(map))
 		out->split = true;
 	else if (!dot || strcmp(dot, ".part") != 0)
 		out->other = true;
 done:
-	inv_free(folder);
 	inv_free(clean);
 	inv_free(map);
 	return st;
@@ -68,15 +66,15 @@ done:
 static invar_status count_arrays(const inv_bank_writer *w, const char *split,
                                  inv_array_kind kind, int32_t first, uint64_t *count)
 {
-	for (*count = 0; *count < MAX_COPIES; ++*count) {
-		char name[INV_ARRAY_NAME];
-		char *path = inv_bank_writer_path(
-			w, split, inv_array_name(first + (int32_t)*count, kind, name));
-		bool there = path && inv_exists(path);
+	bool there = true;
 
+	for (*count = 0; *count < MAX_COPIES; ++*count) {
+		char name[INV_ARRAY_NAME], *path;
+
+		inv_array_name(first + (int32_t)*count, kind, name);
+		INV_TRY(inv_new_path_in(&path, w->path, split, name));
+		there = inv_exists(path);
 		inv_free(path);
-		if (!path)
-			return inv_no_memory();
 		if (!there)
 			break;
 	}
@@ -86,13 +84,12 @@ static invar_status count_arrays(const inv_bank_writer *w, const char *split,
 invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
                                   inv_finished *out)
 {
-	char *path = inv_bank_writer_path(w, split, "clean.npy");
+	char *path;
 	inv_npy *clean = NULL;
 	invar_status st = INVAR_OK;
 
 	*out = (inv_finished){0};
-	if (!path)
-		return inv_no_memory();
+	INV_TRY(inv_new_path_in(&path, w->path, split, "clean.npy"));
 	if (!inv_exists(path))
 		goto done;
 	INV_TRY_OR(done, inv_npy_open(path, &clean));
@@ -112,12 +109,6 @@ done:
 }
 
 /* ---- Its description -------------------------------------------------------------- */
-
-/* These come with the first copy, so a bank without copies has null. */
-static bool describes_copies(const char *key)
-{
-	return strncmp(key, "augment", 7) == 0 || strcmp(key, "seed") == 0;
-}
 
 static invar_status check_value(const char *path, const char *key, const json_t *theirs,
                                 const json_t *ours)
@@ -164,20 +155,6 @@ const char *inv_bank_precision(const json_t *about)
 	return text ? text : "float32";
 }
 
-static invar_status check_precision(const char *path, const json_t *theirs,
-                                    const json_t *about)
-{
-	const char *is = inv_bank_precision(theirs), *wanted = inv_bank_precision(about);
-
-	if (strcmp(is, wanted) == 0)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_MISMATCH,
-		"%s: was made with precision %.20s, not %.20s; use another bank for these "
-		"features",
-		path, is, wanted);
-}
-
 static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
 {
 	const char *key;
@@ -189,9 +166,10 @@ static invar_status check_about(const char *path, const json_t *theirs, const js
 		                      json_object_get(about, "augment")));
 	json_object_foreach ((json_t *)(uintptr_t)about, key, ours) {
 		const json_t *other = json_object_get(theirs, key);
+		/* These come with the first copy, so a bank without copies has null. */
+		bool of_copies = strncmp(key, "augment", 7) == 0 || strcmp(key, "seed") == 0;
 
-		if (strcmp(key, "augment") == 0 ||
-		    (describes_copies(key) && !knows_copies(theirs, about, key)))
+		if (strcmp(key, "augment") == 0 || (of_copies && !knows_copies(theirs, about, key)))
 			continue;
 		INV_TRY(json_is_object(ours) && json_is_object(other)
 		            ? check_about(path, other, ours)
@@ -200,38 +178,26 @@ static invar_status check_about(const char *path, const json_t *theirs, const js
 	return INVAR_OK;
 }
 
-static json_t *describe_new_bank(const json_t *about)
-{
-	json_t *json = json_pack("{s:s, s:i}", "format", "invar-bank", "version", 1);
-	json_t *splits = json_object();
-	bool fine = json && splits && json_object_update(json, (json_t *)(uintptr_t)about) == 0;
-
-	if (fine && json_object_set(json, "splits", splits) == 0) {
-		json_decref(splits);
-		return json;
-	}
-	json_decref(splits);
-	json_decref(json);
-	return NULL;
-}
-
 /* The description of a bank that exists, with what was unknown and is known now. */
 static invar_status load_description(inv_bank_writer *w, const char *json,
                                      const json_t *about)
 {
-	const char *key;
+	const char *is, *wanted = inv_bank_precision(about), *key;
 	json_t *ours;
 
 	INV_TRY(inv_bank_load_json(json, &w->json));
-	INV_TRY(check_precision(json, w->json, about));
+	is = inv_bank_precision(w->json);
+	if (strcmp(is, wanted) != 0)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: was made with precision %.20s, not %.20s; use another bank "
+		                "for these features",
+		                json, is, wanted);
 	INV_TRY(check_about(json, w->json, about));
-	if (!json_is_object(json_object_get(w->json, "splits")) &&
-	    json_object_set_new(w->json, "splits", json_object()) != 0)
-		return inv_no_memory();
+	if (!json_is_object(json_object_get(w->json, "splits")))
+		INV_TRY(inv_json_put(w->json, "splits", json_object()));
 	json_object_foreach ((json_t *)(uintptr_t)about, key, ours)
-		if (inv_json_is_unknown(json_object_get(w->json, key)) &&
-		    json_object_set(w->json, key, ours) != 0)
-			return inv_no_memory();
+		if (inv_json_is_unknown(json_object_get(w->json, key)))
+			INV_TRY(inv_json_put(w->json, key, json_incref(ours)));
 	return INVAR_OK;
 }
 
@@ -244,29 +210,21 @@ static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 	INV_TRY(inv_new_path(&json, w->path, "bank.json"));
 	INV_TRY_OR(done, inv_folder_each(w->path, inspect_entry, &found));
 	if (!inv_exists(json) && (found.split || found.other))
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: already exists without a bank.json that says how it was made; "
-		              "choose another name for the new bank",
-		              w->path);
-	else if (found.split)
+		INV_TRY_OR(done, inv_fail(INVAR_E_MISMATCH,
+		                          "%s: already exists without a bank.json that says how it "
+		                          "was made; choose another name for the new bank",
+		                          w->path));
+	if (found.split) {
 		st = load_description(w, json, about);
-	else if (!(w->json = describe_new_bank(about)))
-		st = inv_no_memory();
+	} else {
+		w->json = json_pack("{s:s, s:i}", "format", "invar-bank", "version", 1);
+		if (!w->json || json_object_update(w->json, (json_t *)(uintptr_t)about) != 0)
+			INV_TRY_OR(done, inv_no_memory());
+		st = inv_json_put(w->json, "splits", json_object());
+	}
 done:
 	inv_free(json);
 	return st;
-}
-
-/* Two programs that start the same bank would both find it empty. Without a lock (some
- * file systems have none) the bank is written all the same. */
-static invar_status lock_bank(inv_bank_writer *w)
-{
-	w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_IO,
-	                "%s: another process is writing this bank; wait until it has finished",
-	                w->path);
 }
 
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
@@ -280,7 +238,14 @@ invar_status inv_bank_writer_open(const char *path, const json_t *about,
 	w->lock = -1;
 	INV_TRY_OR(fail, inv_new_text(&w->path, path));
 	INV_TRY_OR(fail, inv_make_folder(path));
-	INV_TRY_OR(fail, lock_bank(w));
+	/* Two programs that start the same bank would both find it empty. Without a lock (some
+	 * file systems have none) the bank is written all the same. */
+	w->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->lock >= 0 && flock(w->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_IO,
+		                          "%s: another process is writing this bank; wait until it "
+		                          "has finished",
+		                          path));
 	INV_TRY_OR(fail, find_or_begin(w, about));
 	*out = w;
 	return INVAR_OK;
@@ -376,11 +341,12 @@ done:
 invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
                                     const int64_t *labels, uint64_t rows)
 {
-	char *path = inv_bank_writer_path(w, split, "labels.npy");
+	char *path;
 	inv_npy_writer *npy = NULL;
-	invar_status st =
-		path ? inv_npy_create(path, INV_I64, 1, &rows, &npy) : inv_no_memory();
+	invar_status st;
 
+	INV_TRY(inv_new_path_in(&path, w->path, split, "labels.npy"));
+	st = inv_npy_create(path, INV_I64, 1, &rows, &npy);
 	inv_free(path);
 	INV_TRY(st);
 	INV_TRY_OR(fail, inv_npy_put_int(npy, labels, rows));
@@ -437,35 +403,21 @@ void inv_rows_leave(inv_rows *r, bool keep)
 	free_rows(r);
 }
 
-/* Whether there is an unfinished array of this shape. */
-static bool can_resume(const char *part, inv_dtype dtype, unsigned dims,
-                       const uint64_t *shape)
-{
-	inv_npy *there = NULL;
-	bool same = inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
-	            there->h.dtype == dtype && there->h.ndim == dims &&
-	            memcmp(there->h.shape, shape, dims * sizeof *shape) == 0;
-
-	inv_npy_close(there);
-	return same;
-}
-
 /* Rows of BANK/SPLIT/NAME that are not open yet. */
-static invar_status new_rows(const inv_bank_writer *w, const char *split, const char *name,
+static invar_status new_rows(const char *bank, const char *split, const char *name,
                              inv_rows_shape of, inv_rows **out)
 {
-	inv_rows *r;
+	char *path;
+	invar_status st;
 
-	INV_TRY(inv_new(&r));
-	*r = (inv_rows){.path = inv_bank_writer_path(w, split, name),
-	                .of = of,
-	                .cells = of.width * (of.views ? of.views : 1)};
-	*out = r;
-	if (r->path)
-		return INVAR_OK;
-	free_rows(r);
-	*out = NULL;
-	return inv_no_memory();
+	INV_TRY(inv_new_path_in(&path, bank, split, name));
+	INV_TRY_OR(fail, inv_new(out));
+	**out =
+		(inv_rows){.path = path, .of = of, .cells = of.width * (of.views ? of.views : 1)};
+	return INVAR_OK;
+fail:
+	inv_free(path);
+	return st;
 }
 
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
@@ -473,17 +425,19 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 {
 	uint64_t shape[3];
 	unsigned dims = npy_shape(of, shape);
+	inv_npy *there = NULL;
 	inv_rows *r;
 	char *part = NULL;
-	size_t size;
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(new_rows(w, split, name, of, &r));
-	size = strlen(r->path) + sizeof INV_BANK_PART;
-	INV_TRY_OR(fail, inv_new_array(&part, size));
-	snprintf(part, size, "%s" INV_BANK_PART, r->path);
-	*kept = *kept && can_resume(part, of.dtype, dims, shape);
+	INV_TRY(new_rows(w->path, split, name, of, &r));
+	INV_TRY_OR(fail, inv_new_name(&part, r->path, INV_BANK_PART));
+	/* Only an unfinished array of this shape can be resumed. */
+	*kept = *kept && inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
+	        there->h.dtype == of.dtype && there->h.ndim == dims &&
+	        memcmp(there->h.shape, shape, dims * sizeof *shape) == 0;
+	inv_npy_close(there);
 	INV_TRY_OR(fail, inv_npy_take_up(r->path, of.dtype, dims, shape, *kept, &r->npy));
 	inv_free(part);
 	*out = r;
@@ -497,14 +451,13 @@ fail:
 invar_status inv_rows_join(const char *bank, const char *split, const char *name,
                            inv_rows_shape of, inv_rows **out)
 {
-	const inv_bank_writer w = {.path = (char *)(uintptr_t)bank};
 	uint64_t shape[3];
 	unsigned dims = npy_shape(of, shape);
 	inv_rows *r;
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(new_rows(&w, split, name, of, &r));
+	INV_TRY(new_rows(bank, split, name, of, &r));
 	INV_TRY_OR(fail, inv_npy_join(r->path, of.dtype, dims, shape, &r->npy));
 	*out = r;
 	return INVAR_OK;

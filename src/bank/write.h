@@ -43,8 +43,8 @@ typedef struct inv_finished {
 	uint64_t views;       /* arrays that have views, clean rows first, without a gap */
 } inv_finished;
 
-/* Of the features that a bank.json describes: "float32", or "bfloat16", which alone is written
- * down. Views. */
+/* Of the features that a bank.json describes: "float32", unless it says otherwise. Views.
+ */
 const char *inv_bank_precision(const json_t *about);
 
 invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,

@@ -17,20 +17,14 @@
 
 enum { LINE = 1024 };
 
-#if defined(__x86_64__)
-/* __builtin_cpu_supports knows the word f16c in GCC but not in clang 14. */
-static bool has_f16c(void)
-{
-	unsigned a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-#endif
-
 static unsigned detect_cpu(void)
 {
 #if defined(__x86_64__)
-	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
+	unsigned a, b, c, d;
+
+	/* __builtin_cpu_supports knows the word f16c in GCC but not in clang 14. */
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+	    !__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C))
 		return INV_CPU_LIBRARIES;
 	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
 	    !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vnni"))
@@ -62,32 +56,25 @@ static const struct {
 #endif
 };
 
-static invar_status cap_cpu(unsigned *cpu)
-{
-	const char *cap = getenv("INVAR_CPU");
-
-	*cpu = detect_cpu();
-	if (!cap || !*cap)
-		return INVAR_OK;
-	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
-		if (strcmp(cap, caps[i].name) == 0) {
-			*cpu &= caps[i].allows;
-			return INVAR_OK;
-		}
-	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be " CAPS, cap);
-}
-
 invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                invar_context **out)
 {
+	const char *cap = getenv("INVAR_CPU");
+	unsigned cpu = detect_cpu();
+	size_t i = 0;
 	invar_context *ctx;
-	unsigned cpu;
 
 	*out = NULL;
 	if (threads > INV_MAX_THREADS)
 		return inv_fail(INVAR_E_USE, "%u threads are more than the %d allowed", threads,
 		                INV_MAX_THREADS);
-	INV_TRY(cap_cpu(&cpu));
+	if (cap && *cap) {
+		while (i < sizeof caps / sizeof *caps && strcmp(cap, caps[i].name) != 0)
+			i++;
+		if (i == sizeof caps / sizeof *caps)
+			return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be " CAPS, cap);
+		cpu &= caps[i].allows;
+	}
 	INV_TRY(inv_new(&ctx));
 	ctx->threads = threads ? threads : (unsigned)omp_get_num_procs();
 	ctx->asked = threads;

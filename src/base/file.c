@@ -27,6 +27,7 @@ struct inv_writer {
 	char *path, *part;
 	bool replaces; /* a file of that name, which was this one: */
 	struct stat old;
+	uint64_t written; /* bytes that the buffer has passed on */
 	size_t fill;
 	char buffer[1 << 16];
 };
@@ -46,6 +47,28 @@ invar_status inv_new_path(char **out, const char *folder, const char *name)
 {
 	*out = inv_join(folder, name);
 	return inv_check_memory(*out, strlen(folder) + strlen(name) + 2);
+}
+
+invar_status inv_new_path_in(char **out, const char *folder, const char *below,
+                             const char *name)
+{
+	char *inner;
+	invar_status st;
+
+	*out = NULL;
+	INV_TRY(inv_new_path(&inner, folder, below));
+	st = inv_new_path(out, inner, name);
+	inv_free(inner);
+	return st;
+}
+
+invar_status inv_new_name(char **out, const char *path, const char *suffix)
+{
+	size_t size = strlen(path) + strlen(suffix) + 1;
+
+	INV_TRY(inv_new_array(out, size));
+	snprintf(*out, size, "%s%s", path, suffix);
+	return INVAR_OK;
 }
 
 bool inv_is_folder(const char *path)
@@ -112,22 +135,6 @@ void inv_writer_abort(inv_writer *w)
 	if (w && w->fd >= 0)
 		unlink(w->part);
 	inv_writer_leave(w);
-}
-
-/* Finds out now, not after an hour of work, that the disk is too small. */
-static invar_status reserve(inv_writer *w, uint64_t bytes)
-{
-	int error;
-
-	if (!bytes)
-		return INVAR_OK;
-	do
-		error = bytes > INT64_MAX ? EFBIG : posix_fallocate(w->fd, 0, (off_t)bytes);
-	while (error == EINTR);
-	if (!error || error == EOPNOTSUPP || error == EINVAL)
-		return INVAR_OK;
-	errno = error;
-	return inv_fail_errno(w->path, "cannot reserve disk space for it");
 }
 
 /* ---- The part file ------------------------------------------------------------------ */
@@ -254,7 +261,6 @@ static invar_status new_writer(const char *path, const char *suffix, inv_writer 
 	char *real = NULL;
 	inv_writer *w;
 	invar_status st;
-	size_t capacity;
 
 	INV_TRY(inv_new(out));
 	w = *out;
@@ -270,57 +276,59 @@ static invar_status new_writer(const char *path, const char *suffix, inv_writer 
 	if (w->replaces && !S_ISREG(w->old.st_mode))
 		return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced",
 		                path);
-	capacity = strlen(w->path) + strlen(suffix) + 1;
-	INV_TRY(inv_new_array(&w->part, capacity));
-	snprintf(w->part, capacity, "%s%s", w->path, suffix);
-	return INVAR_OK;
+	return inv_new_name(&w->part, w->path, suffix);
 }
 
-/* The same with its part file open and of its size. */
+/*
+ * The same with its part file open and of its size. If it fails the part file is removed,
+ * unless its contents were to be kept; *busy: another program writes it.
+ */
 static invar_status begin_part(const char *path, const char *suffix, uint64_t bytes,
-                               bool keep, inv_writer **out)
+                               bool keep, bool *busy, inv_writer **out)
 {
-	INV_TRY(new_writer(path, suffix, out));
-	INV_TRY(keep ? keep_part(*out) : create_part(*out));
-	return reserve(*out, bytes);
-}
+	invar_status st;
+	int error = 0;
 
-/* Gives the writer, or ends it if it failed. */
-static invar_status hand_out(invar_status st, inv_writer *w, inv_writer **out)
-{
-	*out = st == INVAR_OK ? w : NULL;
-	if (st != INVAR_OK)
-		inv_writer_abort(w);
+	INV_TRY_OR(fail, new_writer(path, suffix, out));
+	INV_TRY_OR(fail, keep ? keep_part(*out) : create_part(*out));
+	/* Finds out now, not after an hour of work, that the disk is too small. */
+	do
+		if (bytes)
+			error =
+				bytes > INT64_MAX ? EFBIG : posix_fallocate((*out)->fd, 0, (off_t)bytes);
+	while (error == EINTR);
+	if (!error || error == EOPNOTSUPP || error == EINVAL)
+		return INVAR_OK;
+	errno = error;
+	st = inv_fail_errno((*out)->path, "cannot reserve disk space for it");
+fail:
+	if (busy)
+		*busy = *out && (*out)->busy;
+	(keep ? inv_writer_leave : inv_writer_abort)(*out);
+	*out = NULL;
 	return st;
 }
 
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 {
-	inv_writer *w;
-	invar_status st = begin_part(path, INV_PART, bytes, false, &w);
-
-	return hand_out(st, w, out);
+	return begin_part(path, INV_PART, bytes, false, NULL, out);
 }
 
 invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
                                      inv_writer **out)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
-	inv_writer *w;
-	invar_status st;
-	int waited = 0;
 
-	while ((st = begin_part(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
-	       waited < MAX_WAIT_MS) {
-		inv_writer_abort(w);
-		w = NULL;
-		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
-			break;
+	for (int waited = 0;; waited += PAUSE_MS) {
+		bool busy;
+		invar_status st = begin_part(path, INV_PART, 0, false, &busy, out);
+
+		if (st == INVAR_OK || !busy || waited >= MAX_WAIT_MS)
+			return st;
+		INV_TRY(inv_progress(ctx, "wait", 0, 0));
 		inv_test_stop("file:locked %s", path);
 		nanosleep(&pause, NULL);
-		waited += PAUSE_MS;
 	}
-	return hand_out(st, w, out);
 }
 
 invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes)
@@ -333,15 +341,14 @@ invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes)
 invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out)
 {
-	inv_writer *w;
-	invar_status st = begin_part(path, INV_BANK_PART, bytes, keep, &w);
+	invar_status st;
 
-	if (st == INVAR_OK) /* even if space cannot be reserved, the file gets its size */
-		st = inv_writer_shorten(w, bytes);
-	if (st == INVAR_OK || !keep)
-		return hand_out(st, w, out);
-	inv_writer_leave(w);
-	*out = NULL;
+	INV_TRY(begin_part(path, INV_BANK_PART, bytes, keep, NULL, out));
+	/* Even if space cannot be reserved, the file gets its size. */
+	if ((st = inv_writer_shorten(*out, bytes)) != INVAR_OK) {
+		(keep ? inv_writer_leave : inv_writer_abort)(*out);
+		*out = NULL;
+	}
 	return st;
 }
 
@@ -396,65 +403,50 @@ invar_status inv_writer_sync(inv_writer *w)
 	                             : inv_fail_errno(w->path, "cannot flush to disk");
 }
 
-static invar_status write_all(inv_writer *w, const char *data, size_t bytes)
+/* The buffer, then data that would not fit into it. */
+static invar_status write_on(inv_writer *w, const void *data, size_t bytes)
 {
-	while (bytes) {
-		ssize_t done = write(w->fd, data, bytes);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return inv_fail_errno(w->path, "cannot write");
-		data += done;
-		bytes -= (size_t)done;
-	}
-	return INVAR_OK;
-}
-
-static invar_status flush_buffer(inv_writer *w)
-{
-	size_t fill = w->fill;
-
+	INV_TRY(inv_writer_put_at(w, w->written, w->buffer, w->fill));
+	w->written += w->fill;
 	w->fill = 0;
-	return write_all(w, w->buffer, fill);
+	INV_TRY(inv_writer_put_at(w, w->written, data, bytes));
+	w->written += bytes;
+	return INVAR_OK;
 }
 
 invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes)
 {
+	bool is_long = bytes > sizeof w->buffer;
+
 	if (w->fill + bytes > sizeof w->buffer)
-		INV_TRY(flush_buffer(w));
-	if (bytes > sizeof w->buffer)
-		return write_all(w, data, bytes);
+		INV_TRY(write_on(w, data, is_long ? bytes : 0));
+	if (is_long)
+		return INVAR_OK;
 	memcpy(w->buffer + w->fill, data, bytes);
 	w->fill += bytes;
 	return INVAR_OK;
 }
 
-static invar_status publish(inv_writer *w)
+invar_status inv_writer_commit(inv_writer *w)
 {
 	char *slash = strrchr(w->path, '/');
+	invar_status st;
 
-	INV_TRY(flush_buffer(w));
+	INV_TRY_OR(fail, write_on(w, NULL, 0));
 	if (fsync(w->fd) != 0)
-		return inv_fail_errno(w->path, "cannot flush to disk");
+		INV_TRY_OR(fail, inv_fail_errno(w->path, "cannot flush to disk"));
 	inv_test_stop("file:written %s", w->path);
 	if (rename(w->part, w->path) != 0)
-		return inv_fail_errno(w->path, "cannot rename its part file to it");
+		INV_TRY_OR(fail, inv_fail_errno(w->path, "cannot rename its part file to it"));
 	inv_test_stop("file:saved %s", w->path);
 	/* The file is whole, so a folder that cannot be flushed is no fault. */
 	if (slash)
 		slash[slash == w->path] = '\0';
 	inv_sync_folder(slash ? w->path : ".");
-	return INVAR_OK;
-}
-
-invar_status inv_writer_commit(inv_writer *w)
-{
-	invar_status st = publish(w);
-
-	if (st != INVAR_OK)
-		unlink(w->part);
 	inv_writer_leave(w);
+	return INVAR_OK;
+fail:
+	inv_writer_abort(w);
 	return st;
 }
 

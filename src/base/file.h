@@ -112,8 +112,11 @@ uint64_t inv_free_bytes(const char *path);
 
 /* "a/b", gives; inv_free. NULL if no memory. */
 char *inv_join(const char *folder, const char *name);
-/* The same as a call that fails with a status; *out is NULL then. */
+/* As calls that fail with a status, with *out NULL then: "a/b", "a/b/c", "a.part". */
 invar_status inv_new_path(char **out, const char *folder, const char *name);
+invar_status inv_new_path_in(char **out, const char *folder, const char *below,
+                             const char *name);
+invar_status inv_new_name(char **out, const char *path, const char *suffix);
 
 invar_status inv_file_write(invar_context *ctx, const char *path, const void *data,
                             size_t bytes);

@@ -83,24 +83,6 @@ static invar_status classify(const walker *w, const char *entry, inv_ownership *
 	return INVAR_OK;
 }
 
-static invar_status walk_folder(walker *w, const char *folder);
-
-static invar_status visit_entry(walker *w, const char *folder, const char *name)
-{
-	inv_ownership kind;
-	invar_status st;
-	char *entry;
-
-	INV_TRY(folder ? inv_new_path(&entry, folder, name) : inv_new_text(&entry, name));
-	INV_TRY_OR(done, classify(w, entry, &kind));
-	if (kind == INV_OWN_FOLDER)
-		INV_TRY_OR(done, walk_folder(w, entry));
-	st = w->visit(w, entry, kind);
-done:
-	inv_free(entry);
-	return st;
-}
-
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -115,20 +97,32 @@ static int is_entry(const struct dirent *entry)
 static invar_status walk_folder(walker *w, const char *folder)
 {
 	struct dirent **entries = NULL;
-	invar_status st = INVAR_OK;
-	char *path;
+	char *path, *entry = NULL;
+	inv_ownership kind;
+	invar_status st;
 	int count;
 
 	INV_TRY(folder ? inv_new_path(&path, w->root, folder) : inv_new_text(&path, w->root));
 	count = scandir(path, &entries, is_entry, by_bytes);
 	if (count < 0)
-		st = inv_fail_errno(path, "cannot read the folder");
+		INV_TRY_OR(done, inv_fail_errno(path, "cannot read the folder"));
+	st = INVAR_OK;
 	for (int i = 0; i < count; i++) {
-		if (st == INVAR_OK)
-			st = visit_entry(w, folder, entries[i]->d_name);
-		free(entries[i]);
+		const char *name = entries[i]->d_name;
+
+		inv_free(entry);
+		INV_TRY_OR(done, folder ? inv_new_path(&entry, folder, name)
+		                        : inv_new_text(&entry, name));
+		INV_TRY_OR(done, classify(w, entry, &kind));
+		if (kind == INV_OWN_FOLDER)
+			INV_TRY_OR(done, walk_folder(w, entry));
+		INV_TRY_OR(done, w->visit(w, entry, kind));
 	}
+done:
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
 	free(entries);
+	inv_free(entry);
 	inv_free(path);
 	return st;
 }
@@ -155,12 +149,14 @@ invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **o
 	return st;
 }
 
-static invar_status remove_entry(const char *root, const char *entry, inv_ownership kind)
+static invar_status remove_own(walker *w, const char *entry, inv_ownership kind)
 {
 	invar_status st = INVAR_OK;
 	char *path;
 
-	INV_TRY(inv_new_path(&path, root, entry));
+	if (w->last && strcmp(entry, w->last) == 0)
+		return INVAR_OK;
+	INV_TRY(inv_new_path(&path, w->root, entry));
 	inv_test_stop("folder:remove %s", path);
 	if (kind == INV_OWN_FILE && unlink(path) != 0 && errno != ENOENT)
 		st = inv_fail_errno(path, "cannot remove");
@@ -171,11 +167,6 @@ static invar_status remove_entry(const char *root, const char *entry, inv_owners
 	return st;
 }
 
-static invar_status remove_own(walker *w, const char *entry, inv_ownership kind)
-{
-	return strcmp(entry, w->last) == 0 ? INVAR_OK : remove_entry(w->root, entry, kind);
-}
-
 invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char *last)
 {
 	walker w = {.root = path, .owner = owner, .visit = remove_own, .last = last};
@@ -183,7 +174,8 @@ invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char
 
 	INV_TRY(walk_folder(&w, NULL));
 	INV_TRY(classify(&w, last, &kind));
-	return remove_entry(path, last, kind);
+	w.last = NULL;
+	return remove_own(&w, last, kind);
 }
 
 /* Not all file systems can refuse to replace a file, so this is checked before as well. */
@@ -249,24 +241,20 @@ invar_status inv_folder_lock(const char *path, const char *busy, int *fd)
 	}
 }
 
-static char *append(const char *path, const char *end)
-{
-	size_t length = strlen(path) + strlen(end) + 1;
-	char *whole = inv_alloc(length);
-
-	if (whole)
-		snprintf(whole, length, "%s%s", path, end);
-	return whole;
-}
-
 char *inv_folder_name_part(const char *place)
 {
-	return append(place, ".part");
+	char *name;
+
+	(void)inv_new_name(&name, place, ".part");
+	return name;
 }
 
 char *inv_folder_name_aside(const char *place)
 {
-	return append(place, ".old.part");
+	char *name;
+
+	(void)inv_new_name(&name, place, ".old.part");
+	return name;
 }
 
 char *inv_folder_place(const char *path)

@@ -84,35 +84,20 @@ bool inv_can_map(size_t bytes)
 	return true;
 }
 
-static bool fits_in_memory(size_t bytes)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-
-	return pages <= 0 || page <= 0 || bytes / (size_t)page <= (size_t)pages;
-}
-
-/* Large blocks are read from end to end: large pages spare most of the page table. */
-static void prefer_large_pages(char *base, size_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-	size_t page = (size_t)sysconf(_SC_PAGE_SIZE);
-	char *first = base + (page - (uintptr_t)base % page) % page;
-
-	if (bytes >= LARGE) /* a hint, which the system may ignore */
-		(void)madvise(first, bytes - (size_t)(first - base), MADV_HUGEPAGE);
-#else
-	(void)base;
-	(void)bytes;
-#endif
-}
-
 invar_status inv_arena_commit(inv_arena *a)
 {
+	size_t page = (size_t)sysconf(_SC_PAGE_SIZE);
+	long pages = sysconf(_SC_PHYS_PAGES);
+	char *first;
+
 	assert(!a->base);
 	a->size = a->used;
-	a->base = fits_in_memory(a->size) ? inv_alloc(a->size) : NULL;
+	a->base = pages <= 0 || a->size / page <= (size_t)pages ? inv_alloc(a->size) : NULL;
 	INV_TRY(inv_check_memory(a->base, a->size));
-	prefer_large_pages(a->base, a->size);
+	/* Large blocks are read from end to end: large pages spare most of the page table. */
+	first = a->base + (page - (uintptr_t)a->base % page) % page;
+	if (a->size >= LARGE) /* a hint, which the system may ignore */
+		(void)madvise(first, a->size - (size_t)(first - a->base), MADV_HUGEPAGE);
 	a->used = 0;
 	return INVAR_OK;
 }

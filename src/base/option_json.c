@@ -69,56 +69,51 @@ invar_status invar_options_json(const invar_options *o, char **json)
 	return *json ? INVAR_OK : inv_no_memory();
 }
 
-static bool matches_type(const invar_option *row, const json_t *value)
-{
-	const json_t *text;
-	size_t i;
-
-	switch (row->type) {
-	case INVAR_OPTION_FLAG:
-		return json_is_boolean(value);
-	case INVAR_OPTION_COUNT:
-		return json_is_integer(value) && json_integer_value(value) >= 0;
-	case INVAR_OPTION_NUMBER:
-		return json_is_number(value);
-	case INVAR_OPTION_TEXT:
-		return json_is_string(value) || (json_is_null(value) && !row->initial);
-	case INVAR_OPTION_LIST:
-		json_array_foreach (value, i, text)
-			if (!json_is_string(text))
-				return false;
-		return json_is_array(value);
-	}
-	return false;
-}
-
 /* A value from a document meets the same checks as one that is typed. */
 static invar_status take_json(inv_entry *e, const json_t *value, const char *where)
 {
-	char text[INV_BOUND];
+	bool valid = json_is_string(value);
+	const char *text = json_string_value(value);
+	char number[INV_BOUND];
+	const json_t *item;
 	invar_status st;
+	size_t i;
 
-	if (!matches_type(&e->row, value))
+	switch (e->row.type) {
+	case INVAR_OPTION_FLAG:
+		valid = json_is_boolean(value);
+		text = json_is_true(value) ? "1" : "0";
+		break;
+	case INVAR_OPTION_COUNT:
+		valid = json_is_integer(value) && json_integer_value(value) >= 0;
+		snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+		text = number;
+		break;
+	case INVAR_OPTION_NUMBER:
+		valid = json_is_number(value);
+		snprintf(number, sizeof number, "%.17g", json_number_value(value));
+		text = number;
+		break;
+	case INVAR_OPTION_TEXT:
+		valid = valid || (json_is_null(value) && !e->row.initial);
+		break;
+	case INVAR_OPTION_LIST:
+		valid = json_is_array(value);
+		json_array_foreach (value, i, item)
+			valid = valid && json_is_string(item);
+	}
+	if (!valid)
 		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" is not valid", where,
 		                e->row.name);
-	if (json_is_null(value)) {
-		inv_free(e->text);
-		e->text = NULL;
-		return INVAR_OK;
-	}
 	if (e->row.type == INVAR_OPTION_LIST) {
 		inv_entry_clear_list(e);
-		for (size_t i = 0; i < json_array_size(value); i++)
-			INV_TRY(inv_entry_append(e, json_string_value(json_array_get(value, i))));
+		json_array_foreach (value, i, item)
+			INV_TRY(inv_entry_append(e, json_string_value(item)));
 		return INVAR_OK;
 	}
-	if (json_is_integer(value))
-		snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
-	else if (json_is_real(value))
-		snprintf(text, sizeof text, "%.17g", json_real_value(value));
-	else if (json_is_boolean(value))
-		snprintf(text, sizeof text, "%d", json_is_true(value));
-	st = inv_entry_store(e, json_is_string(value) ? json_string_value(value) : text);
+	if (!text)
+		return inv_entry_reset(e, NULL);
+	st = inv_entry_store(e, text);
 	return st == INVAR_E_USE ? inv_context(INVAR_E_FORMAT, "%s", where) : st;
 }
 
@@ -163,14 +158,6 @@ bool inv_option_is_default(const invar_options *o, const char *name)
 	return same;
 }
 
-/* Is it left out of a record if it has its default? Otherwise an older file lacks it. */
-static bool has_silent_default(const inv_entry *e)
-{
-	bool is_own_selector = e->idle.selector && strcmp(e->idle.selector, e->row.name) == 0;
-
-	return is_own_selector || (e->row.type == INVAR_OPTION_TEXT && !e->base);
-}
-
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient)
 {
@@ -190,7 +177,13 @@ invar_status inv_options_resume(invar_options *o, const json_t *saved, const cha
 			continue;
 		if (value) {
 			INV_TRY(compare_saved(e, value, where));
-		} else if (has_silent_default(e) && inv_entry_has_chosen_part(o, e)) {
+			continue;
+		}
+		/* A record leaves out what is its own selector, or an absent text, at its default.
+		 * Any other option is missing because the file is older. */
+		if (inv_entry_has_chosen_part(o, e) &&
+		    ((e->idle.selector && strcmp(e->idle.selector, e->row.name) == 0) ||
+		     (e->row.type == INVAR_OPTION_TEXT && !e->base))) {
 			initial = default_json(e, inv_entry_default(o, e));
 			st = initial ? compare_saved(e, initial, where) : inv_no_memory();
 			json_decref(initial);

@@ -119,8 +119,7 @@ static const char *selected(const invar_options *o, const char *selector)
 	return e && e->text ? e->text : "";
 }
 
-/* NULL means any value. */
-static bool is_chosen(const invar_options *o, const char *selector, const char *value)
+bool inv_option_has_value(const invar_options *o, const char *selector, const char *value)
 {
 	const char *now = selected(o, selector);
 	const inv_entry *e = inv_entry_find(o, selector);
@@ -130,15 +129,10 @@ static bool is_chosen(const invar_options *o, const char *selector, const char *
 	return value ? strcmp(now, value) == 0 : *now != '\0';
 }
 
-bool inv_option_has_value(const invar_options *o, const char *name, const char *value)
-{
-	return is_chosen(o, name, value);
-}
-
 bool inv_entry_has_chosen_part(const invar_options *o, const inv_entry *e)
 {
 	for (size_t i = 0; i < e->parts; i++)
-		if (is_chosen(o, e->part[i].selector, e->part[i].value))
+		if (inv_option_has_value(o, e->part[i].selector, e->part[i].value))
 			return true;
 	return e->parts == 0;
 }
@@ -146,13 +140,13 @@ bool inv_entry_has_chosen_part(const invar_options *o, const inv_entry *e)
 bool inv_entry_takes_part(const invar_options *o, const inv_entry *e)
 {
 	bool is_absent = e->row.type == INVAR_OPTION_TEXT && !e->text;
-	bool is_idle = e->idle.selector && is_chosen(o, e->idle.selector, e->idle.value);
+	bool is_idle =
+		e->idle.selector && inv_option_has_value(o, e->idle.selector, e->idle.value);
 
 	return inv_entry_has_chosen_part(o, e) && !is_idle && !is_absent;
 }
 
-/* The values of e's parts with one selector, " a, b or c"; "" if it is a flag.
- */
+/* The values of e's parts with one selector, " a, b or c"; "" if it is a flag. */
 static const char *list_values(const inv_entry *e, const char *selector,
                                char out[INV_MAX_PARTS * INV_WORD])
 {
@@ -173,13 +167,21 @@ static const char *list_values(const inv_entry *e, const char *selector,
 	return fill ? out : "";
 }
 
-/* Names the first selector of its parts and, if there are several, the last. */
-static invar_status refuse_part(const invar_options *o, const inv_entry *e)
+invar_status inv_options_check_parts(const invar_options *o)
 {
-	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;
 	char list[INV_MAX_PARTS * INV_WORD], other[INV_MAX_PARTS * INV_WORD];
-	const char *values = list_values(e, first, list);
+	const char *first, *last, *values;
+	const inv_entry *e = o->entry, *end = e + o->count;
 
+	while (e < end && !(e->set && !inv_entry_has_chosen_part(o, e)))
+		e++;
+	if (e == end)
+		return INVAR_OK;
+	/* The message names the first selector of its parts and, if there are several, the
+	 * last. */
+	first = e->part[0].selector;
+	last = e->part[e->parts - 1].selector;
+	values = list_values(e, first, list);
 	if (strcmp(first, last) != 0)
 		return inv_fail(INVAR_E_USE, "@%s needs @%s%s or @%s%s, and neither is set",
 		                e->row.name, first, values, last, list_values(e, last, other));
@@ -187,14 +189,6 @@ static invar_status refuse_part(const invar_options *o, const inv_entry *e)
 		return inv_fail(INVAR_E_USE, "@%s needs @%s, which is not set", e->row.name, first);
 	return inv_fail(INVAR_E_USE, "@%s needs @%s%s, but @%s is %s", e->row.name, first,
 	                values, first, selected(o, first));
-}
-
-invar_status inv_options_check_parts(const invar_options *o)
-{
-	for (size_t i = 0; i < o->count; i++)
-		if (o->entry[i].set && !inv_entry_has_chosen_part(o, &o->entry[i]))
-			return refuse_part(o, &o->entry[i]);
-	return INVAR_OK;
 }
 
 const char *inv_options_needs(const invar_options *o, const char *name)
@@ -206,13 +200,10 @@ const char *inv_options_needs(const invar_options *o, const char *name)
 
 const char *inv_options_phrase(const invar_options *o, const char *name)
 {
-	const inv_entry *e = inv_entry_find(o, name);
-
-	return e->phrase ? e->phrase : e->row.help;
+	return inv_entry_find(o, name)->phrase;
 }
 
-/* ---- Declaring ------------------------------------------------------------------------
- */
+/* ---- Declaring ---------------------------------------------------------------------- */
 
 /*
  * Of the words that the row's function lists: the choices "a|b|c", and the help "what it
@@ -380,7 +371,7 @@ const char *inv_entry_default(const invar_options *o, const inv_entry *e)
 			continue;
 		if (rule->choose)
 			initial = rule->choose(o);
-		else if (is_chosen(o, rule->selector, rule->value))
+		else if (inv_option_has_value(o, rule->selector, rule->value))
 			initial = rule->initial;
 	}
 	return initial;

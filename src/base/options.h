@@ -26,11 +26,15 @@
 #include "base/json.h"
 #include "base/status.h"
 
-/* The option seed, the same in every table; flags may follow: {INV_SEED_ROW, .flags = …}.
- */
+/* The option seed of every table; flags may follow: {INV_SEED_ROW, .flags = …}. */
 #define INV_SEED_ROW                                                         \
 	.name = "seed", .type = INVAR_OPTION_COUNT, .initial = "0", .meta = "N", \
 	.group = "Common", .help = "seed of all random draws"
+
+/* A row; further fields may follow: {INV_OPTION_ROW("p", NUMBER, "2", …), .min = 1}. */
+#define INV_OPTION_ROW(option, kind, value, bits, where, text)                      \
+	.name = option, .type = INVAR_OPTION_##kind, .initial = value, .flags = (bits), \
+	.group = where, .help = text
 
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);
@@ -86,7 +90,7 @@ uint64_t inv_option_count(const invar_options *o, const char *name);
 double inv_option_number(const invar_options *o, const char *name);
 const char *inv_option_text(const invar_options *o, const char *name); /* NULL: none */
 bool inv_option_is(const invar_options *o, const char *name, const char *word);
-/* The same for texts and for flags, whose values are "true" and "false". */
+/* The same for texts, numbers and flags, whose values are "true" and "false"; NULL: any. */
 bool inv_option_has_value(const invar_options *o, const char *name, const char *value);
 
 /* Was it set by the caller, rather than left at its default? */
@@ -147,8 +151,7 @@ int inv_options_is_set(const invar_options *o, const char *name);
 const invar_option *inv_options_find(const invar_options *o, const char *name);
 /* Its help without what the choices mean. */
 const char *inv_options_phrase(const invar_options *o, const char *name);
-/* The option that must be set, or set to something else, for this one to be used; NULL:
- * none. */
+/* The option that must be set, or differently, for this one to be used; NULL: none. */
 const char *inv_options_needs(const invar_options *o, const char *name);
 /* The options that its default depends on, "a|b"; "" if none. Returns out. */
 enum { INV_SELECTORS = 256 };
@@ -161,8 +164,7 @@ invar_status inv_options_add(invar_options *o, const invar_option *row, size_t s
 
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 double inv_options_number(const invar_options *o, const char *name);
-/* Value i of a list, or a text with i = 0; NULL: none. Views, valid until it is set again.
- */
+/* Value i of a list, or a text with i = 0; NULL: none. Views, until it is set again. */
 const char *inv_options_text(const invar_options *o, const char *name, size_t i);
 
 #endif

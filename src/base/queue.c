@@ -44,39 +44,31 @@ static slot *slot_of(const inv_queue *q, uint64_t number)
 
 /* ---- The threads ------------------------------------------------------------------ */
 
-static bool draw_number(inv_queue *q, uint64_t *number)
-{
-	bool go;
-
-	pthread_mutex_lock(&q->lock);
-	while (!q->stop && q->drawn < q->s.end && slot_of(q, q->drawn)->state != FREE)
-		pthread_cond_wait(&q->emptied, &q->lock);
-	go = !q->stop && q->drawn < q->s.end;
-	if (go) {
-		slot_of(q, q->drawn)->state = DRAWN;
-		*number = q->drawn++;
-	}
-	pthread_mutex_unlock(&q->lock);
-	return go;
-}
-
 static void *make_items(void *user)
 {
 	const worker *w = user;
 	inv_queue *q = w->q;
-	uint64_t number;
 
-	while (draw_number(q, &number)) {
+	pthread_mutex_lock(&q->lock);
+	while (!q->stop && q->drawn < q->s.end) {
+		uint64_t number = q->drawn;
 		slot *s = slot_of(q, number);
 
+		if (s->state != FREE) {
+			pthread_cond_wait(&q->emptied, &q->lock);
+			continue;
+		}
+		s->state = DRAWN;
+		q->drawn++;
+		pthread_mutex_unlock(&q->lock);
 		s->status = q->s.fill(q->s.user, number, w->number);
 		if (s->status != INVAR_OK)
 			inv_last_error_spelled(INV_MARKED, s->message, sizeof s->message);
 		pthread_mutex_lock(&q->lock);
 		s->state = READY;
 		pthread_cond_signal(&q->filled);
-		pthread_mutex_unlock(&q->lock);
 	}
+	pthread_mutex_unlock(&q->lock);
 	return NULL;
 }
 

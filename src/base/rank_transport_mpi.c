@@ -19,6 +19,7 @@ static MPI_Request *pending;
 static int count, capacity;
 static MPI_Comm world; /* a duplicate: our messages are nobody else's */
 enum { DATA, NOTE };   /* tags */
+enum { BROADCAST, SEND, RECEIVE };
 static char sentence[MPI_MAX_ERROR_STRING + 80];
 
 static const char *explain(const char *call, int error)
@@ -33,71 +34,51 @@ static const char *explain(const char *call, int error)
 	return sentence;
 }
 
-static MPI_Request *next_request(void)
+/* Starts a call for each piece of a message. */
+static const char *start(int kind, void *data, uint64_t bytes, unsigned other)
 {
-	MPI_Request *longer;
+	static const char *const calls[] = {"MPI_Ibcast", "MPI_Isend", "MPI_Irecv"};
+	int peer = (int)other, error;
 
-	if (count < capacity)
-		return &pending[count];
-	longer = realloc(pending, (size_t)(2 * capacity + 16) * sizeof *longer);
-	if (!longer)
-		return NULL;
-	pending = longer;
-	capacity = 2 * capacity + 16;
-	return &pending[count];
-}
+	for (char *at = data; bytes; count++) {
+		int now = (int)(bytes < MAX_BYTES ? bytes : MAX_BYTES);
 
-typedef int start_fn(void *data, int bytes, int other, MPI_Request *request);
+		if (count == capacity) {
+			size_t more = 2 * (size_t)capacity + 16;
+			MPI_Request *longer = realloc(pending, more * sizeof *longer);
 
-static int start_broadcast(void *data, int bytes, int root, MPI_Request *request)
-{
-	return MPI_Ibcast(data, bytes, MPI_BYTE, root, world, request);
-}
-
-static int start_send(void *data, int bytes, int to, MPI_Request *request)
-{
-	return MPI_Isend(data, bytes, MPI_BYTE, to, DATA, world, request);
-}
-
-static int start_receive(void *data, int bytes, int from, MPI_Request *request)
-{
-	return MPI_Irecv(data, bytes, MPI_BYTE, from, DATA, world, request);
-}
-
-static const char *start(const char *call, start_fn *fn, void *data, uint64_t bytes,
-                         unsigned other)
-{
-	char *at = data;
-
-	while (bytes) {
-		uint64_t now = bytes < MAX_BYTES ? bytes : MAX_BYTES;
-		MPI_Request *request = next_request();
-		int error;
-
-		if (!request)
-			return "not enough memory for a message";
-		if ((error = fn(at, (int)now, (int)other, request)) != MPI_SUCCESS)
-			return explain(call, error);
-		count++;
+			if (!longer)
+				return "not enough memory for a message";
+			pending = longer;
+			capacity = (int)more;
+		}
+		if (kind == BROADCAST)
+			error = MPI_Ibcast(at, now, MPI_BYTE, peer, world, &pending[count]);
+		else if (kind == SEND)
+			error = MPI_Isend(at, now, MPI_BYTE, peer, DATA, world, &pending[count]);
+		else
+			error = MPI_Irecv(at, now, MPI_BYTE, peer, DATA, world, &pending[count]);
+		if (error != MPI_SUCCESS)
+			return explain(calls[kind], error);
 		at += now;
-		bytes -= now;
+		bytes -= (uint64_t)now;
 	}
 	return NULL;
 }
 
 static const char *broadcast(void *data, uint64_t bytes, unsigned root)
 {
-	return start("MPI_Ibcast", start_broadcast, data, bytes, root);
+	return start(BROADCAST, data, bytes, root);
 }
 
 static const char *send_to(const void *data, uint64_t bytes, unsigned to)
 {
-	return start("MPI_Isend", start_send, (void *)(uintptr_t)data, bytes, to);
+	return start(SEND, (void *)(uintptr_t)data, bytes, to);
 }
 
 static const char *receive_from(void *data, uint64_t bytes, unsigned from)
 {
-	return start("MPI_Irecv", start_receive, data, bytes, from);
+	return start(RECEIVE, data, bytes, from);
 }
 
 static const char *test(int *done)

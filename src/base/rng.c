@@ -6,21 +6,15 @@
 #include <assert.h>
 #include <math.h>
 
-/* FNV-1a: purposes are a handful of fixed words, checked distinct by a test. */
-static uint32_t hash_word(const char *text)
+inv_stream inv_stream_of(uint64_t seed, const char *purpose, uint32_t epoch)
 {
 	uint32_t hash = 2166136261u;
 
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619u;
-	return hash;
-}
-
-inv_stream inv_stream_of(uint64_t seed, const char *purpose, uint32_t epoch)
-{
-	return (inv_stream){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)},
-	                    .purpose = hash_word(purpose),
-	                    .epoch = epoch};
+	/* FNV-1a: purposes are a handful of fixed words, checked distinct by a test. */
+	for (; *purpose; purpose++)
+		hash = (hash ^ (unsigned char)*purpose) * 16777619u;
+	return (inv_stream){
+		.key = {(uint32_t)seed, (uint32_t)(seed >> 32)}, .purpose = hash, .epoch = epoch};
 }
 
 void inv_words(const inv_stream *s, uint32_t index, uint32_t slot, uint32_t out[4])
@@ -119,14 +113,6 @@ void inv_permutation(const inv_stream *s, uint32_t index, uint32_t *out, uint32_
 	}
 }
 
-static int contains(const uint32_t *list, uint32_t count, uint32_t value)
-{
-	while (count--)
-		if (list[count] == value)
-			return 1;
-	return 0;
-}
-
 /* Drawing again on duplicates keeps every order equally likely. */
 void inv_choose(const inv_stream *s, uint32_t index, uint32_t n, uint32_t *out,
                 uint32_t count)
@@ -134,8 +120,10 @@ void inv_choose(const inv_stream *s, uint32_t index, uint32_t n, uint32_t *out,
 	inv_cursor c = inv_cursor_of(s, index);
 
 	assert(count <= n);
-	for (uint32_t k = 0; k < count; k++)
-		do
+	for (uint32_t k = 0, same; k < count; k++)
+		do {
 			out[k] = inv_next_below(&c, n);
-		while (contains(out, k, out[k]));
+			for (same = 0; out[same] != out[k];)
+				same++;
+		} while (same < k);
 }

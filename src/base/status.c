@@ -64,15 +64,10 @@ const char *inv_last_error_spelled(const char *prefix, char *out, size_t size)
 	return out;
 }
 
-/* File names may contain any bytes, but a message must stay on one line. */
-static void keep_on_one_line(char *text)
-{
-	for (; *text; text++)
-		if (((unsigned char)*text < 0x20 && *text != MARK) || *text == 0x7f)
-			*text = '?';
-}
-
-/* Each @ in the format becomes a mark; an @ in a file name is left alone. */
+/*
+ * Each @ in the format becomes a mark; an @ in a file name is left alone. File names may
+ * contain any bytes, but a message must stay on one line.
+ */
 static void write_marked(const char *format, va_list args, char sentence[SENTENCE])
 {
 	char with_marks[SENTENCE];
@@ -82,7 +77,9 @@ static void write_marked(const char *format, va_list args, char sentence[SENTENC
 		if (*at == '@')
 			*at = MARK;
 	vsnprintf(sentence, SENTENCE, with_marks, args);
-	keep_on_one_line(sentence);
+	for (char *at = sentence; *at; at++)
+		if (((unsigned char)*at < 0x20 && *at != MARK) || *at == 0x7f)
+			*at = '?';
 }
 
 void inv_spell(const char *prefix, const char *format, va_list args, char *out, size_t size)

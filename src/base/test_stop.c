@@ -32,17 +32,6 @@ static bool fits(const char *pattern, size_t length, const char *point,
 	return strlen(point) == length && strncmp(pattern, point, length) == 0;
 }
 
-static void pause_until_removed(const char *path)
-{
-	const struct timespec time = {.tv_nsec = PAUSE_MS * 1000000L};
-	int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
-
-	if (file >= 0)
-		close(file);
-	for (int i = 0; i < PAUSES && access(path, F_OK) == 0; i++)
-		nanosleep(&time, NULL);
-}
-
 /* The actions of a wish are separated by commas; `one` is the text of a whole action. */
 static bool has_action(const char *actions, const char *one)
 {
@@ -62,14 +51,22 @@ static void act(char *actions)
 		int number;
 	} signals[] = {
 		{"kill", SIGKILL}, {"stop", SIGSTOP}, {"int", SIGINT}, {"term", SIGTERM}};
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
 	char *rest = NULL;
 
 	for (char *one = strtok_r(actions, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
 		for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 			if (strcmp(one, signals[i].name) == 0)
 				raise(signals[i].number);
-		if (strncmp(one, "pause:", 6) == 0)
-			pause_until_removed(one + 6);
+		if (strncmp(one, "pause:", 6) == 0) {
+			const char *path = one + 6;
+			int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+
+			if (file >= 0)
+				close(file);
+			for (int i = 0; i < PAUSES && access(path, F_OK) == 0; i++)
+				nanosleep(&pause, NULL);
+		}
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arrays.c - shapes spelled out, and the first NaN named by its place. */
 #include "cli/arrays.h"
-#include "formats/npy.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 invar_status inv_array_look(inv_session *s, const char *path, inv_given_array *g)
@@ -21,6 +21,28 @@ invar_status inv_array_look(inv_session *s, const char *path, inv_given_array *g
 	if (fill < sizeof g->shape)
 		snprintf(g->shape + fill, sizeof g->shape - fill, "]");
 	return INVAR_OK;
+}
+
+invar_status inv_array_look_rows(inv_session *s, const char *path, inv_given_array *g)
+{
+	const uint64_t *shape;
+
+	INV_TRY(inv_array_look(s, path, g));
+	shape = g->array->h.shape;
+	if (g->array->h.ndim != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
+		return inv_array_refuse(g, "must be [n, width]");
+	return INVAR_OK;
+}
+
+invar_status inv_array_refuse(const inv_given_array *g, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but %s", g->path, g->shape, text);
 }
 
 void inv_array_drop(inv_given_array *g)

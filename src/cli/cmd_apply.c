@@ -29,27 +29,21 @@ static const inv_argument arguments[] = {
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("OUT.npy", "NumPy file to write; - is standard output")},
 	{INV_DTYPE_ROW},
-	{.name = "strength",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 10,
-     .meta = "W",
-     .group = "Result",
-     .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
-	{.name = "encoder-name",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "NAME",
-     .group = "Features",
-     .help = "what made the features; a warning if the adapter was trained on features of "
-             "another name"},
+	{INV_ROW(NUMBER, "strength", "W", "Result",
+             "how far features are moved: z + W (E(z) - z); 0: not at all"),
+     .initial = "1", .max = 10},
+	{INV_ROW(TEXT, "encoder-name", "NAME", "Features",
+             "what made the features; a warning if the adapter was trained on features of "
+             "another name"),
+     .flags = INVAR_OPTION_EXPERT},
 	{INV_FORCE_ROW},
 	{0},
 };
 
 static invar_status run_apply(inv_session *s)
 {
-	const char *output = inv_text(s, "output"), *name = inv_text(s, "encoder-name"), *trained;
+	const char *output = inv_text(s, "output"), *name = inv_text(s, "encoder-name"),
+			   *trained;
 	invar_dtype dtype =
 		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
 	double strength = inv_number(s, "strength");
@@ -61,9 +55,10 @@ static invar_status run_apply(inv_session *s)
 	/* A bank's own files are compared by the library; here the user says what they are. */
 	trained = invar_adapter_metadata(e, "invar.encoder");
 	if (name && trained && *trained && strcmp(name, trained) != 0) {
-		snprintf(line, sizeof line,
-		         "%.400s: was trained on features of %.60s but %.400s has features of %.60s",
-		         s->argument[0], trained, s->argument[1], name);
+		snprintf(
+			line, sizeof line,
+			"%.400s: was trained on features of %.60s but %.400s has features of %.60s",
+			s->argument[0], trained, s->argument[1], name);
 		inv_term_hooks(s->term).log(s->term, INVAR_LOG_WARNING, line);
 	}
 	if (strength != 1) {
@@ -73,9 +68,9 @@ static invar_status run_apply(inv_session *s)
 	}
 	INV_TRY_OR(end, inv_adapter_apply_file(e, s->argument[1], output, dtype));
 	if (s->json)
-		st = inv_print_json(json_pack("{s:o, s:s, s:i, s:i}", "output", inv_json_path(output),
-		                              "dtype", inv_text(s, "dtype"), "input_dim",
-		                              invar_adapter_input(e), "output_dim",
+		st = inv_print_json(json_pack("{s:o, s:s, s:i, s:i}", "output",
+		                              inv_json_path(output), "dtype", inv_text(s, "dtype"),
+		                              "input_dim", invar_adapter_input(e), "output_dim",
 		                              invar_adapter_output(e)));
 end:
 	if (e != whole)

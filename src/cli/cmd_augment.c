@@ -50,25 +50,13 @@ static const invar_option own[] = {
 	{INV_OUTPUT_ROW(
 		"FILE",
 		"contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy")},
-	{.name = "copies",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "7",
-     .min = 1,
-     .max = 1000,
-     .meta = "N",
-     .group = "Result",
-     .help = "augmented copies of each image on the sheet"},
+	{INV_ROW(COUNT, "copies", "N", "Result", "augmented copies of each image on the sheet"),
+     .initial = "7", .min = 1, .max = 1000},
 	{INV_FORCE_ROW},
-	{.name = "params",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "P.json",
-     .group = "Tensors",
-     .help = "use these parameters instead of drawing them"},
-	{.name = "params-out",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "Q.json",
-     .group = "Tensors",
-     .help = "write the parameters that were used"},
+	{INV_ROW(TEXT, "params", "P.json", "Tensors",
+             "use these parameters instead of drawing them")},
+	{INV_ROW(TEXT, "params-out", "Q.json", "Tensors",
+             "write the parameters that were used")},
 	{0},
 };
 
@@ -154,7 +142,8 @@ static void describe_copy(const invar_augment *a, const float *row, char text[LI
 		chain_words(spec, chain, text[0], LINE);
 	for (size_t i = set; i < invar_augment_columns(a); i++)
 		if (!set || is_of_chain(spec, inv_augment_column(a, i), chain))
-			spell_column(inv_augment_column(a, i), (double)row[i], text[spelled++ >= 2], LINE);
+			spell_column(inv_augment_column(a, i), (double)row[i], text[spelled++ >= 2],
+			             LINE);
 }
 
 /* ---- Sheets ----------------------------------------------------------------------- */

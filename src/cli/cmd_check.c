@@ -38,35 +38,31 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* A NumPy file becomes a bank in memory, whose only split is test. */
-static invar_status open_new_array(inv_session *s, const invar_adapter *e,
-                                   inv_given_array *a, invar_bank **out)
-{
-	const uint64_t *shape;
-
-	INV_TRY(inv_array_look(s, s->argument[1], a));
-	shape = a->array->h.shape;
-	if (a->array->h.ndim != 2 || shape[1] != invar_adapter_input(e))
-		return inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]", a->path,
-		                a->shape, invar_adapter_path(e), invar_adapter_input(e));
-	INV_TRY(inv_array_take(a));
-	return invar_bank_from_arrays(s->ctx, a->data, NULL, NULL, shape[0], 0,
-	                              (uint32_t)shape[1], out);
-}
-
 static invar_status run_check(inv_session *s)
 {
 	const char *output = inv_text(s, "output"), *verdict;
 	inv_given_array a = {0};
+	const uint64_t *shape;
 	invar_bank *bank = NULL;
 	invar_adapter *e = NULL;
 	invar_results *r = NULL;
 	invar_status st;
 
 	INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[0], &e));
-	INV_TRY_OR(end, inv_is_folder(s->argument[1])
-	                    ? inv_bank_open(s->ctx, s->argument[1], &bank)
-	                    : open_new_array(s, e, &a, &bank));
+	if (inv_is_folder(s->argument[1])) {
+		INV_TRY_OR(end, inv_bank_open(s->ctx, s->argument[1], &bank));
+	} else { /* a NumPy file becomes a bank in memory, whose only split is test */
+		INV_TRY_OR(end, inv_array_look(s, s->argument[1], &a));
+		shape = a.array->h.shape;
+		if (a.array->h.ndim != 2 || shape[1] != invar_adapter_input(e)) {
+			st = inv_fail(INVAR_E_MISMATCH, "%s: its shape is %s but %s takes [n, %u]",
+			              a.path, a.shape, invar_adapter_path(e), invar_adapter_input(e));
+			goto end;
+		}
+		INV_TRY_OR(end, inv_array_take(&a));
+		INV_TRY_OR(end, invar_bank_from_arrays(s->ctx, a.data, NULL, NULL, shape[0], 0,
+		                                       (uint32_t)shape[1], &bank));
+	}
 	INV_TRY_OR(end, invar_check(e, bank, s->options, &r));
 	inv_term_clear(s->term);
 	verdict = invar_results_about(r, "verdict");

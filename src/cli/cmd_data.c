@@ -37,27 +37,15 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "sheet",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
-	{.name = "each",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 100,
-     .meta = "N",
-     .group = "Result",
-     .help = "images of each class on the sheet; 0: as many as fit well"},
-	{.name = "check",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "decode every image instead of reading its header"},
+	{INV_ROW(TEXT, "sheet", "FILE", "Result",
+             "draw a contact sheet; SVG if the name ends in .svg, else PNG")},
+	{INV_ROW(COUNT, "each", "N", "Result",
+             "images of each class on the sheet; 0: as many as fit well"),
+     .initial = "0", .max = 100},
+	{INV_FLAG_ROW("check", "Result", "decode every image instead of reading its header")},
 	{INV_FORCE_ROW},
 	{0},
 };
-
-/* ---- What there is ---------------------------------------------------------------- */
 
 typedef struct split {
 	const char *name;
@@ -74,17 +62,6 @@ typedef struct contents {
 	size_t classes, splits;
 	split *split;
 } contents;
-
-static void free_contents(contents *c)
-{
-	for (size_t i = 0; c->split && i < c->splits; i++) {
-		inv_free(c->split[i].labels);
-		inv_free(c->split[i].class_counts);
-		invar_figures_free(c->split[i].survey);
-	}
-	inv_free(c->split);
-	invar_dataset_close(c->dataset);
-}
 
 static invar_status read_dataset(inv_session *s, contents *c)
 {
@@ -109,16 +86,14 @@ static invar_status read_dataset(inv_session *s, contents *c)
 	return INVAR_OK;
 }
 
-/* ---- For people ------------------------------------------------------------------- */
-
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t size, uint64_t low, uint64_t high)
+static const char *range(char text[SIZE_TEXT], uint64_t low, uint64_t high)
 {
 	if (low == high)
-		snprintf(text, size, "%" PRIu64, low);
+		snprintf(text, SIZE_TEXT, "%" PRIu64, low);
 	else
-		snprintf(text, size, "%" PRIu64 "–%" PRIu64, low, high);
+		snprintf(text, SIZE_TEXT, "%" PRIu64 "–%" PRIu64, low, high);
 	return text;
 }
 
@@ -127,23 +102,10 @@ static uint64_t surveyed(const split *p, const char *figure)
 	return (uint64_t)invar_figure(p->survey, figure);
 }
 
-static const char *size_text(const split *p, char text[SIZE_TEXT])
-{
-	char width[SIZE_TEXT / 2 - 4], height[SIZE_TEXT / 2 - 4];
-
-	if (surveyed(p, "count") == surveyed(p, "broken"))
-		return "–";
-	snprintf(
-		text, SIZE_TEXT, "%s × %s",
-		range(width, sizeof width, surveyed(p, "min-width"), surveyed(p, "max-width")),
-		range(height, sizeof height, surveyed(p, "min-height"), surveyed(p, "max-height")));
-	return text;
-}
-
 static invar_status print_splits(const contents *c)
 {
 	uint64_t broken = 0;
-	char size[SIZE_TEXT];
+	char width[SIZE_TEXT], height[SIZE_TEXT];
 	inv_table *t;
 
 	for (size_t i = 0; i < c->splits; i++)
@@ -164,7 +126,13 @@ static invar_status print_splits(const contents *c)
 		if (broken)
 			inv_table_count(t, surveyed(p, "broken"));
 		inv_table_cell(t, "%s", p->has_labels ? "yes" : "no");
-		inv_table_cell(t, "%s", size_text(p, size));
+		if (surveyed(p, "count") == surveyed(p, "broken"))
+			inv_table_cell(t, "–");
+		else
+			inv_table_cell(
+				t, "%s × %s",
+				range(width, surveyed(p, "min-width"), surveyed(p, "max-width")),
+				range(height, surveyed(p, "min-height"), surveyed(p, "max-height")));
 	}
 	return inv_put_table(t, "text", stdout);
 }
@@ -198,29 +166,6 @@ static invar_status print_classes(const contents *c)
 	return inv_put_table(t, "text", stdout);
 }
 
-static invar_status print_dataset(const contents *c)
-{
-	const char *name;
-	bool any = false;
-
-	/* Splits that were not selected, such as folds, which must be named. */
-	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++) {
-		bool open = false;
-
-		for (size_t k = 0; k < c->splits; k++)
-			open = open || strcmp(c->split[k].name, name) == 0;
-		if (!open)
-			printf("%s %s", any ? "," : "also there, by --split:", name);
-		any = any || !open;
-	}
-	if (any)
-		printf("\n\n");
-	INV_TRY(print_splits(c));
-	return print_classes(c);
-}
-
-/* ---- For programs ----------------------------------------------------------------- */
-
 static json_t *dataset_json(const contents *c)
 {
 	json_t *splits = json_array(), *there = json_array(), *classes = json_array();
@@ -233,13 +178,14 @@ static json_t *dataset_json(const contents *c)
 		for (size_t k = 0; p->has_labels && k < c->classes; k++)
 			json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
 		json_array_append_new(
-			splits, json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
-		                      inv_json_path(p->name), "images", (json_int_t)p->count, "broken",
-		                      (json_int_t)surveyed(p, "broken"), "labels", p->has_labels,
-		                      "width", (json_int_t)surveyed(p, "min-width"),
-		                      (json_int_t)surveyed(p, "max-width"), "height",
-		                      (json_int_t)surveyed(p, "min-height"),
-		                      (json_int_t)surveyed(p, "max-height"), "class_counts", counts));
+			splits,
+			json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
+		              inv_json_path(p->name), "images", (json_int_t)p->count, "broken",
+		              (json_int_t)surveyed(p, "broken"), "labels", p->has_labels, "width",
+		              (json_int_t)surveyed(p, "min-width"),
+		              (json_int_t)surveyed(p, "max-width"), "height",
+		              (json_int_t)surveyed(p, "min-height"),
+		              (json_int_t)surveyed(p, "max-height"), "class_counts", counts));
 	}
 	for (size_t i = 0; (name = inv_dataset_offered(c->dataset, i)); i++)
 		json_array_append_new(there, inv_json_path(name));
@@ -252,33 +198,12 @@ static json_t *dataset_json(const contents *c)
 	                 splits, "splits_there", there, "classes", classes);
 }
 
-/* ---- The contact sheet ------------------------------------------------------------ */
-
-/* A broken image leaves an empty cell; the survey has already named it. */
-static invar_status add_dataset_image(inv_session *s, const contents *c, const split *p,
-                                      uint64_t row, inv_sheet_cell *cell)
-{
-	uint8_t *rgb = NULL;
-	char *detail = NULL;
-	invar_status st =
-		inv_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
-
-	if (st == INVAR_E_FORMAT && inv_flag(s, "skip-broken"))
-		return INVAR_OK;
-	INV_TRY(st);
-	cell->rgb = inv_sheet_thumbnail(rgb, &cell->width, &cell->height);
-	invar_free(rgb);
-	if (!cell->rgb || asprintf(&detail, "%s %" PRIu64, p->name, row) < 0)
-		return inv_no_memory();
-	cell->detail = detail;
-	if (p->labels[row] >= 0)
-		cell->caption = inv_dataset_class_title(c->dataset, (size_t)p->labels[row]);
-	return INVAR_OK;
-}
-
-/* `each` places for every class, filled with its first images; without classes in order. */
+/*
+ * `each` places for every class, filled with its first images; without classes in order. A
+ * broken image leaves an empty cell; the survey has already named it.
+ */
 static invar_status fill_cells(inv_session *s, const contents *c, const split *p,
-                               size_t classes, size_t each, inv_sheet_cell *cell,
+                               size_t classes, size_t each, inv_sheet_cell *cells,
                                size_t count)
 {
 	size_t *added = NULL;
@@ -287,13 +212,28 @@ static invar_status fill_cells(inv_session *s, const contents *c, const split *p
 	INV_TRY(inv_new_zeros(&added, classes + 1));
 	for (uint64_t row = 0; row < p->count; row++) {
 		int64_t k = p->labels[row];
+		inv_sheet_cell *cell;
+		uint8_t *rgb = NULL;
+		char *detail = NULL;
 
 		if (!p->has_labels && row == count)
 			break;
 		if (p->has_labels && (k < 0 || (uint64_t)k >= classes || added[k] == each))
 			continue;
-		INV_TRY_OR(end, add_dataset_image(s, c, p, row,
-		                          &cell[p->has_labels ? (size_t)k * each + added[k]++ : row]));
+		cell = &cells[p->has_labels ? (size_t)k * each + added[k]++ : row];
+		st = inv_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
+		if (st == INVAR_E_FORMAT && inv_flag(s, "skip-broken"))
+			continue;
+		INV_TRY_OR(end, st);
+		cell->rgb = inv_sheet_thumbnail(rgb, &cell->width, &cell->height);
+		invar_free(rgb);
+		if (!cell->rgb || asprintf(&detail, "%s %" PRIu64, p->name, row) < 0) {
+			st = inv_no_memory();
+			goto end;
+		}
+		cell->detail = detail;
+		if (k >= 0)
+			cell->caption = inv_dataset_class_title(c->dataset, (size_t)k);
 	}
 	st = INVAR_OK;
 end:
@@ -319,9 +259,7 @@ static invar_status draw_class_sheet(inv_session *s, const contents *c)
 		each = asked;
 	else if (p->has_labels && classes && SHEET_PICTURES / classes > 1)
 		each = SHEET_PICTURES / classes < MAX_EACH ? SHEET_PICTURES / classes : MAX_EACH;
-	count = p->has_labels         ? classes * each
-	        : p->count < UNLABELLED ? p->count
-	                              : UNLABELLED;
+	count = p->has_labels ? classes * each : p->count < UNLABELLED ? p->count : UNLABELLED;
 	columns = each * (WIDE / each > 1 ? WIDE / each : 1);
 
 	used = snprintf(subtitle, sizeof subtitle, "%s: %" PRIu64 " %s", p->name, p->count,
@@ -347,11 +285,11 @@ end:
 	return st;
 }
 
-/* ---- The command ------------------------------------------------------------------ */
-
 static invar_status run_data(inv_session *s)
 {
 	contents c = {.text = s->argument[0]};
+	const char *name;
+	bool any = false;
 	invar_status st;
 
 	INV_TRY(inv_check_output(s, &(inv_output){.option = "--sheet",
@@ -362,9 +300,32 @@ static invar_status run_data(inv_session *s)
 	if (inv_text(s, "sheet"))
 		INV_TRY_OR(end, draw_class_sheet(s, &c));
 	inv_term_clear(s->term);
-	st = s->json ? inv_print_json(dataset_json(&c)) : print_dataset(&c);
+	if (s->json) {
+		st = inv_print_json(dataset_json(&c));
+		goto end;
+	}
+	/* Splits that were not selected, such as folds, which must be named. */
+	for (size_t i = 0; (name = inv_dataset_offered(c.dataset, i)); i++) {
+		bool open = false;
+
+		for (size_t k = 0; k < c.splits; k++)
+			open = open || strcmp(c.split[k].name, name) == 0;
+		if (!open)
+			printf("%s %s", any ? "," : "also there, by --split:", name);
+		any = any || !open;
+	}
+	if (any)
+		printf("\n\n");
+	INV_TRY_OR(end, print_splits(&c));
+	st = print_classes(&c);
 end:
-	free_contents(&c);
+	for (size_t i = 0; c.split && i < c.splits; i++) {
+		inv_free(c.split[i].labels);
+		inv_free(c.split[i].class_counts);
+		invar_figures_free(c.split[i].survey);
+	}
+	inv_free(c.split);
+	invar_dataset_close(c.dataset);
 	return st;
 }
 
@@ -384,28 +345,23 @@ const inv_command inv_cmd_data = {
 	.usage = "DATASET [options]",
 	.about =
 		"Counts the images per split and class, and reads the smallest and largest "
-		"width and height from file headers. A folder has one sub-folder per class, "
-		"or images without labels; its splits are the sub-folders train, val, test "
-		"and unlabeled, or --holdout splits test from train. Images are JPEG, PNG, "
-		"TIFF or WebP; "
-		"grey images get three equal channels, alpha is dropped, EXIF orientation is "
-		"applied. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
-		"uint8, or float from 0 to 1. The first line of a CSV file names its columns: "
-		"path, "
-		"relative to the file, and, if there, label and split. Images in tar files "
-		"are read in place; their "
-		"labels are in .cls files beside them, as WebDataset has them, or are their "
-		"folders; their splits are "
-		"folders, or the beginnings of the names of tar files (train-0.tar). tar: "
-		"takes a list "
+		"width and height from file headers. A folder has one sub-folder per class, or "
+		"images without labels; its splits are the sub-folders train, val, test and "
+		"unlabeled, or --holdout splits test from train. Images are JPEG, PNG, TIFF or "
+		"WebP; grey images get three equal channels, alpha is dropped, EXIF "
+		"orientation is applied. A NumPy array of images is [n, h, w], [n, h, w, 3] or "
+		"[n, 3, h, w], uint8, or float from 0 to 1. The first line of a CSV file names "
+		"its columns: path, relative to the file, and, if there, label and split. "
+		"Images in tar files are read in place; their labels are in .cls files beside "
+		"them, as WebDataset has them, or are their folders; their splits are folders, "
+		"or the beginnings of the names of tar files (train-0.tar). tar: takes a list "
 		"separated by commas, and patterns. Links in tar files are images and labels "
 		"of their own, as after extraction, and the last of several members of one "
-		"path counts; a link to nothing in its tar file is a broken image, and links to "
-		"folders and members outside (../) are skipped with a warning. Of 16 bits per "
-		"sample the upper 8 are "
-		"used; of several pages or frames the "
-		"first. An image that cannot be read is an error, or is "
-		"listed and counted with --skip-broken. Kinds of data sets:",
+		"path counts; a link to nothing in its tar file is a broken image, and links "
+		"to folders and members outside (../) are skipped with a warning. Of 16 bits "
+		"per sample the upper 8 are used; of several pages or frames the first. An "
+		"image that cannot be read is an error, or is listed and counted with "
+		"--skip-broken. Kinds of data sets:",
 	.items = kind_sentence,
 	.examples = examples,
 	.arguments = arguments,

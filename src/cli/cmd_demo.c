@@ -7,7 +7,6 @@
  * redoes only what depends on a changed option.
  */
 #include "cli/command_options.h"
-#include "cli/demo_recipe.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
 
@@ -22,48 +21,25 @@ static const inv_example examples[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "invar-demo",
-     .meta = "DIR",
-     .group = "Result",
-     .help = "folder for the banks, the runs, the tables and the pages"},
-	{.name = "data",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "other images, as in 'invar encode'; a plain folder contains idx files like "
-             "MNIST's, or images"},
-	{.name = "limit",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "4000",
-     .min = 50,
-     .max = 1e9,
-     .meta = "N",
-     .group = "Images",
-     .help = "number of images for training, and at most as many for testing; taken evenly "
-             "from all classes"},
-	{.name = "augment",
-     .type = INVAR_OPTION_LIST,
-     .meta = "SPEC",
-     .group = "Images",
-     .help = "how copies are made, as in 'invar encode'; may be repeated; default: "
-             "rotation and noise:std=0.5"},
-	{.name = "weights",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Encoder",
-     .help = "use this encoder instead of the one that comes with invar"},
-	{.name = "size",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "native|N",
-     .group = "Encoder",
-     .help = "side of the images; default: the encoder's own"},
-	{.name = "normalize",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Encoder",
-     .help = "as in 'invar encode'; default: the encoder's own"},
+	{INV_ROW(TEXT, "output", "DIR", "Result",
+             "folder for the banks, the runs, the tables and the pages"),
+     .initial = "invar-demo"},
+	{INV_ROW(TEXT, "data", "DATASET", "Images",
+             "other images, as in 'invar encode'; a plain folder contains idx files like "
+             "MNIST's, or images")},
+	{INV_ROW(COUNT, "limit", "N", "Images",
+             "number of images for training, and at most as many for testing; taken evenly "
+             "from all classes"),
+     .initial = "4000", .min = 50, .max = 1e9},
+	{INV_ROW(LIST, "augment", "SPEC", "Images",
+             "how copies are made, as in 'invar encode'; may be repeated; default: "
+             "rotation and noise:std=0.5")},
+	{INV_ROW(TEXT, "weights", "FILE", "Encoder",
+             "use this encoder instead of the one that comes with invar")},
+	{INV_ROW(TEXT, "size", "native|N", "Encoder",
+             "side of the images; default: the encoder's own")},
+	{INV_ROW(TEXT, "normalize", "NAME", "Encoder",
+             "as in 'invar encode'; default: the encoder's own")},
 	{0},
 };
 
@@ -96,7 +72,7 @@ const inv_command inv_cmd_demo = {
 		"(the default of 'invar train'), the paper's MaWa and WaCo, all of them small, "
 		"measures them, prints a table and the adapter that it recommends, and writes a "
 		"page, DIR/report.html, to be opened with a browser. Takes under three minutes on "
-        "two "
+		"two "
 		"cores. The demo is a recipe, share/invar/demo.yaml, so DIR has what 'invar run' "
 		"makes. After an interruption the same command resumes; once finished, it shows "
 		"the results again. With other options, only what depends on them is redone.",

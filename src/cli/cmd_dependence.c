@@ -29,22 +29,6 @@ static double metric_value(const invar_results *r, const char *metric)
 	return invar_results_value(r, metric, invar_results_column(r, 0)->id)->value;
 }
 
-static invar_status print_dependence_json(inv_session *s, const invar_results *r, uint64_t rows)
-{
-	json_t *document = json_object();
-
-	for (size_t i = 0; i < invar_results_metrics(r); i++) {
-		const char *id = invar_results_metric(r, i)->id;
-
-		json_object_set_new(document, id, inv_json_number(metric_value(r, id)));
-	}
-	json_object_set_new(document, "rows", json_integer((json_int_t)rows));
-	json_object_set_new(document, "projections",
-	                    json_integer((json_int_t)inv_number(s, "projections")));
-	json_object_set_new(document, "p", json_real(inv_number(s, "p")));
-	return inv_print_json(document);
-}
-
 static void print_dependence(const inv_session *s, const invar_results *r, uint64_t rows)
 {
 	uint64_t directions = (uint64_t)inv_number(s, "projections");
@@ -54,7 +38,8 @@ static void print_dependence(const inv_session *s, const invar_results *r, uint6
 	       inv_noun(rows, "pair", "pairs"), inv_number(s, "p"),
 	       (unsigned long long)directions, inv_text(s, "slices"),
 	       inv_noun(directions, "direction", "directions"));
-	if (isnan(metric_value(r, "dependence_error"))) { /* of up to 16 directions there is none */
+	if (isnan(metric_value(
+			r, "dependence_error"))) { /* of up to 16 directions there is none */
 		printf("dependence   %.5g\n", metric_value(r, "dependence"));
 		printf("correlation  %.4f\n", metric_value(r, "correlation"));
 	} else {
@@ -71,9 +56,10 @@ static void print_dependence(const inv_session *s, const invar_results *r, uint6
 	printf("correlation  %.4f", metric_value(r, "floor"));
 	if (pairings > 1)
 		printf(", deviating by %.4f", metric_value(r, "floor_deviation"));
-	printf("\np            %.3g  (share of all pairings, including the true one, that reach "
-	       "it)\n",
-	       metric_value(r, "p_value"));
+	printf(
+		"\np            %.3g  (share of all pairings, including the true one, that reach "
+		"it)\n",
+		metric_value(r, "p_value"));
 }
 
 static invar_status run_dependence(inv_session *s)
@@ -81,17 +67,12 @@ static invar_status run_dependence(inv_session *s)
 	inv_given_array given[2] = {{0}, {0}};
 	const uint64_t *shape[2];
 	invar_results *r = NULL;
+	json_t *document;
 	invar_status st;
 
 	for (size_t i = 0; i < 2; i++) {
-		INV_TRY_OR(end, inv_array_look(s, s->argument[i], &given[i]));
+		INV_TRY_OR(end, inv_array_look_rows(s, s->argument[i], &given[i]));
 		shape[i] = given[i].array->h.shape;
-		if (given[i].array->h.ndim != 2 || !shape[i][0] || !shape[i][1] ||
-		    shape[i][1] > UINT32_MAX) {
-			st = inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-			              given[i].path, given[i].shape);
-			goto end;
-		}
 	}
 	if (shape[0][0] != shape[1][0]) {
 		st = inv_fail(
@@ -102,13 +83,24 @@ static invar_status run_dependence(inv_session *s)
 	}
 	INV_TRY_OR(end, inv_array_take(&given[0]));
 	INV_TRY_OR(end, inv_array_take(&given[1]));
-	INV_TRY_OR(end, invar_dependence(s->ctx, given[0].data, (uint32_t)shape[0][1],
-	                                 given[1].data, (uint32_t)shape[1][1], shape[0][0],
-	                                 s->options, &r));
-	if (s->json)
-		st = print_dependence_json(s, r, shape[0][0]);
-	else
+	INV_TRY_OR(end,
+	           invar_dependence(s->ctx, given[0].data, (uint32_t)shape[0][1], given[1].data,
+	                            (uint32_t)shape[1][1], shape[0][0], s->options, &r));
+	if (!s->json) {
 		print_dependence(s, r, shape[0][0]);
+		goto end;
+	}
+	document = json_object();
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const char *id = invar_results_metric(r, i)->id;
+
+		json_object_set_new(document, id, inv_json_number(metric_value(r, id)));
+	}
+	json_object_set_new(document, "rows", json_integer((json_int_t)shape[0][0]));
+	json_object_set_new(document, "projections",
+	                    json_integer((json_int_t)inv_number(s, "projections")));
+	json_object_set_new(document, "p", json_real(inv_number(s, "p")));
+	st = inv_print_json(document);
 end:
 	invar_results_free(r);
 	inv_array_drop(&given[0]);

@@ -4,7 +4,7 @@
 
 #include "base/words.h"
 #include "cli/help.h"
-#include "cli/recipe_words.h"
+#include "cli/study_command.h"
 
 static const inv_example examples[] = {
 	{"invar docs markdown > docs/reference/CLI.md", "the reference of all commands"},

@@ -35,15 +35,12 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("BANK", "new folder for the features, or an existing bank to extend")},
-	{.name = "dry-run",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "print the time and disk space needed, measured on a few seconds of work, and "
-             "write nothing"},
+	{INV_FLAG_ROW(
+		"dry-run", "Result",
+		"print the time and disk space needed, measured on a few seconds of work, and "
+		"write nothing")},
 	{0},
 };
-
-/* ---- --dry-run -------------------------------------------------------------------- */
 
 /* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
 static void spell_seconds(double low, double high, char *out, size_t size)
@@ -108,26 +105,13 @@ static invar_status forecast(inv_session *s, invar_encoder *e, const invar_datas
 	return INVAR_OK;
 }
 
-/* ---- Encoding --------------------------------------------------------------------- */
-
-/* The split that has copies, train if several have; NULL: none. */
-static const char *split_with_copies(const invar_bank *b)
-{
-	const char *with = NULL;
-
-	for (size_t i = invar_bank_splits(b); i-- > 0;)
-		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
-		    (!with || strcmp(with, "train") != 0))
-			with = invar_bank_split(b, i);
-	return with;
-}
-
 /* What the bank has, and the command that comes next. */
 static invar_status print_bank(inv_session *s, const invar_bank *b, const char *path,
                                const char *encoder)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = split_with_copies(b), *numbers = inv_noun(width, "number", "numbers");
+	const char *with = NULL; /* the split that has copies, train if several have */
+	const char *numbers = inv_noun(width, "number", "numbers");
 	char word[PATH_MAX + 8], split[300];
 	json_t *splits = json_array();
 
@@ -135,19 +119,23 @@ static invar_status print_bank(inv_session *s, const invar_bank *b, const char *
 		const char *name = invar_bank_split(b, i);
 
 		json_array_append_new(
-			splits, json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name", inv_json_path(name),
-		                      "rows", (json_int_t)invar_bank_rows(b, name), "copies",
-		                      (json_int_t)invar_bank_copies(b, name), "labels",
-		                      invar_bank_has_labels(b, name), "names",
-		                      inv_bank_has_names(b, name), "views",
-		                      invar_bank_has_views(b, name, INVAR_CLEAN)));
+			splits,
+			json_pack("{s:o, s:I, s:I, s:b, s:b, s:b}", "name", inv_json_path(name), "rows",
+		              (json_int_t)invar_bank_rows(b, name), "copies",
+		              (json_int_t)invar_bank_copies(b, name), "labels",
+		              invar_bank_has_labels(b, name), "names", inv_bank_has_names(b, name),
+		              "views", invar_bank_has_views(b, name, INVAR_CLEAN)));
 	}
 	if (s->json)
-		INV_TRY(inv_print_json(json_pack("{s:o, s:s, s:I, s:O}", "bank", inv_json_path(path),
-		                                 "encoder", encoder, "width", (json_int_t)width,
-		                                 "splits", splits)));
+		INV_TRY(inv_print_json(json_pack("{s:o, s:s, s:I, s:O}", "bank",
+		                                 inv_json_path(path), "encoder", encoder, "width",
+		                                 (json_int_t)width, "splits", splits)));
 	json_decref(splits);
 
+	for (size_t i = invar_bank_splits(b); i-- > 0;)
+		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
+		    (!with || strcmp(with, "train") != 0))
+			with = invar_bank_split(b, i);
 	inv_shell_word(path, word, sizeof word);
 	if (!with)
 		inv_term_say(s->term,
@@ -206,7 +194,8 @@ const inv_command inv_cmd_encode = {
 	.purpose = "turns images and augmented copies of them into a bank of features",
 	.usage = "DATASET -o BANK [options]",
 	.about =
-		"Images are decoded, resized, normalised, augmented and encoded. An existing bank is "
+		"Images are decoded, resized, normalised, augmented and encoded. An existing bank "
+		"is "
 		"extended: splits, copies and views can be added later. After an interruption the "
 		"same command resumes.",
 	.details =
@@ -214,7 +203,8 @@ const inv_command inv_cmd_encode = {
 		"copies with their drawn parameters, SPLIT/names.txt with the file of each "
 		"row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
 		"SHA-256 of each image, and bank.json, which records how it was made. "
-		"Rows that are added later have the same bytes as if made at once. A bank made with another encoder, SPEC, size "
+		"Rows that are added later have the same bytes as if made at once. A bank made "
+		"with another encoder, SPEC, size "
 		"or seed cannot be extended, nor can one whose images have changed since. "
 		"Rows are finished in blocks of 256, and a resumed command starts after the last "
 		"finished one.",

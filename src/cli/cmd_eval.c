@@ -47,24 +47,15 @@ static const invar_option own[] = {
 		"FILE",
 		"also write the results to this file, as JSON, or as a table if --format is "
 		"not text")},
-	{.name = "format",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "text",
-     .choices = INV_TABLE_FORMATS,
-     .meta = "WORD",
-     .group = "Result",
-     .help = "format of the table"},
-	{.name = "plots",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DIR",
-     .group = "Result",
-     .help = "also draw the results into this folder, as 'invar plot' does"},
-	{.name = "certify",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "write what was measured, and what the clean features look like, into the "
-             "metadata of each adapter, for 'invar check' and model cards; its tensors "
-             "stay as they are"},
+	{INV_ROW(TEXT, "format", "WORD", "Result", "format of the table"), .initial = "text",
+     .choices = INV_TABLE_FORMATS},
+	{INV_ROW(TEXT, "plots", "DIR", "Result",
+             "also draw the results into this folder, as 'invar plot' does")},
+	{INV_FLAG_ROW(
+		"certify", "Result",
+		"write what was measured, and what the clean features look like, into the "
+		"metadata of each adapter, for 'invar check' and model cards; its tensors "
+		"stay as they are")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -126,44 +117,14 @@ static invar_status open_columns(inv_session *s, columns *c)
 	return INVAR_OK;
 }
 
-static void close_columns(columns *c)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		if (c->adapter)
-			invar_adapter_close(c->adapter[i]);
-		if (c->title)
-			inv_free(c->title[i]);
-	}
-	inv_free(c->adapter);
-	inv_free(c->title);
-	inv_free(c->is_run);
-}
-
-/* ---- Results ------------------------------------------------------------------ */
-
-static invar_status save_table(inv_session *s, const invar_results *r, const char *path)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-	invar_status st;
-
-	if (!f)
-		return inv_no_memory();
-	st = inv_put_table(inv_results_table(r, true), inv_text(s, "format"), f);
-	if (fclose(f) != 0 && st == INVAR_OK)
-		st = inv_no_memory();
-	if (st == INVAR_OK)
-		st = inv_file_write(s->ctx, path, text, bytes);
-	free(text);
-	return st;
-}
-
 static invar_status show_results(inv_session *s, const invar_results *r)
 {
 	const char *output = inv_text(s, "output"), *format = inv_text(s, "format");
 	bool as_text = strcmp(format, "text") == 0;
-	char origin[INV_HEADING], measured[INV_HEADING];
+	char origin[INV_HEADING], measured[INV_HEADING], *text = NULL;
+	size_t bytes;
+	FILE *f;
+	invar_status st;
 
 	if (s->json) {
 		INV_TRY(inv_print_results(r));
@@ -177,7 +138,17 @@ static invar_status show_results(inv_session *s, const invar_results *r)
 	}
 	if (!output)
 		return INVAR_OK;
-	return s->json || as_text ? inv_save_results(s, output, r) : save_table(s, r, output);
+	if (s->json || as_text)
+		return inv_save_results(s, output, r);
+	if (!(f = open_memstream(&text, &bytes)))
+		return inv_no_memory();
+	st = inv_put_table(inv_results_table(r, true), format, f);
+	if (fclose(f) != 0 && st == INVAR_OK)
+		st = inv_no_memory();
+	if (st == INVAR_OK)
+		st = inv_file_write(s->ctx, output, text, bytes);
+	free(text);
+	return st;
 }
 
 /* Shows and keeps results; those that are not complete are kept by their runs alone. */
@@ -191,7 +162,8 @@ static invar_status keep_results(inv_session *s, const columns *c, const invar_r
 	if (inv_text(s, "plots")) {
 		st = inv_figures_add(&all, r);
 		if (st == INVAR_OK)
-			st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
+			st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"),
+			                      false);
 		inv_figures_free(&all);
 		INV_TRY(st);
 	}
@@ -211,20 +183,6 @@ static invar_status keep_results(inv_session *s, const columns *c, const invar_r
 	return INVAR_OK;
 }
 
-static invar_status certify(inv_session *s, const invar_bank *bank, const columns *c,
-                            const invar_results *r)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		const char *path = invar_adapter_path(c->adapter[i]);
-		char id[24];
-
-		snprintf(id, sizeof id, "%zu", 1 + i);
-		INV_TRY(invar_adapter_certify(c->adapter[i], bank, r, id, s->options, path));
-		inv_term_say(s->term, "%s has a certificate", path);
-	}
-	return INVAR_OK;
-}
-
 static invar_status eval_command(inv_session *s)
 {
 	columns c = {0};
@@ -239,8 +197,15 @@ static invar_status eval_command(inv_session *s)
 	                (const char *const *)c.title, c.count, s->options, &r);
 	if (!r || inv_process_rank(s->ctx)) /* rank 0 shows and keeps them */
 		goto end;
-	if (st == INVAR_OK && inv_flag(s, "certify"))
-		st = certify(s, bank, &c, r);
+	for (size_t i = 0; st == INVAR_OK && inv_flag(s, "certify") && i < c.count; i++) {
+		const char *path = invar_adapter_path(c.adapter[i]);
+		char id[24];
+
+		snprintf(id, sizeof id, "%zu", 1 + i);
+		st = invar_adapter_certify(c.adapter[i], bank, r, id, s->options, path);
+		if (st == INVAR_OK)
+			inv_term_say(s->term, "%s has a certificate", path);
+	}
 	if (st == INVAR_OK) {
 		st = keep_results(s, &c, r);
 	} else {
@@ -251,7 +216,15 @@ static invar_status eval_command(inv_session *s)
 end:
 	invar_results_free(r);
 	invar_bank_close(bank);
-	close_columns(&c);
+	for (size_t i = 0; i < c.count; i++) {
+		if (c.adapter)
+			invar_adapter_close(c.adapter[i]);
+		if (c.title)
+			inv_free(c.title[i]);
+	}
+	inv_free(c.adapter);
+	inv_free(c.title);
+	inv_free(c.is_run);
 	return st;
 }
 
@@ -269,12 +242,14 @@ const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
-	.about = "The first column is always F, the features without an adapter. The results of "
-			 "a run are merged into its metrics.json.",
-	.details = "If a measurement fails, the others are still made and the reason is shown "
-			   "below the table and in the JSON; the exit code is 1 only if --metrics named "
-			   "it. Labels may be any numbers; a negative label means that the row has none. "
-			   "Measurements:",
+	.about =
+		"The first column is always F, the features without an adapter. The results of "
+		"a run are merged into its metrics.json.",
+	.details =
+		"If a measurement fails, the others are still made and the reason is shown "
+		"below the table and in the JSON; the exit code is 1 only if --metrics named "
+		"it. Labels may be any numbers; a negative label means that the row has none. "
+		"Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,

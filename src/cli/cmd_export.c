@@ -29,16 +29,10 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("FILE", "file to write")},
-	{.name = "with-encoder",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "WEIGHTS",
-     .group = "ONNX",
-     .help = "write the encoder with these weights and the adapter as one model, from "
-             "normalised images to codes"},
-	{.name = "card",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "write a model card: the same as --format card"},
+	{INV_ROW(TEXT, "with-encoder", "WEIGHTS", "ONNX",
+             "write the encoder with these weights and the adapter as one model, from "
+             "normalised images to codes")},
+	{INV_FLAG_ROW("card", "Result", "write a model card: the same as --format card")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -72,7 +66,8 @@ static invar_status run_export(inv_session *s)
 	if (inv_flag(s, "card")) { /* a shorter name of a format */
 		format = inv_text(s, "format");
 		if (inv_options_is_set(s->options, "format") && strcmp(format, "card") != 0)
-			return inv_fail(INVAR_E_USE, "--card and --format %s differ; use only one", format);
+			return inv_fail(INVAR_E_USE, "--card and --format %s differ; use only one",
+			                format);
 		INV_TRY(invar_options_set(s->options, "format", "card"));
 	}
 	if (option && !weights)
@@ -87,10 +82,10 @@ static invar_status run_export(inv_session *s)
 	format = inv_text(s, "format");
 	bytes = stat(output, &file) == 0 ? (json_int_t)file.st_size : 0;
 	if (s->json)
-		st = inv_print_json(
-			json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_json_path(output), "format",
-		              format, "bytes", bytes, "input_dim", invar_adapter_input(e),
-		              "output_dim", invar_adapter_output(e)));
+		st = inv_print_json(json_pack("{s:o, s:s, s:I, s:i, s:i}", "output",
+		                              inv_json_path(output), "format", format, "bytes",
+		                              bytes, "input_dim", invar_adapter_input(e),
+		                              "output_dim", invar_adapter_output(e)));
 	else
 		inv_term_say(s->term, "%s is written: %s, %lld bytes", output, format,
 		             (long long)bytes);

@@ -20,10 +20,7 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "all",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "list all commands, or all options of the command"},
+	{INV_FLAG_ROW("all", "Result", "list all commands, or all options of the command")},
 	{0},
 };
 

@@ -6,7 +6,6 @@
  * Wasserstein distance of two sets of rows; it is not a loss of an adapter and takes its
  * own arrays. A shape that does not match is an error that names the file and both shapes.
  */
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,63 +45,47 @@ static const inv_argument arguments[] = {
 
 enum { KINDS = 256 }; /* bytes of a list of all of them */
 
-#define FILE_ROW(type_, name_, meta_, group_, help_)                                \
-	{                                                                               \
-		.name = name_, .type = type_, .meta = meta_, .group = group_, .help = help_ \
-	}
-#define ONE(name, meta, group, help) FILE_ROW(INVAR_OPTION_TEXT, name, meta, group, help)
-#define LIST(name, meta, group, help) FILE_ROW(INVAR_OPTION_LIST, name, meta, group, help)
-
 static const invar_option own[] = {
-	ONE("adapter", "FILE", "Arrays", "the adapter E: a safetensors file or a run folder"),
-	ONE("clean", "X.npy", "Arrays", "clean features [N, d]"),
-	LIST("aug", "A.npy", "Arrays",
-         "augmented features [N, s, d]; default: none, s = 0; several only with waco"),
-	ONE("views", "V.npy", "Arrays",
-        "simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair"),
-	ONE("decoder", "FILE", "Arrays",
-        "a decoder; its reconstruction error is added, weighted by --alpha and --beta"),
-	ONE("vicinal", "V.npy", "Arrays",
-        "keep: vicinal rows [N, d]; default: drawn from the clean rows"),
-	ONE("origin", "M.npy", "Arrays",
-        "keep: mean of the features in units of their spread [d]; default: zeros"),
-	ONE("grad", "DIR", "Arrays",
-        "write the gradient of every parameter to this folder as NAME.npy"),
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Arrays",
-     .help = "let gradients replace any existing files; never one that is read"},
-	LIST("directions-xz", "D.npy", "Draws of waco",
-         "directions [L, d + w], one array for each --aug"),
-	LIST("directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]"),
-	LIST("directions-zz", "D.npy", "Draws of waco", "directions [L, 2 w]"),
-	LIST("perm-xz", "P1,P2", "Draws of waco",
-         "two permutations of the rows as NumPy files, one pair for each --aug"),
-	LIST("perm-xx", "P1,P2", "Draws of waco", "the same for XX"),
-	LIST("perm-zz", "P1,P2", "Draws of waco", "the same for ZZ"),
-	ONE("a", "A.npy", "Arrays of sw", "first set [n, d]"),
-	ONE("b", "B.npy", "Arrays of sw", "second set [n, d]"),
-	ONE("directions", "D.npy", "Arrays of sw",
-        "directions [L, d], used as given; default: --projections random ones"),
+	{INV_ROW(TEXT, "adapter", "FILE", "Arrays",
+             "the adapter E: a safetensors file or a run folder")},
+	{INV_ROW(TEXT, "clean", "X.npy", "Arrays", "clean features [N, d]")},
+	{INV_ROW(LIST, "aug", "A.npy", "Arrays",
+             "augmented features [N, s, d]; default: none, s = 0; several only with waco")},
+	{INV_ROW(
+		TEXT, "views", "V.npy", "Arrays",
+		"simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair")},
+	{INV_ROW(
+		TEXT, "decoder", "FILE", "Arrays",
+		"a decoder; its reconstruction error is added, weighted by --alpha and --beta")},
+	{INV_ROW(TEXT, "vicinal", "V.npy", "Arrays",
+             "keep: vicinal rows [N, d]; default: drawn from the clean rows")},
+	{INV_ROW(TEXT, "origin", "M.npy", "Arrays",
+             "keep: mean of the features in units of their spread [d]; default: zeros")},
+	{INV_ROW(TEXT, "grad", "DIR", "Arrays",
+             "write the gradient of every parameter to this folder as NAME.npy")},
+	{INV_FLAG_ROW("force", "Arrays",
+                  "let gradients replace any existing files; never one that is read")},
+	{INV_ROW(LIST, "directions-xz", "D.npy", "Draws of waco",
+             "directions [L, d + w], one array for each --aug")},
+	{INV_ROW(LIST, "directions-xx", "D.npy", "Draws of waco", "directions [L, 2 d]")},
+	{INV_ROW(LIST, "directions-zz", "D.npy", "Draws of waco", "directions [L, 2 w]")},
+	{INV_ROW(LIST, "perm-xz", "P1,P2", "Draws of waco",
+             "two permutations of the rows as NumPy files, one pair for each --aug")},
+	{INV_ROW(LIST, "perm-xx", "P1,P2", "Draws of waco", "the same for XX")},
+	{INV_ROW(LIST, "perm-zz", "P1,P2", "Draws of waco", "the same for ZZ")},
+	{INV_ROW(TEXT, "a", "A.npy", "Arrays of sw", "first set [n, d]")},
+	{INV_ROW(TEXT, "b", "B.npy", "Arrays of sw", "second set [n, d]")},
+	{INV_ROW(TEXT, "directions", "D.npy", "Arrays of sw",
+             "directions [L, d], used as given; default: --projections random ones")},
 	{0},
 };
 
-/* ---- What belongs to which kind ------------------------------------------------ */
-
 static const char *const only[][2] = {
-	/* the option and its kind */
+	/* options and their kind */
 	{"views", "simclr"},
-	{"vicinal", "keep"},
-	{"origin", "keep"},
-	{"directions-xz", "waco"},
-	{"directions-xx", "waco"},
-	{"directions-zz", "waco"},
-	{"perm-xz", "waco"},
-	{"perm-xx", "waco"},
-	{"perm-zz", "waco"},
-	{"a", "sw"},
-	{"b", "sw"},
-	{"directions", "sw"},
+	{"vicinal|origin", "keep"},
+	{"directions-xz|directions-xx|directions-zz|perm-xz|perm-xx|perm-zz", "waco"},
+	{"a|b|directions", "sw"},
 };
 
 /* Of sw; the common ones go with everything. */
@@ -142,7 +125,7 @@ static invar_status check_loss_options(inv_session *s, const char *kind)
 		if (!inv_options_is_set(s->options, name))
 			continue;
 		for (size_t k = 0; k < sizeof only / sizeof *only; k++)
-			if (strcmp(only[k][0], name) == 0 && strcmp(only[k][1], kind) != 0)
+			if (inv_has_word(only[k][0], '|', name) && strcmp(only[k][1], kind) != 0)
 				return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", name,
 				                only[k][1], kind);
 		if (is_sw && !inv_has_word(sw_options, '|', name))
@@ -153,8 +136,6 @@ static invar_status check_loss_options(inv_session *s, const char *kind)
 	}
 	return INVAR_OK;
 }
-
-/* ---- Arrays ---------------------------------------------------------------------- */
 
 typedef struct loss_call {
 	inv_session *s;
@@ -184,19 +165,6 @@ static invar_status read_array(loss_call *c, const char *path, inv_given_array *
 	return inv_array_take(a);
 }
 
-static void close_call(loss_call *c)
-{
-	for (size_t i = 0; i < c->count; i++) {
-		inv_array_drop(c->given[i]);
-		inv_free(c->given[i]);
-	}
-	free(c->given);
-	free(c->aug);
-	inv_free(c->draws);
-	invar_adapter_close(c->adapter);
-	invar_adapter_close(c->decoder);
-}
-
 /* A dimension of 0 is any. */
 static bool has_shape(const inv_given_array *a, unsigned ndim, uint64_t first,
                       uint64_t last)
@@ -215,23 +183,17 @@ static invar_status read_loss_rows(loss_call *c)
 	INV_TRY(read_array(c, inv_text(c->s, "clean"), &clean));
 	INV_TRY(read_array(c, inv_text(c->s, "views"), &views));
 	if (clean && !has_shape(clean, 2, 0, 0))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
-		                clean->path, clean->shape, d);
+		return inv_array_refuse(clean, "must be [N, %u]", d);
 	if (clean && !has_shape(clean, 2, 0, d))
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but the adapter %s takes features of width %u",
-		                clean->path, clean->shape, invar_adapter_path(c->adapter), d);
+		return inv_array_refuse(clean, "the adapter %s takes features of width %u",
+		                        invar_adapter_path(c->adapter), d);
 	if (views && (!has_shape(views, 2, 0, d) || views->array->h.shape[0] % 2))
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
-		                "pair",
-		                views->path, views->shape, d);
+		return inv_array_refuse(views, "must be [2 N, %u]: rows i and i + N are a pair", d);
 	c->in.images = clean ? clean->array->h.shape[0] : views->array->h.shape[0] / 2;
 	if (clean && views && views->array->h.shape[0] != 2 * c->in.images)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but with %s of shape %s it must have twice as "
-		                "many rows",
-		                views->path, views->shape, clean->path, clean->shape);
+		return inv_array_refuse(views,
+		                        "with %s of shape %s it must have twice as many rows",
+		                        clean->path, clean->shape);
 	c->in.dim = d;
 	c->in.clean = clean ? clean->data : NULL;
 	c->in.views = views ? views->data : NULL;
@@ -252,16 +214,12 @@ static invar_status read_augs(loss_call *c)
 		INV_TRY(read_array(c, path, &a));
 		cells = a->array->h.cells;
 		if (!has_shape(a, 3, c->in.images, c->in.dim) || a->array->h.shape[1] > 1 << 20)
-			return inv_fail(
-				INVAR_E_MISMATCH,
-				"%s has shape %s, but with %s of shape %s it must be [%llu, s, %u]", path,
-				a->shape, clean->path, clean->shape, (unsigned long long)c->in.images,
-				c->in.dim);
+			return inv_array_refuse(a, "with %s of shape %s it must be [%llu, s, %u]",
+			                        clean->path, clean->shape,
+			                        (unsigned long long)c->in.images, c->in.dim);
 		if (c->in.groups && a->array->h.shape[1] != c->in.samples)
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s has shape %s, but the first --aug has %u %s per image",
-			                path, a->shape, c->in.samples,
-			                inv_noun(c->in.samples, "sample", "samples"));
+			return inv_array_refuse(a, "the first --aug has %u %s per image", c->in.samples,
+			                        inv_noun(c->in.samples, "sample", "samples"));
 		c->in.samples = (uint32_t)a->array->h.shape[1];
 		if (!(longer = realloc(c->aug, ((c->in.groups + 1) * cells + 1) * sizeof *longer)))
 			return inv_no_memory();
@@ -272,69 +230,49 @@ static invar_status read_augs(loss_call *c)
 	return INVAR_OK;
 }
 
-static invar_status read_keep(loss_call *c)
-{
-	const inv_given_array *clean = c->given[0];
-	inv_given_array *vicinal, *origin;
-
-	INV_TRY(read_array(c, inv_text(c->s, "vicinal"), &vicinal));
-	INV_TRY(read_array(c, inv_text(c->s, "origin"), &origin));
-	if (vicinal && !has_shape(vicinal, 2, c->in.images, c->in.dim))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must have that of %s, %s",
-		                vicinal->path, vicinal->shape, clean->path, clean->shape);
-	if (origin && !has_shape(origin, 1, c->in.dim, 0))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%u]", origin->path,
-		                origin->shape, c->in.dim);
-	c->in.vicinal = vicinal ? vicinal->data : NULL;
-	c->in.origin = origin ? origin->data : NULL;
-	return INVAR_OK;
-}
-
-/* ---- Draws of waco --------------------------------------------------------------- */
-
-/* The numbers 0 to M - 1, in the memory of the floats that they were read as. */
-static invar_status read_permutation(loss_call *c, const char *path, uint64_t M,
-                                     const uint32_t **out)
-{
-	inv_given_array *a;
-
-	INV_TRY(read_array(c, path, &a));
-	if (!has_shape(a, 1, M, 0))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]", path,
-		                a->shape, (unsigned long long)M);
-	for (uint64_t i = 0; i < M; i++) {
-		float x = a->data[i];
-		uint32_t number;
-
-		if (x < 0 || x != floorf(x) || x >= (float)M)
-			return inv_fail(
-				INVAR_E_MISMATCH,
-				"%s: element [%llu] is %g, but each of 0 to %llu must occur once", path,
-				(unsigned long long)i, (double)x, (unsigned long long)(M - 1));
-		number = (uint32_t)x;
-		memcpy(&a->data[i], &number, sizeof number);
-	}
-	*out = (const uint32_t *)(const void *)a->data;
-	return INVAR_OK;
-}
-
-/* "P1.npy,P2.npy" */
+/*
+ * "P1.npy,P2.npy": each has the numbers 0 to M - 1, in the memory of the floats that they
+ * were read as.
+ */
 static invar_status read_permutations(loss_call *c, const char *option, size_t group,
                                       uint64_t M, const uint32_t *out[2])
 {
 	const char *text = inv_options_text(c->s->options, option, group);
 	const char *comma = strchr(text, ',');
-	char *first;
+	char *path;
 	invar_status st;
 
 	if (!comma || strchr(comma + 1, ',') || comma == text || !comma[1])
 		return inv_fail(INVAR_E_USE, "--%s is '%s' but must be two files: P1.npy,P2.npy",
 		                option, text);
-	if (!(first = strndup(text, (size_t)(comma - text))))
-		return inv_no_memory();
-	st = read_permutation(c, first, M, &out[0]);
-	free(first);
-	return st == INVAR_OK ? read_permutation(c, comma + 1, M, &out[1]) : st;
+	INV_TRY(inv_new_text(&path, text));
+	path[comma - text] = '\0';
+	for (size_t k = 0; k < 2; k++) {
+		inv_given_array *a;
+
+		INV_TRY_OR(end, read_array(c, k ? comma + 1 : path, &a));
+		if (!has_shape(a, 1, M, 0)) {
+			st = inv_array_refuse(a, "must be [%llu]", (unsigned long long)M);
+			goto end;
+		}
+		for (uint64_t i = 0; i < M; i++) {
+			float x = a->data[i];
+			uint32_t number = x >= 0 && x < (float)M ? (uint32_t)x : 0;
+
+			if (x != (float)number) {
+				st = inv_fail(
+					INVAR_E_MISMATCH,
+					"%s: element [%llu] is %g, but each of 0 to %llu must occur once",
+					a->path, (unsigned long long)i, (double)x, (unsigned long long)(M - 1));
+				goto end;
+			}
+			memcpy(&a->data[i], &number, sizeof number);
+		}
+		out[k] = (const uint32_t *)(const void *)a->data;
+	}
+end:
+	inv_free(path);
+	return st;
 }
 
 /* All six files of every augmentation, or none. Directions determine how many there are. */
@@ -373,20 +311,16 @@ static invar_status read_draws(loss_call *c)
 
 		INV_TRY(read_array(c, inv_options_text(c->s->options, options[i], k / 3), &a));
 		if (!has_shape(a, 2, 0, width[i]) || !a->array->h.shape[0])
-			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
-			                a->path, a->shape, (unsigned long long)width[i]);
+			return inv_array_refuse(a, "must be [L, %llu]", (unsigned long long)width[i]);
 		if (L && a->array->h.shape[0] != L)
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s has shape %s, but the first array of directions has %llu",
-			                a->path, a->shape, (unsigned long long)L);
+			return inv_array_refuse(a, "the first array of directions has %llu",
+			                        (unsigned long long)L);
 		L = a->array->h.shape[0];
 		draws->directions[i] = a->data;
 		INV_TRY(read_permutations(c, options[3 + i], k / 3, M, draws->permutations[i]));
 	}
 	return invar_options_set_number(c->s->options, "projections", (double)L);
 }
-
-/* ---- Results --------------------------------------------------------------------- */
 
 /* Each gradient as NAME.npy; all names are checked before the first file is written. */
 static invar_status write_gradients(inv_session *s, const inv_loss_result *r)
@@ -439,11 +373,10 @@ static invar_status need_option(const inv_session *s, const char *name,
 	return inv_text(s, name) ? INVAR_OK : inv_fail(INVAR_E_USE, "%s", sentence);
 }
 
-/* ---- The two sorts of kinds ------------------------------------------------------ */
-
 static invar_status evaluate_given_loss(loss_call *c)
 {
 	const char *views = inv_text(c->s, "views"), *decoder = inv_text(c->s, "decoder");
+	inv_given_array *vicinal, *origin;
 	inv_loss_result result = {0};
 	invar_status st;
 
@@ -451,7 +384,8 @@ static invar_status evaluate_given_loss(loss_call *c)
 	if (views && inv_options_text(c->s->options, "aug", 0))
 		return inv_fail(INVAR_E_USE, "--views and --aug cannot be used together");
 	if (!views || decoder)
-		INV_TRY(need_option(c->s, "clean", "the clean features are missing: --clean X.npy"));
+		INV_TRY(
+			need_option(c->s, "clean", "the clean features are missing: --clean X.npy"));
 	for (size_t i = 0; i < 2 && !decoder; i++)
 		if (inv_options_is_set(c->s->options, i ? "beta" : "alpha"))
 			return inv_fail(INVAR_E_USE, "--%s needs --decoder", i ? "beta" : "alpha");
@@ -461,7 +395,15 @@ static invar_status evaluate_given_loss(loss_call *c)
 	INV_TRY(read_loss_rows(c));
 	if (c->in.clean) {
 		INV_TRY(read_augs(c));
-		INV_TRY(read_keep(c));
+		INV_TRY(read_array(c, inv_text(c->s, "vicinal"), &vicinal));
+		INV_TRY(read_array(c, inv_text(c->s, "origin"), &origin));
+		if (vicinal && !has_shape(vicinal, 2, c->in.images, c->in.dim))
+			return inv_array_refuse(vicinal, "must have that of %s, %s", c->given[0]->path,
+			                        c->given[0]->shape);
+		if (origin && !has_shape(origin, 1, c->in.dim, 0))
+			return inv_array_refuse(origin, "must be [%u]", c->in.dim);
+		c->in.vicinal = vicinal ? vicinal->data : NULL;
+		c->in.origin = origin ? origin->data : NULL;
 		INV_TRY(read_draws(c));
 	}
 	c->in.adapter = c->adapter;
@@ -490,18 +432,15 @@ static invar_status compute_sw(loss_call *c)
 	INV_TRY(read_array(c, inv_text(s, "b"), &b));
 	INV_TRY(read_array(c, inv_text(s, "directions"), &directions));
 	if (!has_shape(a, 2, 0, 0) || !a->array->h.cells)
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]", a->path,
-		                a->shape);
+		return inv_array_refuse(a, "must be [n, d]");
 	memcpy(grad.shape, a->array->h.shape, sizeof grad.shape);
 	if (!has_shape(b, 2, grad.shape[0], grad.shape[1]))
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has shape %s, but %s has %s; both must have the same shape",
-		                b->path, b->shape, a->path, a->shape);
+		return inv_array_refuse(b, "%s has %s; both must have the same shape", a->path,
+		                        a->shape);
 	if (directions &&
 	    (!has_shape(directions, 2, 0, grad.shape[1]) || !directions->array->h.cells))
-		return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
-		                directions->path, directions->shape,
-		                (unsigned long long)grad.shape[1]);
+		return inv_array_refuse(directions, "must be [L, %llu]",
+		                        (unsigned long long)grad.shape[1]);
 
 	INV_TRY(inv_new_zeros(&grad.data, a->array->h.cells));
 	INV_TRY_OR(end, invar_options_new("dependence", &o));
@@ -524,42 +463,48 @@ end:
 	return st;
 }
 
-/* ---- The command ----------------------------------------------------------------- */
+/* Those of the library, then our own. */
+static const char *kind_name(size_t i, char out[INV_ITEM])
+{
+	const char *kind = inv_loss_name_at(i);
+
+	if (!kind && i && !inv_loss_name_at(i - 1))
+		return NULL;
+	snprintf(out, INV_ITEM, "%s", kind ? kind : "sw");
+	return out;
+}
 
 static invar_status run_loss(inv_session *s)
 {
-	const char *kind = s->argument[0], *name;
+	const char *kind = s->argument[0];
 	loss_call c = {.s = s};
-	char kinds[KINDS];
+	char kinds[KINDS], name[INV_ITEM];
 	size_t fill = 0;
 	invar_status st;
 
-	for (size_t i = 0; (name = inv_loss_name_at(i)) && fill < sizeof kinds; i++)
-		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
-	snprintf(kinds + fill, sizeof kinds - fill, "sw");
+	for (size_t i = 0; kind_name(i, name) && fill < sizeof kinds; i++)
+		fill +=
+			(size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s%s", i ? "|" : "", name);
 	INV_TRY(inv_require_word("KIND", kinds, kind));
 	INV_TRY(check_loss_options(s, kind));
-	INV_TRY(inv_check_output(s, &(inv_output){.option = "--grad",
-	                                          .path = inv_text(s, "grad"),
-	                                          .folder = true}));
+	INV_TRY(inv_check_output(
+		s, &(inv_output){.option = "--grad", .path = inv_text(s, "grad"), .folder = true}));
 	if (strcmp(kind, "sw") == 0) {
 		st = compute_sw(&c);
 	} else {
 		INV_TRY(invar_options_set(s->options, "kind", kind));
 		st = evaluate_given_loss(&c);
 	}
-	close_call(&c);
+	for (size_t i = 0; i < c.count; i++) {
+		inv_array_drop(c.given[i]);
+		inv_free(c.given[i]);
+	}
+	free(c.given);
+	free(c.aug);
+	inv_free(c.draws);
+	invar_adapter_close(c.adapter);
+	invar_adapter_close(c.decoder);
 	return st;
-}
-
-/* Those of the library, then our own. */
-static const char *kind_name(size_t i, char out[INV_ITEM])
-{
-	const char *kind = inv_loss_name_at(i);
-	bool is_last = !kind && (i == 0 || inv_loss_name_at(i - 1));
-
-	snprintf(out, INV_ITEM, "%s", kind ? kind : is_last ? "sw" : "");
-	return *out ? out : NULL;
 }
 
 const inv_command inv_cmd_loss = {

@@ -24,20 +24,13 @@ static const inv_argument arguments[] = {
 
 static const invar_option own[] = {
 	{INV_OUTPUT_ROW("OUT.safetensors", "adapter to write")},
-	{.name = "weights",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "A,B,…",
-     .group = "Result",
-     .help =
-         "one weight per adapter, above 0; they are divided by their sum; default: equal "
-         "weights"},
-	{.name = "strength",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "1",
-     .max = 10,
-     .meta = "W",
-     .group = "Result",
-     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"},
+	{INV_ROW(
+		TEXT, "weights", "A,B,…", "Result",
+		"one weight per adapter, above 0; they are divided by their sum; default: equal "
+		"weights")},
+	{INV_ROW(NUMBER, "strength", "W", "Result",
+             "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"),
+     .initial = "1", .max = 10},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -81,16 +74,15 @@ static invar_status run_merge(inv_session *s)
 	for (size_t i = 0; i < s->arguments; i++)
 		INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[i], &adapters[i]));
 	INV_TRY_OR(end, invar_adapter_merge((const invar_adapter *const *)adapters,
-	                                    inv_text(s, "weights") ? weight : NULL, s->arguments,
-	                                    inv_number(s, "strength"), &merged));
+	                                    inv_text(s, "weights") ? weight : NULL,
+	                                    s->arguments, inv_number(s, "strength"), &merged));
 	INV_TRY_OR(end, invar_adapter_save(merged, output));
 	if (s->json)
-		st = inv_print_json(
-			json_pack("{s:o, s:i, s:i, s:i, s:b, s:b}", "output", inv_json_path(output),
-		              "input_dim", invar_adapter_input(merged), "hidden",
-		              invar_adapter_hidden(merged), "output_dim",
-		              invar_adapter_output(merged), "residual",
-		              invar_adapter_residual(merged), "unit", invar_adapter_unit(merged)));
+		st = inv_print_json(json_pack(
+			"{s:o, s:i, s:i, s:i, s:b, s:b}", "output", inv_json_path(output), "input_dim",
+			invar_adapter_input(merged), "hidden", invar_adapter_hidden(merged),
+			"output_dim", invar_adapter_output(merged), "residual",
+			invar_adapter_residual(merged), "unit", invar_adapter_unit(merged)));
 	else
 		inv_term_say(s->term, "%s is written: (%u, %u, %u)%s%s", output,
 		             invar_adapter_input(merged), invar_adapter_hidden(merged),

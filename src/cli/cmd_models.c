@@ -39,38 +39,18 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "tensors",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Inspect",
-     .help = "list every tensor: name, type, shape and number of values"},
-	{.name = "url",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "URL",
-     .group = "Pull",
-     .help = "URL of the file: http, https or file"},
-	{.name = "sha256",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "HEX",
-     .group = "Pull",
-     .help = "expected SHA-256 of the file, 64 digits; default: the one in the list"},
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Pull",
-     .help = "file to write; default: the file name in the list"},
-	{.name = "max-size",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "20",
-     .min = 1e-3,
-     .max = 1e6,
-     .meta = "GB",
-     .group = "Pull",
-     .help = "stop if the file is larger; if the list has a size, the file must have that "
-             "size"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Convert",
-     .help = "replace any existing file; never one that is read"},
+	{INV_FLAG_ROW("tensors", "Inspect",
+                  "list every tensor: name, type, shape and number of values")},
+	{INV_ROW(TEXT, "url", "URL", "Pull", "URL of the file: http, https or file")},
+	{INV_ROW(TEXT, "sha256", "HEX", "Pull",
+             "expected SHA-256 of the file, 64 digits; default: the one in the list")},
+	{INV_ROW(TEXT, "output", "FILE", "Pull",
+             "file to write; default: the file name in the list")},
+	{INV_ROW(NUMBER, "max-size", "GB", "Pull",
+             "stop if the file is larger; if the list has a size, the file must have that "
+             "size"),
+     .initial = "20", .min = 1e-3, .max = 1e6},
+	{INV_FLAG_ROW("force", "Convert", "replace any existing file; never one that is read")},
 	{0},
 };
 
@@ -126,15 +106,17 @@ static invar_status convert_weights(inv_session *s)
 	invar_status st;
 
 	INV_TRY(inv_reads(s, from, INV_READS_FILE));
-	INV_TRY(inv_check_output(s, &(inv_output){
-						.path = to, .endings = ".safetensors", .force = inv_flag(s, "force")}));
+	INV_TRY(inv_check_output(s, &(inv_output){.path = to,
+	                                          .endings = ".safetensors",
+	                                          .force = inv_flag(s, "force")}));
 	INV_TRY(inv_weights_open(s->ctx, from, inv_text(s, "key"), &w));
 	INV_TRY_OR(end, inv_weights_save(w, to));
 	if (s->json)
-		INV_TRY_OR(end, inv_print_json(json_pack(
-							"{s:o, s:s, s:o, s:I}", "output", inv_json_path(to), "format",
-							inv_weights_format_name(w), "key", inv_json_path(inv_weights_key(w)),
-							"tensors", (json_int_t)inv_weights_count(w))));
+		INV_TRY_OR(end,
+		           inv_print_json(json_pack(
+					   "{s:o, s:s, s:o, s:I}", "output", inv_json_path(to), "format",
+					   inv_weights_format_name(w), "key", inv_json_path(inv_weights_key(w)),
+					   "tensors", (json_int_t)inv_weights_count(w))));
 	inv_term_say(s->term, "%s has %zu %s from %s", to, inv_weights_count(w),
 	             inv_noun(inv_weights_count(w), "tensor", "tensors"), from);
 end:
@@ -175,7 +157,8 @@ static invar_status run_models(inv_session *s)
 		if (inv_options_is_set(s->options, name) && !inv_has_word(common, '|', name) &&
 		    !inv_has_word(actions[action].takes, '|', name) &&
 		    !(actions[action].opens && !inv_has_word(own_names, '|', name)))
-			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name, name);
+			return inv_fail(INVAR_E_USE, "%s does not take --%s", actions[action].name,
+			                name);
 	}
 	return actions[action].run(s);
 }

@@ -5,7 +5,7 @@
 #include "bank/bank.h"
 #include "base/text.h"
 #include "cli/command_options.h"
-#include "cli/neighbour_sheet.h"
+#include "cli/neighbour_search.h"
 #include "images/dataset.h"
 
 static const inv_example examples[] = {
@@ -23,138 +23,99 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "data",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "the images that the bank was made from; give the options of 'invar encode' "
-             "that choose images as well"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "test",
-     .meta = "NAME",
-     .group = "Search",
-     .help = "split of the bank whose copies are looked up"},
-	{.name = "gallery",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .meta = "NAME",
-     .group = "Search",
-     .help = "split of the bank whose clean features are searched, beside those of the "
-             "split that is looked up"},
-	{.name = "copy",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1e9,
-     .meta = "N",
-     .group = "Search",
-     .help = "copy of the queries that is looked up"},
-	{.name = "queries",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "10",
-     .min = 1,
-     .max = INV_MAX_QUERIES,
-     .meta = "N",
-     .group = "Search",
-     .help = "number of queries: with labels the first image of each class, else spread "
-             "evenly"},
-	{.name = "nearest",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "3",
-     .min = 1,
-     .max = INV_MAX_NEAREST,
-     .meta = "N",
-     .group = "Search",
-     .help = "neighbours per query"},
+	{INV_ROW(TEXT, "data", "DATASET", "Images",
+             "the images that the bank was made from; give the options of 'invar encode' "
+             "that choose images as well")},
+	{INV_ROW(TEXT, "split", "NAME", "Search",
+             "split of the bank whose copies are looked up"),
+     .initial = "test"},
+	{INV_ROW(TEXT, "gallery", "NAME", "Search",
+             "split of the bank whose clean features are searched, beside those of the "
+             "split that is looked up"),
+     .initial = "train"},
+	{INV_ROW(COUNT, "copy", "N", "Search", "copy of the queries that is looked up"),
+     .initial = "0", .max = 1e9},
+	{INV_ROW(COUNT, "queries", "N", "Search",
+             "number of queries: with labels the first image of each class, else spread "
+             "evenly"),
+     .initial = "10", .min = 1, .max = INV_MAX_QUERIES},
+	{INV_ROW(COUNT, "nearest", "N", "Search", "neighbours per query"), .initial = "3",
+     .min = 1, .max = INV_MAX_NEAREST},
 	{INV_OUTPUT_ROW("FILE", "sheet to write; SVG if the name ends in .svg, else PNG")},
 	{INV_FORCE_ROW},
 	{0},
 };
 
-typedef struct opened {
-	invar_bank *bank;
-	invar_adapter *adapter;
-	invar_dataset *images;
-} opened;
-
-/* Was the bank made from the classes of the list, rather than from all of them? */
-static bool has_these_classes(const invar_bank *bank, const invar_dataset *images)
-{
-	size_t count = inv_dataset_classes(images);
-
-	for (size_t i = 0; i < count; i++) {
-		const char *name = inv_bank_class(bank, (int64_t)i);
-
-		if (!name || strcmp(name, inv_dataset_class(images, i)) != 0)
-			return false;
-	}
-	return !inv_bank_class(bank, (int64_t)count);
-}
-
-static invar_status open_all(inv_session *s, opened *all)
-{
-	const char *path = s->argument[0], *split = inv_text(s, "split");
-	double copy = inv_number(s, "copy");
-	invar_options *data = NULL;
-	uint32_t copies, dim;
-	invar_status st;
-
-	INV_TRY(inv_data_options(s, &data));
-	st = invar_dataset_open(s->ctx, inv_text(s, "data"), data, &all->images);
-	invar_options_free(data);
-	INV_TRY(st);
-	INV_TRY(inv_bank_open(s->ctx, path, &all->bank));
-	if (inv_text(s, "classes") && !has_these_classes(all->bank, all->images)) {
-		/* --classes is for both. */
-		invar_bank_close(all->bank);
-		INV_TRY(invar_bank_open(s->ctx, path, s->options, &all->bank));
-	}
-	for (size_t i = 0; i < 2; i++) {
-		const char *option = i ? "gallery" : "split";
-
-		if (!inv_bank_has_split(all->bank, inv_text(s, option)))
-			return inv_fail(INVAR_E_USE, "--%s %s: %s has no such split", option,
-			                inv_text(s, option), path);
-	}
-	copies = invar_bank_copies(all->bank, split);
-	if (copy >= copies)
-		return inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0", copy,
-		                split, path, (unsigned)copies, inv_noun(copies, "copy", "copies"));
-
-	INV_TRY(invar_adapter_open(s->ctx, s->argument[1], &all->adapter));
-	dim = invar_bank_dim(all->bank);
-	if (invar_adapter_input(all->adapter) != dim || invar_adapter_output(all->adapter) != dim)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s maps %u features to %u, but an index of the bank's %u features "
-		                "needs codes of the same width",
-		                s->argument[1], invar_adapter_input(all->adapter),
-		                invar_adapter_output(all->adapter), dim);
-	return INVAR_OK;
-}
-
 static invar_status run_neighbours(inv_session *s)
 {
-	opened all = {0};
+	const char *path = s->argument[0], *split = inv_text(s, "split");
+	const double copy = inv_number(s, "copy");
+	invar_options *data = NULL;
+	invar_dataset *images = NULL;
+	invar_bank *bank = NULL;
+	invar_adapter *e = NULL;
+	uint32_t copies, dim;
 	invar_status st;
 
 	if (!inv_text(s, "data"))
 		return inv_fail(INVAR_E_USE, "the images are missing: --data DATASET");
-	if ((st = open_all(s, &all)) == INVAR_OK)
-		st = inv_neighbours_write(
-			s,
-			&(inv_neighbours){.images = all.images,
-		                      .title = "with the adapter",
-		                      .search = {.bank = all.bank,
-		                                 .split = inv_text(s, "split"),
-		                                 .gallery = inv_text(s, "gallery"),
-		                                 .adapter = all.adapter,
-		                                 .copy = (uint32_t)inv_number(s, "copy"),
-		                                 .queries = (size_t)inv_number(s, "queries"),
-		                                 .nearest = (size_t)inv_number(s, "nearest")}},
-			inv_text(s, "output"));
-	invar_dataset_close(all.images);
-	invar_adapter_close(all.adapter);
-	invar_bank_close(all.bank);
+	INV_TRY_OR(end, inv_data_options(s, &data));
+	INV_TRY_OR(end, invar_dataset_open(s->ctx, inv_text(s, "data"), data, &images));
+	INV_TRY_OR(end, inv_bank_open(s->ctx, path, &bank));
+	if (inv_text(s, "classes")) {
+		/* Was the bank made from these classes? Otherwise --classes is for both. */
+		size_t i = 0, count = inv_dataset_classes(images);
+		const char *name;
+
+		while (i < count && (name = inv_bank_class(bank, (int64_t)i)) &&
+		       strcmp(name, inv_dataset_class(images, i)) == 0)
+			i++;
+		if (i < count || inv_bank_class(bank, (int64_t)count)) {
+			invar_bank_close(bank);
+			INV_TRY_OR(end, invar_bank_open(s->ctx, path, s->options, &bank));
+		}
+	}
+	for (size_t i = 0; i < 2; i++) {
+		const char *option = i ? "gallery" : "split";
+
+		if (inv_bank_has_split(bank, inv_text(s, option)))
+			continue;
+		st = inv_fail(INVAR_E_USE, "--%s %s: %s has no such split", option,
+		              inv_text(s, option), path);
+		goto end;
+	}
+	copies = invar_bank_copies(bank, split);
+	if (copy >= copies) {
+		st = inv_fail(INVAR_E_USE, "--copy %.0f: %s of %s has %u %s, numbered from 0", copy,
+		              split, path, (unsigned)copies, inv_noun(copies, "copy", "copies"));
+		goto end;
+	}
+	INV_TRY_OR(end, invar_adapter_open(s->ctx, s->argument[1], &e));
+	dim = invar_bank_dim(bank);
+	if (invar_adapter_input(e) != dim || invar_adapter_output(e) != dim) {
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s maps %u features to %u, but an index of the bank's %u features "
+		              "needs codes of the same width",
+		              s->argument[1], invar_adapter_input(e), invar_adapter_output(e), dim);
+		goto end;
+	}
+	st = inv_neighbours_write(
+		s,
+		&(inv_neighbours){.images = images,
+	                      .title = "with the adapter",
+	                      .search = {.bank = bank,
+	                                 .split = split,
+	                                 .gallery = inv_text(s, "gallery"),
+	                                 .adapter = e,
+	                                 .copy = (uint32_t)copy,
+	                                 .queries = (size_t)inv_number(s, "queries"),
+	                                 .nearest = (size_t)inv_number(s, "nearest")}},
+		inv_text(s, "output"));
+end:
+	invar_options_free(data);
+	invar_dataset_close(images);
+	invar_adapter_close(e);
+	invar_bank_close(bank);
 	return st;
 }
 

@@ -31,15 +31,10 @@ static const invar_option own[] = {
 		"FILE|DIR",
 		"a file whose name ends in .png or .svg, for one figure; or a folder, for all "
 		"of them as PNG")},
-	{.name = "figure",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Result",
-     .help = "draw only this one; without -o, all names are listed"},
-	{.name = "dark",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "on a dark background; an SVG without it follows the reader's setting"},
+	{INV_ROW(TEXT, "figure", "NAME", "Result",
+             "draw only this one; without -o, all names are listed")},
+	{INV_FLAG_ROW("dark", "Result",
+                  "on a dark background; an SVG without it follows the reader's setting")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -104,44 +99,39 @@ static invar_status choose_figure(inv_session *s, inv_figures *all)
 	return st;
 }
 
-static invar_status draw_figures(inv_session *s, const inv_figures *all, const char *output)
-{
-	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
-
-	if (!inv_ends_in(output, ".svg") && !inv_ends_in(output, ".png"))
-		return inv_figures_save(s, all, output, force, dark);
-	if (all->count > 1)
-		return inv_fail(
-			INVAR_E_USE,
-			"there are %zu figures for one file; choose one with --figure, or give "
-			"a folder to -o (without -o their names are listed)",
-			all->count);
-	INV_TRY(inv_figure_check(s, output, force));
-	return inv_figure_save(s, &all->one[0], output, dark);
-}
-
 static invar_status run_plot(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
+	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
 	documents d = {0};
 	json_t *list;
 	invar_status st;
 
 	INV_TRY_OR(end, read_documents(s, &d));
 	INV_TRY_OR(end, choose_figure(s, &d.figures));
-	if (output)
-		INV_TRY_OR(end, draw_figures(s, &d.figures, output));
+	if (output && !inv_ends_in(output, ".svg") && !inv_ends_in(output, ".png")) {
+		INV_TRY_OR(end, inv_figures_save(s, &d.figures, output, force, dark));
+	} else if (output && d.figures.count > 1) {
+		st = inv_fail(
+			INVAR_E_USE,
+			"there are %zu figures for one file; choose one with --figure, or give "
+			"a folder to -o (without -o their names are listed)",
+			d.figures.count);
+		goto end;
+	} else if (output) {
+		INV_TRY_OR(end, inv_figure_check(s, output, force));
+		INV_TRY_OR(end, inv_figure_save(s, &d.figures.one[0], output, dark));
+	}
 	for (size_t i = 0; !s->json && !output && i < d.figures.count; i++)
 		printf("%-24s %s\n", d.figures.one[i].name, d.figures.one[i].figure.title);
 	if (!s->json)
 		goto end;
 	list = json_array();
 	for (size_t i = 0; i < d.figures.count; i++)
-		json_array_append_new(list,
-		                      json_pack("{s:s, s:s}", "figure", d.figures.one[i].name, "title",
-		                                d.figures.one[i].figure.title));
-	st = inv_print_json(json_pack(
-		"{s:o*, s:o}", "output", output ? inv_json_path(output) : NULL, "figures", list));
+		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", d.figures.one[i].name,
+		                                      "title", d.figures.one[i].figure.title));
+	st = inv_print_json(json_pack("{s:o*, s:o}", "output",
+	                              output ? inv_json_path(output) : NULL, "figures", list));
 end:
 	inv_figures_free(&d.figures);
 	for (size_t i = 0; i < d.count; i++)

@@ -19,43 +19,25 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "data",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "the images that the bank was made from, for pictures; give the options of "
-             "'invar encode' that choose images as well"},
-	{.name = "bank",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "BANK",
-     .group = "Measurements",
-     .help = "the bank to measure on; by default the one that each run was trained on, if "
-             "it still has the same rows"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "test",
-     .meta = "NAME",
-     .group = "Measurements",
-     .help = "split of the bank to measure and to show"},
-	{.name = "metrics",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "LIST",
-     .group = "Measurements",
-     .help = "measurements of 'invar eval' to make with their default options, if "
-             "metrics.json does not have them; by default lc, kept, knn, structure, "
-             "collision, invariance, same-image, same-class, tsne, curves, classes, worst"},
-	{.name = "points",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 4e9,
-     .meta = "N",
-     .group = "Measurements",
-     .help = "measure N rows spread evenly over the split; 0: all, or as many as take a "
-             "few minutes"},
-	{.name = "as-is",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Measurements",
-     .help = "measure nothing; show what metrics.json has"},
+	{INV_ROW(TEXT, "data", "DATASET", "Images",
+             "the images that the bank was made from, for pictures; give the options of "
+             "'invar encode' that choose images as well")},
+	{INV_ROW(TEXT, "bank", "BANK", "Measurements",
+             "the bank to measure on; by default the one that each run was trained on, if "
+             "it still has the same rows")},
+	{INV_ROW(TEXT, "split", "NAME", "Measurements",
+             "split of the bank to measure and to show"),
+     .initial = "test"},
+	{INV_ROW(
+		TEXT, "metrics", "LIST", "Measurements",
+		"measurements of 'invar eval' to make with their default options, if "
+		"metrics.json does not have them; by default lc, kept, knn, structure, "
+		"collision, invariance, same-image, same-class, tsne, curves, classes, worst")},
+	{INV_ROW(COUNT, "points", "N", "Measurements",
+             "measure N rows spread evenly over the split; 0: all, or as many as take a "
+             "few minutes"),
+     .initial = "0", .max = 4e9},
+	{INV_FLAG_ROW("as-is", "Measurements", "measure nothing; show what metrics.json has")},
 	{INV_OUTPUT_ROW("FILE", "page to write; by default report.html in the first run")},
 	{INV_FORCE_ROW},
 	{0},

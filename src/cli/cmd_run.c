@@ -9,8 +9,7 @@
 
 #include "base/options.h"
 #include "cli/command_options.h"
-#include "cli/launch.h"
-#include "cli/recipe_words.h"
+#include "cli/restart.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
 #include "run/run.h"
@@ -33,58 +32,26 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DIR",
-     .group = "Result",
-     .help = "folder of the study; default: the recipe's output, else its file name "
-             "without .yaml"},
-	{.name = "set",
-     .type = INVAR_OPTION_LIST,
-     .meta = "KEY=VALUE",
-     .group = "Recipe",
-     .help = "change a value of the recipe for this call, such as encode.size=64 or "
-             "adapters.0.epochs=5; may be repeated"},
-	{.name = "print-defaults",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Recipe",
-     .help = "print a recipe with all keys and options, their defaults and meanings"},
-	{.name = "dry-run",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Run",
-     .help = "print the stages that would run, with disk space and the time that they took "
-             "before, and write nothing"},
-	{.name = "keep-going",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Run",
-     .help = "after a failure, continue with all stages that do not depend on it"},
-	{.name = "ranks",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1",
-     .min = 1,
-     .max = 65536,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "R",
-     .group = "Run",
-     .help = "run the stages by so many processes, started by mpirun, or by srun within a "
-             "job of Slurm; docs/SCALE.md says what they share"},
+	{INV_ROW(TEXT, "output", "DIR", "Result",
+             "folder of the study; default: the recipe's output, else its file name "
+             "without .yaml")},
+	{INV_ROW(LIST, "set", "KEY=VALUE", "Recipe",
+             "change a value of the recipe for this call, such as encode.size=64 or "
+             "adapters.0.epochs=5; may be repeated")},
+	{INV_FLAG_ROW("print-defaults", "Recipe",
+                  "print a recipe with all keys and options, their defaults and meanings")},
+	{INV_FLAG_ROW(
+		"dry-run", "Run",
+		"print the stages that would run, with disk space and the time that they took "
+		"before, and write nothing")},
+	{INV_FLAG_ROW("keep-going", "Run",
+                  "after a failure, continue with all stages that do not depend on it")},
+	{INV_ROW(COUNT, "ranks", "R", "Run",
+             "run the stages by so many processes, started by mpirun, or by srun within a "
+             "job of Slurm; docs/SCALE.md says what they share"),
+     .initial = "1", .min = 1, .max = 65536, .flags = INVAR_OPTION_EXPERT},
 	{0},
 };
-
-static invar_status read_recipe(inv_session *s, inv_study **out)
-{
-	const char *text;
-	inv_node *tree;
-	invar_status st;
-
-	INV_TRY(inv_study_spelled(inv_yaml_load(s->argument[0], &tree)));
-	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
-		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
-			inv_node_free(tree);
-			return st;
-		}
-	return inv_study_spelled(inv_study_new(tree, s->argument[0], inv_text(s, "output"), out));
-}
 
 /* What is done is shown even if something failed. */
 static invar_status run_study(inv_session *s, const inv_study *study)
@@ -96,13 +63,14 @@ static invar_status run_study(inv_session *s, const inv_study *study)
 	inv_term_clear(s->term);
 	if (inv_process_rank(s->ctx) == 0) {
 		if (j.tables)
-			INV_TRY_OR(end, inv_study_print_file(study, s->json ? "table.json" : "table.txt"));
+			INV_TRY_OR(end,
+			           inv_study_print_file(study, s->json ? "table.json" : "table.txt"));
 		if (!j.ran && !j.failures)
 			inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
 			             study->folder, j.total);
 		if (study->reports && j.runs)
-			inv_term_say(s->term, "%s/%s is the page; open it with a browser", study->folder,
-			             INV_RUN_REPORT);
+			inv_term_say(s->term, "%s/%s is the page; open it with a browser",
+			             study->folder, INV_RUN_REPORT);
 		else if (study->reports && j.tables)
 			inv_term_say(s->term, "%s: has no page, as no adapter was trained",
 			             study->folder);
@@ -117,6 +85,8 @@ static invar_status run_recipe(inv_session *s)
 {
 	bool dry_run = inv_flag(s, "dry-run");
 	inv_study *study = NULL;
+	const char *text;
+	inv_node *tree;
 	invar_status st;
 
 	s->is_timed = !dry_run && !inv_flag(s, "print-defaults");
@@ -128,7 +98,14 @@ static invar_status run_recipe(inv_session *s)
 		                "prints one to start from");
 	if (!dry_run)
 		INV_TRY(inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks")));
-	INV_TRY(read_recipe(s, &study));
+	INV_TRY(inv_study_spelled(inv_yaml_load(s->argument[0], &tree)));
+	for (size_t i = 0; (text = inv_options_text(s->options, "set", i)); i++)
+		if ((st = inv_recipe_set(tree, text)) != INVAR_OK) {
+			inv_node_free(tree);
+			return st;
+		}
+	INV_TRY(inv_study_spelled(
+		inv_study_new(tree, s->argument[0], inv_text(s, "output"), &study)));
 	INV_TRY_OR(end, inv_study_check_output(s, study));
 	if (!dry_run)
 		st = run_study(s, study);

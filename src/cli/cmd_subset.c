@@ -27,31 +27,12 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "count",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "10",
-     .min = 2,
-     .max = 1 << 20,
-     .meta = "K",
-     .group = "Classes",
-     .help = "number of classes"},
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .meta = "NAME",
-     .group = "Classes",
-     .help = "split whose class means are compared"},
+	{INV_ROW(COUNT, "count", "K", "Classes", "number of classes"), .initial = "10",
+     .min = 2, .max = 1 << 20},
+	{INV_ROW(TEXT, "split", "NAME", "Classes", "split whose class means are compared"),
+     .initial = "train"},
 	{0},
 };
-
-/* Names that are not a line of text are left out. */
-static bool is_class_line(const char *name)
-{
-	for (const char *at = name; at && *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 127)
-			return false;
-	return name && *name;
-}
 
 static invar_status run_subset(inv_session *s)
 {
@@ -67,20 +48,22 @@ static invar_status run_subset(inv_session *s)
 	INV_TRY_OR(end, inv_new_zeros(&distance, count));
 	INV_TRY_OR(end, inv_subset(b, inv_text(s, "split"), count, label, distance));
 	for (uint32_t i = 0; i < count; i++) {
-		const char *name = inv_bank_class(b, label[i]);
+		const char *name = inv_bank_class(b, label[i]), *at = name;
 
+		while (at && (unsigned char)*at >= ' ' && *at != 127)
+			at++;
 		if (s->json)
-			json_array_append_new(list,
-			                      json_pack("{s:I, s:s*, s:f}", "label", (json_int_t)label[i],
-			                                "name", name, "distance", distance[i]));
-		else if (is_class_line(name))
+			json_array_append_new(list, json_pack("{s:I, s:s*, s:f}", "label",
+			                                      (json_int_t)label[i], "name", name,
+			                                      "distance", distance[i]));
+		else if (name && *name && !*at) /* a line of text */
 			printf("%s\n", name);
 		else
 			printf("%lld\n", (long long)label[i]);
 	}
 	if (s->json)
-		st = inv_print_json(json_pack("{s:s, s:O}", "split", inv_text(s, "split"), "classes",
-		                              list));
+		st = inv_print_json(
+			json_pack("{s:s, s:O}", "split", inv_text(s, "split"), "classes", list));
 end:
 	invar_bank_close(b);
 	json_decref(list);

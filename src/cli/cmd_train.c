@@ -48,129 +48,88 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "RUN",
-     .group = "Run",
-     .help = "folder for the adapter, its log and its checkpoint"},
+	{INV_ROW(TEXT, "output", "RUN", "Run",
+             "folder for the adapter, its log and its checkpoint")},
 	{0},
 };
 
 /*
- * "bank other --classes FILE", or "--data DATASET": the start of a command that resumes. A
- * run on images keeps its list of classes.
+ * With --json: the last line of the log, with the number of epochs for the index of the
+ * last one, and the trial.
  */
-static void spell_source(const inv_session *s, char *out, size_t size)
-{
-	const char *data = inv_text(s, "data"), *classes = inv_text(s, "classes");
-	char word[WORD];
-	size_t fill = 0;
-
-	snprintf(out, size, "--data %s", inv_shell_word(data ? data : "", word, sizeof word));
-	for (size_t i = 0; i < s->arguments && fill < size; i++)
-		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "",
-		                         inv_shell_word(s->argument[i], word, sizeof word));
-	if (s->arguments && classes && fill < size)
-		snprintf(out + fill, size - fill, " --classes %s",
-		         inv_shell_word(classes, word, sizeof word));
-}
-
-/* The last line of a file of JSON lines; NULL if it has none. Gives. */
-static json_t *last_json_line(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char *line = NULL;
-	size_t size = 0;
-	json_t *last = NULL, *now;
-
-	while (file && getline(&line, &size, file) > 0)
-		if ((now = json_loads(line, JSON_REJECT_DUPLICATES, NULL))) {
-			json_decref(last);
-			last = now;
-		}
-	free(line);
-	if (file)
-		fclose(file);
-	return last;
-}
-
-/*
- * The last line of the log, with the number of epochs for the index of the last one, and
- * the trial.
- */
-static invar_status print_run(const char *run, const char *adapter, const char *log)
-{
-	json_t *about = inv_run_json(run), *last = last_json_line(log), *document;
-	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
-
-	document = json_pack("{s:o, s:o, s:I}", "run", inv_json_path(run), "adapter",
-	                     inv_json_path(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
-	json_object_del(last, "epoch");
-	json_object_del(last, "seconds");
-	json_object_update(document, last);
-	if (json_object_get(about, "trial"))
-		json_object_set(document, "trial", json_object_get(about, "trial"));
-	json_decref(last);
-	json_decref(about);
-	return inv_print_json(document);
-}
-
 static invar_status conclude_run(inv_session *s, const char *bank, const char *run)
 {
 	const char *classes = bank ? inv_text(s, "classes") : NULL;
-	char from[WORD], to[WORD], list[WORD], *adapter = NULL, *log = NULL;
+	char from[WORD], to[WORD], list[WORD], *adapter = NULL, *log = NULL, *line = NULL;
+	json_t *last = NULL, *now, *document, *trial, *about = NULL;
+	size_t size = 0;
+	FILE *file = NULL;
 	invar_status st;
 
 	INV_TRY_OR(end, inv_new_path(&adapter, run, INV_RUN_ADAPTER));
 	INV_TRY_OR(end, inv_new_path(&log, run, INV_RUN_LOG));
-	if (s->json)
-		INV_TRY_OR(end, print_run(run, adapter, log));
+	if (s->json) {
+		file = fopen(log, "r");
+		while (file && getline(&line, &size, file) > 0)
+			if ((now = json_loads(line, JSON_REJECT_DUPLICATES, NULL))) {
+				json_decref(last);
+				last = now;
+			}
+		document = json_pack("{s:o, s:o, s:I}", "run", inv_json_path(run), "adapter",
+		                     inv_json_path(adapter), "epochs",
+		                     json_integer_value(json_object_get(last, "epoch")) + !!last);
+		json_object_del(last, "epoch");
+		json_object_del(last, "seconds");
+		json_object_update(document, last);
+		about = inv_run_json(run);
+		if ((trial = json_object_get(about, "trial")))
+			json_object_set(document, "trial", trial);
+		INV_TRY_OR(end, inv_print_json(document));
+	}
 	inv_term_say(s->term, "%s is finished; next: invar eval %s %s%s%s", adapter,
 	             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
 	             inv_shell_word(run, to, sizeof to), classes ? " --classes " : "",
 	             classes ? inv_shell_word(classes, list, sizeof list) : "");
 end:
+	if (file)
+		fclose(file);
+	free(line);
+	json_decref(last);
+	json_decref(about);
 	inv_free(adapter);
 	inv_free(log);
 	return st;
 }
 
-/* A run that is resumed had its trial before. */
-static invar_status try_first(inv_session *s, const invar_bank *bank)
-{
-	invar_results *r = NULL;
-	invar_status st;
-
-	if (!inv_flag(s, "trial") || inv_flag(s, "resume"))
-		return INVAR_OK;
-	if (s->arguments > 1)
-		return inv_fail(INVAR_E_USE,
-		                "--trial is measured on the copies of one bank, not of %zu",
-		                s->arguments);
-	if (inv_process_rank(s->ctx) == 0)
-		INV_TRY(invar_run_check_new(inv_text(s, "output"), inv_flag(s, "force")));
-	INV_TRY(invar_trial(bank, s->options, &r));
-	if (!s->json && !s->quiet) {
-		inv_term_clear(s->term);
-		INV_TRY_OR(end, inv_print_trial(r));
-	}
-	st = invar_trial_settle(r, s->options);
-end:
-	invar_results_free(r);
-	return st;
-}
-
 static invar_status train_on_banks(inv_session *s)
 {
+	const char *output = inv_text(s, "output");
+	invar_results *r = NULL;
 	invar_bank **bank;
 	invar_status st;
 
 	INV_TRY(inv_new_zeros(&bank, s->arguments));
 	for (size_t i = 0; i < s->arguments; i++)
 		INV_TRY_OR(end, invar_bank_open(s->ctx, s->argument[i], s->options, &bank[i]));
-	INV_TRY_OR(end, try_first(s, bank[0]));
-	st = invar_train(bank, s->arguments, s->options, inv_text(s, "output"));
+	if (inv_flag(s, "trial") && !inv_flag(s, "resume")) { /* a resumed run had its trial */
+		if (s->arguments > 1) {
+			st = inv_fail(INVAR_E_USE,
+			              "--trial is measured on the copies of one bank, not of %zu",
+			              s->arguments);
+			goto end;
+		}
+		if (inv_process_rank(s->ctx) == 0)
+			INV_TRY_OR(end, invar_run_check_new(output, inv_flag(s, "force")));
+		INV_TRY_OR(end, invar_trial(bank[0], s->options, &r));
+		if (!s->json && !s->quiet) {
+			inv_term_clear(s->term);
+			INV_TRY_OR(end, inv_print_trial(r));
+		}
+		INV_TRY_OR(end, invar_trial_settle(r, s->options));
+	}
+	st = invar_train(bank, s->arguments, s->options, output);
 end:
+	invar_results_free(r);
 	for (size_t i = 0; i < s->arguments; i++)
 		invar_bank_close(bank[i]);
 	inv_free(bank);
@@ -198,7 +157,9 @@ end:
 static invar_status train_command(inv_session *s)
 {
 	const char *data = inv_text(s, "data"), *output = inv_text(s, "output");
+	const char *classes = inv_text(s, "classes");
 	char source[WORD], word[WORD];
+	size_t fill = 0;
 	invar_status st;
 
 	if (data && s->arguments)
@@ -210,31 +171,45 @@ static invar_status train_command(inv_session *s)
 	if (st == INVAR_E_CANCELLED && !inv_run_is_begun(output, inv_flag(s, "force")))
 		return inv_fail(st, "interrupted before the first step");
 	if (st == INVAR_E_CANCELLED) {
-		spell_source(s, source, sizeof source);
-		return inv_fail(st, "interrupted; 'invar train %s -o %s --resume' resumes it", source,
-		                inv_shell_word(output, word, sizeof word));
+		/* "bank other --classes FILE"; a run on images keeps its list of classes. */
+		if (data)
+			snprintf(source, WORD, "--data %s", inv_shell_word(data, word, WORD - 8));
+		for (size_t i = 0; i < s->arguments && fill < WORD; i++)
+			fill += (size_t)snprintf(source + fill, WORD - fill, "%s%s", i ? " " : "",
+			                         inv_shell_word(s->argument[i], word, WORD));
+		if (s->arguments && classes && fill < WORD)
+			snprintf(source + fill, WORD - fill, " --classes %s",
+			         inv_shell_word(classes, word, WORD));
+		return inv_fail(st, "interrupted; 'invar train %s -o %s --resume' resumes it",
+		                source, inv_shell_word(output, word, WORD));
 	}
 	INV_TRY(st);
-	return inv_process_rank(s->ctx) == 0 ? conclude_run(s, data ? NULL : s->argument[0], output)
-	                                     : INVAR_OK;
+	return inv_process_rank(s->ctx) == 0
+	           ? conclude_run(s, data ? NULL : s->argument[0], output)
+	           : INVAR_OK;
 }
 
 const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
 	.usage = "(BANK… | --data DATASET --augment SPEC) -o RUN [options]",
-	.about = "Writes adapter.safetensors, run.json, log.jsonl and checkpoint.safetensors to "
-			 "the folder RUN. Before that comes the trial: the adapter is fitted without a "
-			 "fifth of the images, and what it gains and costs on these is printed, F beside "
-			 "E. If it does harm or does not help, train ends with exit code 1 and no RUN.",
+	.about =
+		"Writes adapter.safetensors, run.json, log.jsonl and checkpoint.safetensors to "
+		"the folder RUN. Before that comes the trial: the adapter is fitted without a "
+		"fifth of the images, and what it gains and costs on these is printed, F beside "
+		"E. If it does harm or does not help, train ends with exit code 1 and no RUN.",
 	.details =
 		"A loss that is asked for by name is trained without a trial. run.json has the "
-		"options that took part and their values, log.jsonl one line per epoch. A resumed run "
+		"options that took part and their values, log.jsonl one line per epoch. A resumed "
+		"run "
 		"ends with the same bytes as one that was never interrupted. RUN must be new or "
-		"empty: files that do not belong to a run are never removed. With --force the new run "
+		"empty: files that do not belong to a run are never removed. With --force the new "
+		"run "
 		"is written to RUN.part and replaces RUN once it is finished; until then RUN is "
-		"unchanged, and --resume continues the new run. With --data there is no bank: clean "
-		"features are encoded once, into RUN/clean, and new copies in every epoch while the "
+		"unchanged, and --resume continues the new run. With --data there is no bank: "
+		"clean "
+		"features are encoded once, into RUN/clean, and new copies in every epoch while "
+		"the "
 		"adapter trains. Each copy depends only on seed, epoch and image. With --resume, "
 		"weights and preparation need not be given again.",
 	.examples = examples,

@@ -40,24 +40,15 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_LIST,
-     .meta = "OUT",
-     .group = "Result",
-     .help =
-         "file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
-         "in .png or .svg"},
-	{.name = "labels",
-     .type = INVAR_OPTION_LIST,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "classes of the rows [n] as a NumPy file, one file per array or one for all; "
-             "negative for none"},
-	{.name = "class-names",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "text file with the names of the labels 0, 1 …, one per line"},
+	{INV_ROW(
+		LIST, "output", "OUT", "Result",
+		"file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
+		"in .png or .svg")},
+	{INV_ROW(LIST, "labels", "FILE", "Result",
+             "classes of the rows [n] as a NumPy file, one file per array or one for all; "
+             "negative for none")},
+	{INV_ROW(TEXT, "class-names", "FILE", "Result",
+             "text file with the names of the labels 0, 1 …, one per line")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -76,8 +67,6 @@ typedef struct tsne_call {
 	uint32_t dim;
 } tsne_call;
 
-/* ---- Inputs ------------------------------------------------------------------------ */
-
 /* The shapes of all arrays, before any of them is read. */
 static invar_status open_arrays(inv_session *s, tsne_call *c)
 {
@@ -89,17 +78,14 @@ static invar_status open_arrays(inv_session *s, tsne_call *c)
 		const char *slash = strrchr(s->argument[i], '/');
 		const uint64_t *shape;
 
-		INV_TRY(inv_array_look(s, s->argument[i], a));
+		INV_TRY(inv_array_look_rows(s, s->argument[i], a));
 		shape = a->array->h.shape;
-		if (a->array->h.ndim != 2 || !shape[0] || !shape[1] || shape[1] > UINT32_MAX)
-			return inv_fail(INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
-			                a->path, a->shape);
 		if (i && shape[1] != c->dim)
-			return inv_fail(
-				INVAR_E_MISMATCH,
-				"%s has shape %s and %s has shape %s, but arrays that are embedded together "
-				"need the same width",
-				c->in[0].path, c->in[0].shape, a->path, a->shape);
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s has shape %s and %s has shape %s, but arrays that are "
+			                "embedded together "
+			                "need the same width",
+			                c->in[0].path, c->in[0].shape, a->path, a->shape);
 		c->dim = (uint32_t)shape[1];
 		c->rows[i] = shape[0];
 		c->total += shape[0];
@@ -108,43 +94,6 @@ static invar_status open_arrays(inv_session *s, tsne_call *c)
 			c->titles[i][strlen(c->titles[i]) - 4] = '\0';
 	}
 	return INVAR_OK;
-}
-
-/* Several arrays are copied one behind the other; one alone stays where it is. */
-static invar_status join_arrays(inv_session *s, tsne_call *c)
-{
-	uint64_t at = 0;
-
-	if (s->arguments == 1)
-		return inv_array_take(&c->in[0]);
-	INV_TRY(inv_new_array(&c->joined, c->total * c->dim));
-	for (size_t i = 0; i < s->arguments; i++) {
-		INV_TRY(inv_array_take(&c->in[i]));
-		memcpy(c->joined + at * c->dim, c->in[i].data,
-		       (size_t)c->rows[i] * c->dim * sizeof *c->joined);
-		at += c->rows[i];
-		inv_free(c->in[i].data);
-		c->in[i].data = NULL;
-	}
-	return INVAR_OK;
-}
-
-static invar_status read_labels_file(inv_session *s, const char *path, const char *array,
-                                     uint64_t rows, int64_t *out)
-{
-	inv_given_array a = {0};
-	invar_status st;
-
-	INV_TRY_OR(end, inv_array_look(s, path, &a));
-	if (a.array->h.ndim != 1 || a.array->h.shape[0] != rows)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "--labels %s has shape %s, but must be [%llu] to label %s", path, a.shape,
-		              (unsigned long long)rows, array);
-	else
-		st = inv_npy_read_int(a.array, 0, rows, out);
-end:
-	inv_array_drop(&a);
-	return st;
 }
 
 static invar_status read_tsne_labels(inv_session *s, tsne_call *c)
@@ -163,9 +112,19 @@ static invar_status read_tsne_labels(inv_session *s, tsne_call *c)
 		                files, s->arguments);
 	INV_TRY(inv_new_array(&c->labels, c->total));
 	for (size_t i = 0; i < s->arguments; i++) {
-		INV_TRY(read_labels_file(s,
-		                         inv_options_text(s->options, "labels", files == 1 ? 0 : i),
-		                         c->in[i].path, c->rows[i], c->labels + at));
+		const char *path = inv_options_text(s->options, "labels", files == 1 ? 0 : i);
+		inv_given_array a = {0};
+		invar_status st;
+
+		INV_TRY(inv_array_look(s, path, &a));
+		if (a.array->h.ndim != 1 || a.array->h.shape[0] != c->rows[i])
+			st = inv_fail(INVAR_E_MISMATCH,
+			              "--labels %s has shape %s, but must be [%llu] to label %s", path,
+			              a.shape, (unsigned long long)c->rows[i], c->in[i].path);
+		else
+			st = inv_npy_read_int(a.array, 0, c->rows[i], c->labels + at);
+		inv_array_drop(&a);
+		INV_TRY(st);
 		at += c->rows[i];
 	}
 	return INVAR_OK;
@@ -195,26 +154,9 @@ static invar_status read_class_names(inv_session *s, tsne_call *c)
 	return INVAR_OK;
 }
 
-/* ---- Outputs ----------------------------------------------------------------------- */
-
 static bool is_picture(const char *path)
 {
 	return inv_ends_in(path, ".png") || inv_ends_in(path, ".svg");
-}
-
-static invar_status check_tsne_output(inv_session *s, const char *path)
-{
-	bool force = inv_flag(s, "force");
-
-	if (is_picture(path))
-		return inv_figure_check(s, path, force);
-	if (!inv_ends_in(path, ".npy") && !inv_ends_in(path, ".json"))
-		return inv_fail(INVAR_E_USE,
-		                "-o %s must end in .npy (points), .json (results), .png or .svg "
-		                "(a plot)",
-		                path);
-	return inv_check_output(s, &(inv_output){
-							   .option = "-o", .path = path, .endings = ".npy|.json", .force = force});
 }
 
 static invar_status write_tsne_output(inv_session *s, const tsne_call *c,
@@ -228,9 +170,9 @@ static invar_status write_tsne_output(inv_session *s, const tsne_call *c,
 		                         INVAR_FLOAT32);
 	if (!is_picture(path))
 		return inv_save_results(s, path, r);
-	st = inv_figures_add(&figures, r);
-	if (st == INVAR_OK)
-		st = inv_figure_save(s, &figures.one[0], path, false);
+	INV_TRY_OR(end, inv_figures_add(&figures, r));
+	st = inv_figure_save(s, &figures.one[0], path, false);
+end:
 	inv_figures_free(&figures);
 	return st;
 }
@@ -259,27 +201,51 @@ static invar_status print_tsne(inv_session *s, const tsne_call *c, const invar_r
 		                                "rows", (json_int_t)c->rows[i]));
 	for (size_t i = 0; (text = inv_options_text(s->options, "output", i)); i++)
 		json_array_append_new(outputs, inv_json_path(text));
-	return inv_print_json(json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", kl, "iterations",
-	                                (json_int_t)iterations, "rows", (json_int_t)c->total,
-	                                "dim", (json_int_t)c->dim, "inputs", inputs, "outputs",
-	                                outputs));
+	return inv_print_json(json_pack("{s:f, s:I, s:I, s:I, s:o, s:o}", "kl", kl,
+	                                "iterations", (json_int_t)iterations, "rows",
+	                                (json_int_t)c->total, "dim", (json_int_t)c->dim,
+	                                "inputs", inputs, "outputs", outputs));
 }
-
-/* ---- The command -------------------------------------------------------------------- */
 
 static invar_status run_tsne(inv_session *s)
 {
 	tsne_call c = {0};
 	invar_results *r = NULL;
 	const char *path;
+	uint64_t at = 0;
 	invar_status st;
 
-	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++)
-		INV_TRY(check_tsne_output(s, path));
+	for (size_t i = 0; (path = inv_options_text(s->options, "output", i)); i++) {
+		if (!is_picture(path) && !inv_ends_in(path, ".npy") && !inv_ends_in(path, ".json"))
+			return inv_fail(
+				INVAR_E_USE,
+				"-o %s must end in .npy (points), .json (results), .png or .svg "
+				"(a plot)",
+				path);
+		INV_TRY(is_picture(path)
+		            ? inv_figure_check(s, path, inv_flag(s, "force"))
+		            : inv_check_output(s, &(inv_output){.option = "-o",
+		                                                .path = path,
+		                                                .endings = ".npy|.json",
+		                                                .force = inv_flag(s, "force")}));
+	}
 	INV_TRY_OR(end, open_arrays(s, &c));
 	INV_TRY_OR(end, read_tsne_labels(s, &c));
 	INV_TRY_OR(end, read_class_names(s, &c));
-	INV_TRY_OR(end, join_arrays(s, &c));
+
+	/* Several arrays are copied one behind the other; one alone stays where it is. */
+	if (s->arguments > 1)
+		INV_TRY_OR(end, inv_new_array(&c.joined, c.total * c.dim));
+	for (size_t i = 0; i < s->arguments; i++) {
+		INV_TRY_OR(end, inv_array_take(&c.in[i]));
+		if (!c.joined)
+			break;
+		memcpy(c.joined + at * c.dim, c.in[i].data,
+		       (size_t)c.rows[i] * c.dim * sizeof *c.joined);
+		at += c.rows[i];
+		inv_free(c.in[i].data);
+		c.in[i].data = NULL;
+	}
 	INV_TRY_OR(end, inv_new_array(&c.points, c.total * 2));
 	INV_TRY_OR(end,
 	           invar_tsne(s->ctx,

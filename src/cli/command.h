@@ -33,6 +33,19 @@ typedef struct inv_example {
 	const char *does; /* a phrase without a full stop */
 } inv_example;
 
+/* An option of a command; in its braces, other fields may follow. */
+#define INV_ROW(type_, name_, meta_, group_, help_)                              \
+	.name = name_, .type = INVAR_OPTION_##type_, .meta = meta_, .group = group_, \
+	.help = help_
+#define INV_FLAG_ROW(name_, group_, help_) INV_ROW(FLAG, name_, NULL, group_, help_)
+/* Of commands that write a file or a folder: what it is, and of NumPy files. */
+#define INV_OUTPUT_ROW(meta_, help_) INV_ROW(TEXT, "output", meta_, "Result", help_)
+#define INV_FORCE_ROW \
+	INV_FLAG_ROW("force", "Result", "replace any existing file; never one that is read")
+#define INV_DTYPE_ROW                                                      \
+	INV_ROW(TEXT, "dtype", "WORD", "Result", "number type of the output"), \
+		.initial = "float32", .choices = "float32|float16"
+
 /* What -o names; see inv_check_files. */
 typedef enum inv_output_form {
 	INV_OUTPUT_NONE, /* nothing, or the command checks it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_options.c - parses argv with the options of a command.
+ * command_options.c - the commands that meson.build lists, and argv read with their
+ * options.
  *
  * The library checks values when they are set; this file handles dashes, short names and
  * where a value is. Messages of the library are shown with "--" before option names (see
@@ -9,6 +10,7 @@
 #include "cli/command_options.h"
 #include "base/options.h"
 #include "base/words.h"
+#include "cli/command_list.h"
 #include "images/dataset.h"
 
 #include <ctype.h>
@@ -19,38 +21,17 @@
 enum { SOME = 512, NAMES = 4096 };
 
 static const invar_option common_rows[] = {
-	{.name = "threads",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1024,
-     .meta = "N",
-     .group = INV_COMMON_GROUP,
-     .help = "number of threads; 0: all cores"},
+	{INV_ROW(COUNT, "threads", "N", INV_COMMON_GROUP, "number of threads; 0: all cores"),
+     .initial = "0", .max = 1024},
 	{INV_SEED_ROW},
-	{.name = "json",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print the result as one JSON document on standard output"},
-	{.name = "quiet",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print only warnings and errors"},
-	{.name = "verbose",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "print more details"},
-	{.name = "help",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show this help"},
-	{.name = "help-all",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show all options, also those for experts"},
-	{.name = "version",
-     .type = INVAR_OPTION_FLAG,
-     .group = INV_COMMON_GROUP,
-     .help = "show the version"},
+	{INV_FLAG_ROW("json", INV_COMMON_GROUP,
+                  "print the result as one JSON document on standard output")},
+	{INV_FLAG_ROW("quiet", INV_COMMON_GROUP, "print only warnings and errors")},
+	{INV_FLAG_ROW("verbose", INV_COMMON_GROUP, "print more details")},
+	{INV_FLAG_ROW("help", INV_COMMON_GROUP, "show this help")},
+	{INV_FLAG_ROW("help-all", INV_COMMON_GROUP,
+                  "show all options, also those for experts")},
+	{INV_FLAG_ROW("version", INV_COMMON_GROUP, "show the version")},
 	{0},
 };
 
@@ -60,6 +41,21 @@ static const struct {
 	const char *name;
 } letters[] = {{'o', "output"}, {'k', "count"},   {'n', "dry-run"},
                {'q', "quiet"},  {'v', "verbose"}, {'h', "help"}};
+
+enum { COMMANDS = sizeof parts / sizeof *parts };
+
+const inv_command *inv_command_at(size_t i)
+{
+	return i < COMMANDS ? parts[i] : NULL;
+}
+
+const inv_command *inv_command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(parts[i]->name, name) == 0)
+			return parts[i];
+	return NULL;
+}
 
 char inv_letter_of(const char *name)
 {
@@ -109,8 +105,6 @@ fail:
 	return st;
 }
 
-/* ---- Values ---------------------------------------------------------------- */
-
 bool inv_flag(const inv_session *s, const char *name)
 {
 	return inv_options_number(s->options, name) > 0;
@@ -131,8 +125,6 @@ invar_status inv_data_options(const inv_session *s, invar_options **out)
 	INV_TRY(inv_options_pick(s->options, inv_dataset_declare, out));
 	return inv_options_unset(*out, "split");
 }
-
-/* ---- Parsing ---------------------------------------------------------------- */
 
 typedef struct inv_parser {
 	inv_session *s;
@@ -160,23 +152,32 @@ static invar_status set_option(inv_parser *p, const invar_option *row, const cha
 		    value[1] != '.')
 			return inv_fail(
 				INVAR_E_USE,
-				"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
-				value, row->name, value);
+				"%s needs a value, but '%s' follows; if that is the value, write --%s=%s",
+				name, value, row->name, value);
 		p->at++;
 	}
 	return invar_options_set(p->s->options, row->name, value);
 }
 
-/* With the nearest of those that can be typed, or the new name of an old one. */
-static invar_status refuse_option(const inv_session *s, const char *name)
+/* An unknown name: with the nearest of those that can be typed, or the new name of it. */
+static invar_status read_long(inv_parser *p, const char *text)
 {
 	static const char *const renamed[][2] = {{"from", "split"}, {"images", "data"}};
+	const inv_command *c = p->s->command;
+	const size_t length = strcspn(text, "=");
 	const invar_option *row;
-	char names[NAMES] = "", near[64];
+	char name[SOME], names[NAMES] = "", near[64];
 	size_t fill = 0;
 
-	for (size_t i = 0; (row = invar_options_at(s->options, i)) && fill < NAMES; i++)
-		if (!inv_is_argument(s->command, row->name))
+	snprintf(name, sizeof name, "%.*s", (int)(length < SOME ? length : SOME - 1), text);
+	row = inv_options_find(p->s->options, name);
+	if (row && inv_is_argument(c, name))
+		return inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s",
+		                name, c->name, c->usage);
+	if (row)
+		return set_option(p, row, text[length] ? text + length + 1 : NULL);
+	for (size_t i = 0; (row = invar_options_at(p->s->options, i)) && fill < NAMES; i++)
+		if (!inv_is_argument(c, row->name))
 			fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", fill ? "|" : "",
 			                         row->name);
 	inv_nearest_word(name, names, near);
@@ -187,30 +188,8 @@ static invar_status refuse_option(const inv_session *s, const char *name)
 		return inv_fail(INVAR_E_USE, "there is no option --%s; did you mean --%s?", name,
 		                near);
 	return inv_fail(INVAR_E_USE,
-	                "there is no option --%s; 'invar %s --help-all' lists the options", name,
-	                s->command->name);
-}
-
-static invar_status read_long(inv_parser *p, const char *text)
-{
-	const inv_command *c = p->s->command;
-	size_t length = strcspn(text, "=");
-	char *name = strndup(text, length);
-	const invar_option *row;
-	invar_status st;
-
-	if (!name)
-		return inv_no_memory();
-	row = inv_options_find(p->s->options, name);
-	if (row && inv_is_argument(c, name))
-		st = inv_fail(INVAR_E_USE, "%s is an argument, not an option; usage: invar %s %s", name,
-		              c->name, c->usage);
-	else if (row)
-		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
-	else
-		st = refuse_option(p->s, name);
-	free(name);
-	return st;
+	                "there is no option --%s; 'invar %s --help-all' lists the options",
+	                name, c->name);
 }
 
 /* -q, -qv, -o FILE, -oFILE */

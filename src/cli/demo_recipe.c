@@ -6,7 +6,7 @@
  * installed tree may be moved. The encoder is a narrow ResNet that was trained on upright
  * garments only (tools/train_demo_encoder.py).
  */
-#include "cli/demo_recipe.h"
+#include "cli/study_command.h"
 
 #include <libgen.h>
 #include <limits.h>
@@ -17,11 +17,10 @@
 #include <unistd.h>
 
 #include "adapter/losses/loss.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "cli/command.h"
-#include "base/file.h"
 #include "cli/command_options.h"
-#include "cli/study_command.h"
 #include "cli/term.h"
 #include "images/dataset.h"
 #include "study/yaml_tree.h"
@@ -32,9 +31,8 @@ static const char *const no_images =
 	"there is no data set: install it with 'apt install dataset-fashion-mnist', or use "
 	"--data mnist:DIR for idx files or --data folder:DIR for images";
 
-/* ---- Files that come with the program ------------------------------------------------ */
-
-/* Beside the program, in build/src/cli or in PREFIX/bin, or where it was installed. Gives. */
+/* Beside the program, in build/src/cli or in PREFIX/bin, or where it was installed. Gives.
+ */
 static invar_status find_shared(const char *name, char **out)
 {
 	static const char *const places[] = {"../../share", "../share/invar"};
@@ -60,31 +58,6 @@ static invar_status find_shared(const char *name, char **out)
 	                       name);
 }
 
-/* ---- Images -------------------------------------------------------------------------- */
-
-/*
- * A plain folder is one of idx files, with names as MNIST has them, or of images. Gives;
- * free().
- */
-static invar_status name_dataset(const char *data, char **out)
-{
-	static const char *const names[] = {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte",
-	                                    "train-images-idx3-ubyte.gz",
-	                                    "t10k-images-idx3-ubyte.gz"};
-	const char *kind = data && inv_is_folder(data) ? "folder:" : "";
-
-	for (size_t i = 0; *kind && i < sizeof names / sizeof *names; i++) {
-		char *path;
-
-		INV_TRY(inv_new_path(&path, data, names[i]));
-		if (access(path, F_OK) == 0)
-			kind = "mnist:";
-		inv_free(path);
-	}
-	return asprintf(out, "%s%s", kind, data ? data : "fashion-mnist:") < 0 ? inv_no_memory()
-	                                                                      : INVAR_OK;
-}
-
 static invar_status set_number(inv_node *tree, const char *path, double value)
 {
 	char text[40];
@@ -103,35 +76,31 @@ static bool has_split(const invar_dataset *d, const char *split)
 	return false;
 }
 
-/*
- * A few hundred images are one step per epoch, and 40 steps teach the paper's losses
- * little: on own images they have as many epochs as make 300 steps, 150 of WaCo, which
- * takes longer. Garments are many; the recipe stays as it is.
- */
-static invar_status set_epochs(inv_session *s, inv_node *tree, const invar_dataset *d)
-{
-	static const struct {
-		const char *path;
-		double steps;
-	} trained[] = {{"adapters.3.epochs", 300}, {"adapters.4.epochs", 150}};
-	const double batch = inv_loss_find("mawa")->batch, many = 8; /* steps per epoch */
-	double images = fmin((double)inv_dataset_count(d, "train"), inv_number(s, "limit"));
-	double steps = fmax(1, floor(images / batch));
-
-	for (size_t i = 0; steps < many && i < sizeof trained / sizeof *trained; i++)
-		INV_TRY(set_number(tree, trained[i].path, ceil(trained[i].steps / steps)));
-	return INVAR_OK;
-}
-
 /* Opened before anything else, so that a wrong name fails at once. */
 static invar_status set_demo_images(inv_session *s, inv_node *tree)
 {
+	static const char *const names[] = {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte",
+	                                    "train-images-idx3-ubyte.gz",
+	                                    "t10k-images-idx3-ubyte.gz"};
 	const char *data = inv_text(s, "data");
+	const char *kind = data && inv_is_folder(data) ? "folder:" : "";
+	const double batch = inv_loss_find("mawa")->batch, many = 8; /* steps per epoch */
 	char *dataset;
 	invar_dataset *images = NULL;
+	double steps;
 	invar_status st;
 
-	INV_TRY(name_dataset(data, &dataset));
+	/* A plain folder is one of idx files, with names as MNIST has them, or of images. */
+	for (size_t i = 0; *kind && i < sizeof names / sizeof *names; i++) {
+		char *path;
+
+		INV_TRY(inv_new_path(&path, data, names[i]));
+		if (access(path, F_OK) == 0)
+			kind = "mnist:";
+		inv_free(path);
+	}
+	if (asprintf(&dataset, "%s%s", kind, data ? data : "fashion-mnist:") < 0)
+		return inv_no_memory();
 	st = invar_dataset_open(s->ctx, dataset, NULL, &images);
 	if (st == INVAR_E_IO && !data)
 		st = inv_fail(st, "%s", no_images);
@@ -145,61 +114,30 @@ static invar_status set_demo_images(inv_session *s, inv_node *tree)
 	} else if (!has_split(images, "test")) {
 		INV_TRY_OR(end, inv_recipe_set_text(tree, "encode.holdout", HOLDOUT));
 	}
-	if (data)
-		st = set_epochs(s, tree, images);
+	/*
+	 * A few hundred images are one step per epoch, and 40 steps teach the paper's losses
+	 * little: on own images they have as many epochs as make 300 steps, 150 of WaCo, which
+	 * takes longer. Garments are many; the recipe stays as it is.
+	 */
+	steps = fmin((double)inv_dataset_count(images, "train"), inv_number(s, "limit"));
+	steps = fmax(1, floor(steps / batch));
+	if (data && steps < many) {
+		INV_TRY_OR(end, set_number(tree, "adapters.3.epochs", ceil(300 / steps)));
+		INV_TRY_OR(end, set_number(tree, "adapters.4.epochs", ceil(150 / steps)));
+	}
 end:
 	invar_dataset_close(images);
 	free(dataset);
 	return st;
 }
 
-/* ---- The encoder --------------------------------------------------------------------- */
-
-static invar_status set_encoder(inv_session *s, inv_node *tree)
-{
-	const char *own = inv_text(s, "weights"), *size = inv_text(s, "size"),
-			   *normalize = inv_text(s, "normalize");
-	const char *initial = own ? "" : NULL; /* of the demo's encoder need not suit another */
-	char *path = NULL;
-	invar_status st;
-
-	if (!own)
-		INV_TRY(find_shared("demo.safetensors", &path));
-	st = inv_recipe_set_text(tree, "encoders.weights", own ? own : path);
-	free(path);
-	INV_TRY(st);
-	INV_TRY(inv_recipe_set_text(tree, "encode.size", size ? size : initial));
-	return inv_recipe_set_text(tree, "encode.normalize", normalize ? normalize : initial);
-}
-
-/* ---- The rest ------------------------------------------------------------------------ */
-
-/* --augment replaces the list of the recipe. */
-static invar_status set_augmentations(inv_session *s, inv_node *tree)
-{
-	const char *text;
-	inv_node *list;
-
-	if (!inv_options_text(s->options, "augment", 0))
-		return INVAR_OK;
-	if (!(list = inv_node_new(INV_NODE_LIST, NULL, "--augment")))
-		return inv_no_memory();
-	for (size_t i = 0; (text = inv_options_text(s->options, "augment", i)); i++) {
-		inv_node *item = inv_node_new(INV_NODE_TEXT, list, NULL);
-
-		if (!item || !(item->text = strdup(text)) || !inv_node_append(list, item)) {
-			inv_node_free(list);
-			return inv_no_memory();
-		}
-	}
-	return inv_study_spelled(
-		inv_node_set(tree, "augmentations", list, inv_recipe_short_for));
-}
-
 invar_status inv_demo_recipe(inv_session *s, inv_study **out)
 {
-	char *path;
-	inv_node *tree;
+	const char *own = inv_text(s, "weights"), *size = inv_text(s, "size"), *text;
+	const char *normalize = inv_text(s, "normalize");
+	const char *initial = own ? "" : NULL; /* of the demo's encoder need not suit another */
+	char *path, *weights = NULL;
+	inv_node *tree, *list = NULL;
 	invar_status st;
 
 	*out = NULL;
@@ -208,8 +146,31 @@ invar_status inv_demo_recipe(inv_session *s, inv_study **out)
 	free(path);
 	INV_TRY(st);
 	INV_TRY_OR(fail, set_demo_images(s, tree));
-	INV_TRY_OR(fail, set_encoder(s, tree));
-	INV_TRY_OR(fail, set_augmentations(s, tree));
+	if (!own)
+		INV_TRY_OR(fail, find_shared("demo.safetensors", &weights));
+	st = inv_recipe_set_text(tree, "encoders.weights", own ? own : weights);
+	free(weights);
+	INV_TRY_OR(fail, st);
+	INV_TRY_OR(fail, inv_recipe_set_text(tree, "encode.size", size ? size : initial));
+	INV_TRY_OR(fail, inv_recipe_set_text(tree, "encode.normalize",
+	                                     normalize ? normalize : initial));
+
+	/* --augment replaces the list of the recipe. */
+	for (size_t i = 0; (text = inv_options_text(s->options, "augment", i)); i++) {
+		inv_node *item;
+
+		if (!list)
+			list = inv_node_new(INV_NODE_LIST, NULL, "--augment");
+		item = list ? inv_node_new(INV_NODE_TEXT, list, NULL) : NULL;
+		if (!item || !(item->text = strdup(text)) || !inv_node_append(list, item)) {
+			inv_node_free(list);
+			st = inv_no_memory();
+			goto fail;
+		}
+	}
+	if (list)
+		INV_TRY_OR(fail, inv_study_spelled(inv_node_set(tree, "augmentations", list,
+		                                                inv_recipe_short_for)));
 	INV_TRY_OR(fail, set_number(tree, "encode.limit", inv_number(s, "limit")));
 	INV_TRY_OR(fail, set_number(tree, "encode.seed", (double)s->seed));
 	INV_TRY_OR(fail, set_number(tree, "seeds", (double)s->seed));

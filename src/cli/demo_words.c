@@ -5,6 +5,7 @@
  * Every number comes from the table.json of a bank. The recommended adapter is the one that
  * the trial named, which knows nothing of the test images. A loss is called a loss.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 #include "base/file.h"
 #include "cli/command_results.h"
-#include "cli/demo_recipe.h"
+#include "cli/study_command.h"
 #include "cli/term.h"
 #include "run/run.h"
 
@@ -39,13 +40,10 @@ enum { GOALS = sizeof goals / sizeof *goals };
 static const double noticeable_points = 5;
 
 typedef struct summary {
-	inv_session *s;
 	const inv_study_bank *bank;
 	invar_results *r, *diagnosis; /* diagnosis NULL: there is none */
 	size_t recommended;           /* column; 0: none */
 } summary;
-
-/* ---- Numbers ------------------------------------------------------------------------- */
 
 static double summary_value(const summary *m, const char *metric, size_t column)
 {
@@ -66,26 +64,10 @@ static const char *verdict(const summary *m)
 	return m->diagnosis ? invar_results_about(m->diagnosis, "verdict") : "unknown";
 }
 
-/* ---- The table ----------------------------------------------------------------------- */
-
 static void fill_pair(const summary *m, inv_table *t, const goal *g, size_t column)
 {
 	inv_table_cell(t, "%.1f | %.1f", 100 * summary_value(m, g->clean, column),
 	               100 * summary_value(m, g->augmented, column));
-}
-
-static void fill_summary_row(const summary *m, inv_table *t, size_t column)
-{
-	inv_table_cell(t, "%s%s",
-	               column ? invar_results_column(m->r, column)->title : "F, no adapter",
-	               column && column == m->recommended ? " *" : "");
-	if (has_goal(m, &new_classifier))
-		fill_pair(m, t, &new_classifier, column);
-	for (size_t i = 0; i < GOALS; i++)
-		if (has_goal(m, &goals[i]))
-			fill_pair(m, t, &goals[i], column);
-	inv_table_number(t, summary_value(m, "structure.R2", column));
-	inv_table_cell(t, "%.1f", 100 * summary_value(m, "invariance.gone", column));
 }
 
 static invar_status print_summary(const summary *m)
@@ -105,13 +87,21 @@ static invar_status print_summary(const summary *m)
 			inv_table_cell(t, "%s", goals[i].title);
 	inv_table_cell(t, "R²");
 	inv_table_cell(t, "gone, %%");
-	for (size_t i = 0; i < invar_results_columns(m->r); i++)
-		fill_summary_row(m, t, i);
+	for (size_t c = 0; c < invar_results_columns(m->r); c++) {
+		inv_table_cell(t, "%s%s",
+		               c ? invar_results_column(m->r, c)->title : "F, no adapter",
+		               c && c == m->recommended ? " *" : "");
+		if (has_goal(m, &new_classifier))
+			fill_pair(m, t, &new_classifier, c);
+		for (size_t i = 0; i < GOALS; i++)
+			if (has_goal(m, &goals[i]))
+				fill_pair(m, t, &goals[i], c);
+		inv_table_number(t, summary_value(m, "structure.R2", c));
+		inv_table_cell(t, "%.1f", 100 * summary_value(m, "invariance.gone", c));
+	}
 	putchar('\n');
 	return inv_put_table(t, "text", stdout);
 }
-
-/* ---- In words ------------------------------------------------------------------------ */
 
 /* "more augmented images: 69 % instead of 29 %", and a loss as a loss. */
 static void print_change(const summary *m, const char *metric, const char *images,
@@ -125,29 +115,6 @@ static void print_change(const summary *m, const char *metric, const char *image
 	else
 		printf("%s %s images: %.0f %% instead of %.0f %%",
 		       after > before ? "more" : "fewer", images, after, before);
-}
-
-static void print_goal(const summary *m, const goal *g, size_t column)
-{
-	printf("  With it, %s\n  ", g->words);
-	print_change(m, g->augmented, "augmented", column);
-	fputs(", ", stdout);
-	print_change(m, g->clean, "clean", column);
-	puts(".");
-}
-
-/* Two shares of n images differ by so much, one time in twenty, even if nothing differs. */
-static void print_chance(const summary *m)
-{
-	const invar_value *v = invar_results_value(m->r, goals[GOALS - 1].augmented, "F");
-	double images = v ? (double)v->count : 0;
-	double points = 100 * 1.96 * sqrt(2 * 0.25 / fmax(images, 1));
-
-	if (images > 0 && points >= noticeable_points)
-		printf(
-			"  Only %.0f images were tested: differences of less than %.0f points may be "
-			"chance.\n",
-			images, ceil(points));
 }
 
 /* What the trial says, a line per preset; the recommended one alone if there is one. */
@@ -176,6 +143,8 @@ static void print_trial(const summary *m)
 static void print_words(const summary *m)
 {
 	const char *trial = "the trial on held-out training images ('invar diagnose')";
+	const invar_value *v = invar_results_value(m->r, goals[GOALS - 1].augmented, "F");
+	double images = v ? (double)v->count : 0, points;
 
 	printf("\n%s: ", m->bank->augment);
 	if (m->recommended)
@@ -187,47 +156,20 @@ static void print_words(const summary *m)
 		printf("no adapter is recommended: %s named %s.\n", trial, verdict(m));
 	print_trial(m);
 	for (size_t i = 0; i < GOALS && m->recommended; i++)
-		if (has_goal(m, &goals[i]))
-			print_goal(m, &goals[i], m->recommended);
-	print_chance(m);
-}
-
-/* ---- All of it ----------------------------------------------------------------------- */
-
-static invar_status open_summary(inv_session *s, const inv_study_job *j, size_t i,
-                                 summary *m)
-{
-	char *path;
-
-	*m = (summary){.s = s, .bank = j->table_bank[i]};
-	INV_TRY(invar_results_open(s->ctx, j->table[i], &m->r));
-	INV_TRY(inv_new_path(&path, m->bank->folder, "diagnose.json"));
-	if (invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
-		m->diagnosis = NULL; /* a bank of fewer than 50 images has none */
-	inv_free(path);
-	for (size_t c = 1; c < invar_results_columns(m->r); c++)
-		if (strcmp(invar_results_column(m->r, c)->title, verdict(m)) == 0)
-			m->recommended = c;
-	return INVAR_OK;
-}
-
-static void explain_columns(const summary *m)
-{
-	puts("");
-	if (has_goal(m, &goals[0]))
-		puts(
-			"LC         a linear classifier that is trained on the adapter's codes of "
-			"clean "
-			"images\nLC-kept    the classifier of the first row, unchanged, applied to the "
-			"adapter's codes");
-	if (has_goal(m, &goals[1]))
-		puts("old index  class by the 20 nearest neighbours in an index built without the "
-		     "adapter");
-	puts("same image the image that a query was made from is found first in an index built "
-	     "without the adapter\nR²         how well distances among clean images are "
-	     "preserved: 1 is "
-	     "perfect\ngone       how much of the squared displacement by the augmentation is "
-	     "removed");
+		if (has_goal(m, &goals[i])) {
+			printf("  With it, %s\n  ", goals[i].words);
+			print_change(m, goals[i].augmented, "augmented", m->recommended);
+			fputs(", ", stdout);
+			print_change(m, goals[i].clean, "clean", m->recommended);
+			puts(".");
+		}
+	/* Two shares of n images differ by so much, one time in twenty, by chance alone. */
+	points = 100 * 1.96 * sqrt(2 * 0.25 / fmax(images, 1));
+	if (images > 0 && points >= noticeable_points)
+		printf(
+			"  Only %.0f images were tested: differences of less than %.0f points may be "
+			"chance.\n",
+			images, ceil(points));
 }
 
 invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
@@ -236,12 +178,36 @@ invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
 	invar_status st;
 
 	INV_TRY(inv_new_zeros(&all, j->tables + 1));
-	for (size_t i = 0; i < j->tables; i++)
-		INV_TRY_OR(end, open_summary(s, j, i, &all[i]));
+	for (size_t i = 0; i < j->tables; i++) {
+		summary *m = &all[i];
+		char *path;
+
+		m->bank = j->table_bank[i];
+		INV_TRY_OR(end, invar_results_open(s->ctx, j->table[i], &m->r));
+		INV_TRY_OR(end, inv_new_path(&path, m->bank->folder, "diagnose.json"));
+		if (invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
+			m->diagnosis = NULL; /* a bank of fewer than 50 images has none */
+		inv_free(path);
+		for (size_t c = 1; c < invar_results_columns(m->r); c++)
+			if (strcmp(invar_results_column(m->r, c)->title, verdict(m)) == 0)
+				m->recommended = c;
+	}
 	for (size_t i = 0; i < j->tables; i++)
 		INV_TRY_OR(end, print_summary(&all[i]));
-	if (j->tables)
-		explain_columns(&all[0]);
+	assert(j->tables); /* the recipe has two banks */
+	puts("");
+	if (has_goal(&all[0], &goals[0]))
+		puts("LC         a linear classifier that is trained on the adapter's codes of "
+		     "clean images\n"
+		     "LC-kept    the classifier of the first row, unchanged, applied to the "
+		     "adapter's codes");
+	if (has_goal(&all[0], &goals[1]))
+		puts("old index  class by the 20 nearest neighbours in an index built without the "
+		     "adapter");
+	puts("same image the image that a query was made from is found first in an index built "
+	     "without the adapter\n"
+	     "R²         how well distances among clean images are preserved: 1 is perfect\n"
+	     "gone       how much of the squared displacement by the augmentation is removed");
 	for (size_t i = 0; i < j->tables; i++)
 		print_words(&all[i]);
 	printf("\nThe encoder was not changed, and training used no labels. A page with "

@@ -61,48 +61,32 @@ const char *inv_size_text(double bytes, char out[INV_SPELLED_TIME])
 	return out;
 }
 
-/* Bytes of the UTF-8 character at text; 0 if it is none. */
-static size_t character_bytes(const char *text)
-{
-	unsigned char first = (unsigned char)*text;
-	size_t bytes = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-
-	if (first >= 0x80 && (first < 0xc2 || first > 0xf4))
-		return 0;
-	for (size_t i = 1; i < bytes; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80)
-			return 0;
-	return bytes;
-}
-
-static bool is_control_character(const char *text, size_t bytes)
-{
-	const unsigned char *c = (const unsigned char *)text;
-
-	return bytes == 1 ? c[0] < 0x20 || c[0] == 0x7f : c[0] == 0xc2 && c[1] < 0xa0;
-}
-
-/* Returns the bytes that were taken from text. */
+/* The character at text, escaped or not; returns its bytes. */
 static size_t spell_character(const char *text, char out[ESCAPE])
 {
 	static const char named[] = "\n\r\t\\", letters[] = "nrt\\";
+	const unsigned char *c = (const unsigned char *)text;
 	const char *at = strchr(named, *text);
-	size_t bytes = character_bytes(text), hidden_bytes;
+	size_t bytes = *c < 0x80 ? 1 : *c >= 0xf0 ? 4 : *c >= 0xe0 ? 3 : 2, hidden_bytes;
 	uint32_t hidden = inv_hidden_character(text, &hidden_bytes);
+	bool utf8 = *c < 0x80 || (*c >= 0xc2 && *c <= 0xf4);
 
+	for (size_t i = 1; utf8 && i < bytes; i++)
+		utf8 = (c[i] & 0xc0) == 0x80;
+	bytes = utf8 ? bytes : 1;
 	if (hidden) {
 		snprintf(out, ESCAPE, hidden > 0xffff ? "\\U%08x" : "\\u%04x", hidden);
 		return hidden_bytes;
 	}
 	if (at)
 		snprintf(out, ESCAPE, "\\%c", letters[at - named]);
-	else if (!bytes || (bytes == 1 && is_control_character(text, bytes)))
-		snprintf(out, ESCAPE, "\\x%02x", (unsigned char)*text);
-	else if (is_control_character(text, bytes))
-		snprintf(out, ESCAPE, "\\u00%02x", (unsigned char)text[1]);
+	else if (!utf8 || *c < 0x20 || *c == 0x7f)
+		snprintf(out, ESCAPE, "\\x%02x", *c);
+	else if (*c == 0xc2 && c[1] < 0xa0) /* second controls */
+		snprintf(out, ESCAPE, "\\u00%02x", c[1]);
 	else
 		snprintf(out, ESCAPE, "%.*s", (int)bytes, text);
-	return bytes ? bytes : 1;
+	return bytes;
 }
 
 const char *inv_shown(const char *text, char *out, size_t size)
@@ -127,25 +111,17 @@ const char *inv_shown(const char *text, char *out, size_t size)
 	return out;
 }
 
-/* Letters that no shell gives a meaning to, and bytes of UTF-8. */
-static bool is_plain(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x80 && !isalnum((unsigned char)*text) &&
-		    !strchr("-_./:,=+@%", *text))
-			return false;
-	return true;
-}
-
 const char *inv_shell_word(const char *text, char *out, size_t size)
 {
-	size_t fill = 0;
+	bool plain = *text; /* letters that no shell gives a meaning to, and bytes of UTF-8 */
+	size_t fill;
 
-	if (*text && is_plain(text)) {
-		snprintf(out, size, "%s", text);
+	for (const char *at = text; *at; at++)
+		plain = plain && ((unsigned char)*at >= 0x80 || isalnum((unsigned char)*at) ||
+		                  strchr("-_./:,=+@%", *at));
+	fill = (size_t)snprintf(out, size, plain ? "%s" : "'", text);
+	if (plain)
 		return out;
-	}
-	fill += (size_t)snprintf(out, size, "'");
 	for (; *text && fill + 6 < size; text++)
 		fill += (size_t)snprintf(out + fill, size - fill, *text == '\'' ? "'\\''" : "%c",
 		                         *text);

@@ -24,8 +24,6 @@ static const char exit_codes[][2][96] = {
 
 enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
 
-/* ---- Markdown -------------------------------------------------------------- */
-
 static void markdown_text(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -35,29 +33,9 @@ static void markdown_text(FILE *out, const char *text)
 	}
 }
 
-static void markdown_options(const inv_described *d, const char *group, FILE *out)
-{
-	char label[SOME], note[SOME];
-
-	fprintf(out, "\n**%s**\n\n| option | meaning | default |\n|---|---|---|\n", group);
-	for (size_t i = 0; i < d->options; i++) {
-		const invar_option *row = inv_described_in(d, i, group);
-
-		if (!row)
-			continue;
-		inv_spell_option(row, label, sizeof label);
-		inv_spell_default(d->list, row, note, sizeof note);
-		fprintf(out, "| `%s` | ", label);
-		markdown_text(out, row->help);
-		fputs(" | ", out);
-		markdown_text(out, strncmp(note, "default ", 8) == 0 ? note + 8 : note);
-		fputs(" |\n", out);
-	}
-}
-
 static void markdown_command(const inv_command *c, FILE *out)
 {
-	char text[INV_TEXT];
+	char text[INV_TEXT], label[SOME], note[SOME];
 	inv_described d;
 
 	fprintf(out, "\n## invar %s\n\n%s.\n\n```\ninvar %s %s\n```\n\nExamples:\n\n```\n",
@@ -78,8 +56,23 @@ static void markdown_command(const inv_command *c, FILE *out)
 		fputs(" |\n", out);
 	}
 	inv_describe(&d, c);
-	for (size_t g = 0; g < d.groups; g++)
-		markdown_options(&d, d.group[g], out);
+	for (size_t g = 0; g < d.groups; g++) {
+		fprintf(out, "\n**%s**\n\n| option | meaning | default |\n|---|---|---|\n",
+		        d.group[g]);
+		for (size_t i = 0; i < d.options; i++) {
+			const invar_option *row = inv_described_in(&d, i, d.group[g]);
+
+			if (!row)
+				continue;
+			inv_spell_option(row, label, sizeof label);
+			inv_spell_default(d.list, row, note, sizeof note);
+			fprintf(out, "| `%s` | ", label);
+			markdown_text(out, row->help);
+			fputs(" | ", out);
+			markdown_text(out, strncmp(note, "default ", 8) == 0 ? note + 8 : note);
+			fputs(" |\n", out);
+		}
+	}
 	inv_described_clear(&d);
 }
 
@@ -105,11 +98,7 @@ void inv_docs_markdown(FILE *out)
 		markdown_command(c, out);
 }
 
-/* ---- Man pages -------------------------------------------------------------- */
-
-/*
- * Escapes for man pages: dashes of options, a leading dot, and … as three dots.
- */
+/* Escapes for man pages: dashes of options, a leading dot, and … as three dots. */
 static void roff_text(FILE *out, const char *text)
 {
 	static const char dots[] = "…";
@@ -128,11 +117,31 @@ static void roff_text(FILE *out, const char *text)
 			putc(*text, out);
 }
 
-static void roff_options(const inv_command *c, FILE *out)
+static void roff_command(const inv_command *c, FILE *out)
 {
-	char label[SOME], note[SOME];
+	char text[INV_TEXT], label[SOME], note[SOME];
 	inv_described d;
 
+	fputs(".SH SYNOPSIS\n.B invar ", out);
+	roff_text(out, c->name);
+	putc('\n', out);
+	roff_text(out, c->usage);
+	fputs("\n.SH EXAMPLES\n", out);
+	for (const inv_example *e = c->examples; e && e->line; e++) {
+		fputs(".TP\n.B ", out);
+		roff_text(out, e->line);
+		putc('\n', out);
+		roff_text(out, e->does);
+		fputs(".\n", out);
+	}
+	fputs(".SH DESCRIPTION\n", out);
+	roff_text(out, c->about ? inv_command_about(c, text) : c->purpose);
+	fputs(c->about ? "\n" : ".\n", out);
+	for (const inv_argument *a = c->arguments; a && a->name; a++) {
+		fprintf(out, ".TP\n.I %s\n", a->name);
+		roff_text(out, inv_argument_help(c, a, text));
+		fputs(".\n", out);
+	}
 	inv_describe(&d, c);
 	fputs(".SH OPTIONS\n", out);
 	for (size_t g = 0; g < d.groups; g++) {
@@ -156,56 +165,6 @@ static void roff_options(const inv_command *c, FILE *out)
 	inv_described_clear(&d);
 }
 
-static void roff_command(const inv_command *c, FILE *out)
-{
-	char text[INV_TEXT];
-
-	fputs(".SH SYNOPSIS\n.B invar ", out);
-	roff_text(out, c->name);
-	putc('\n', out);
-	roff_text(out, c->usage);
-	fputs("\n.SH EXAMPLES\n", out);
-	for (const inv_example *e = c->examples; e && e->line; e++) {
-		fputs(".TP\n.B ", out);
-		roff_text(out, e->line);
-		putc('\n', out);
-		roff_text(out, e->does);
-		fputs(".\n", out);
-	}
-	fputs(".SH DESCRIPTION\n", out);
-	roff_text(out, c->about ? inv_command_about(c, text) : c->purpose);
-	fputs(c->about ? "\n" : ".\n", out);
-	for (const inv_argument *a = c->arguments; a && a->name; a++) {
-		fprintf(out, ".TP\n.I %s\n", a->name);
-		roff_text(out, inv_argument_help(c, a, text));
-		fputs(".\n", out);
-	}
-	roff_options(c, out);
-}
-
-static void roff_overview(FILE *out)
-{
-	const inv_command *c;
-
-	fputs(
-		".SH SYNOPSIS\n.B invar\n.I COMMAND\n[arguments] [options]\n.SH DESCRIPTION\ninvar "
-		"makes a trained vision encoder invariant to augmentations without\nchanging its "
-		"weights: it trains a small adapter on features of clean and\naugmented images and "
-		"measures how well the feature space is preserved.\n.SH COMMANDS\n",
-		out);
-	for (size_t k = 0; (c = inv_command_at(k)); k++) {
-		fprintf(out, ".TP\n.BR invar\\-%s (1)\n", c->name);
-		roff_text(out, c->purpose);
-		fputs(".\n", out);
-	}
-	fputs(".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\nLimits the instruction set that is used: "
-	      "ref, avx2 or avx512; ref or neon on ARM.\n.TP\n.B TMPDIR\nFolder for temporary "
-	      "files of the demo, "
-	      "and for "
-	      "codes that eval cannot keep in\nmemory.\n",
-	      out);
-}
-
 void inv_docs_man(const inv_command *c, FILE *out)
 {
 	const inv_command *other;
@@ -218,10 +177,29 @@ void inv_docs_man(const inv_command *c, FILE *out)
 	roff_text(out,
 	          c ? c->purpose : "makes a frozen vision encoder invariant to augmentations");
 	putc('\n', out);
-	if (c)
+	if (c) {
 		roff_command(c, out);
-	else
-		roff_overview(out);
+	} else {
+		fputs(".SH SYNOPSIS\n.B invar\n.I COMMAND\n[arguments] [options]\n"
+		      ".SH DESCRIPTION\n"
+		      "invar makes a trained vision encoder invariant to augmentations without\n"
+		      "changing its weights: it trains a small adapter on features of clean and\n"
+		      "augmented images and measures how well the feature space is preserved.\n"
+		      ".SH COMMANDS\n",
+		      out);
+		for (size_t k = 0; (other = inv_command_at(k)); k++) {
+			fprintf(out, ".TP\n.BR invar\\-%s (1)\n", other->name);
+			roff_text(out, other->purpose);
+			fputs(".\n", out);
+		}
+		fputs(
+			".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\n"
+			"Limits the instruction set that is used: ref, avx2 or avx512; ref or neon on "
+			"ARM.\n.TP\n.B TMPDIR\n"
+			"Folder for temporary files of the demo, and for codes that eval cannot keep "
+			"in\nmemory.\n",
+			out);
+	}
 	fputs(".SH EXIT STATUS\n", out);
 	for (size_t i = 0; i < EXIT_CODES; i++)
 		fprintf(out, ".TP\n.B %s\n%s.\n", exit_codes[i][0], exit_codes[i][1]);
@@ -231,8 +209,6 @@ void inv_docs_man(const inv_command *c, FILE *out)
 			fprintf(out, ",\n.BR invar\\-%s (1)", other->name);
 	putc('\n', out);
 }
-
-/* ---- Augmentations ------------------------------------------------------------------ */
 
 invar_status inv_augmentations_markdown(inv_session *s, FILE *out)
 {

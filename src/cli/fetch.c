@@ -56,8 +56,6 @@ typedef struct transfer {
 	char reason[CURL_ERROR_SIZE];
 } transfer;
 
-/* ---- What libcurl calls ----------------------------------------------------------- */
-
 /* The maximum for this transfer; get_all has restarted if from > max. */
 static uint64_t bytes_to_come(const transfer *t)
 {
@@ -110,51 +108,19 @@ static void take_header(const char *line, size_t length, const char *name,
 }
 
 /*
- * What identifies this version for If-Range: an ETag that is not weak, or the time of the
- * last change, if the answer is later: a file may change twice in a second.
+ * One line of the headers; those of redirections come first, and are replaced. If-Range
+ * needs what identifies this version: an ETag that is not weak, or the time of the last
+ * change, if the answer is later, as a file may change twice in a second.
  */
-static const char *version_of(const answer_headers *h)
-{
-	size_t length = strlen(h->etag);
-	time_t modified, date;
-
-	if (length > 2 && h->etag[0] == '"' && h->etag[length - 1] == '"')
-		return h->etag;
-	modified = curl_getdate(h->modified, NULL);
-	date = curl_getdate(h->date, NULL);
-	return modified >= 0 && date > modified ? h->modified : "";
-}
-
-/* A failure is no reason to stop: then the next transfer starts from the beginning. */
-static void write_version(transfer *t, const char *version)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd;
-
-	unlink(t->version_file);
-	if (!*version || (fd = open(t->version_file, flags, 0666)) < 0)
-		return;
-	if (write(fd, version, strlen(version)) != (ssize_t)strlen(version))
-		unlink(t->version_file);
-	close(fd);
-}
-
-/* A server may send a rest of another version all the same. */
-static bool is_other_version(const transfer *t)
-{
-	const answer_headers *h = &t->headers;
-	const char *now = *t->version == '"' ? h->etag : h->modified;
-
-	return *t->version && *now && strcmp(now, t->version) != 0;
-}
-
-/* One line of the headers; those of redirections come first, and are replaced. */
 static size_t take_header_line(char *line, size_t one, size_t count, void *user)
 {
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	transfer *t = user;
 	answer_headers *h = &t->headers;
-	size_t length = one * count;
-	bool end = length && (line[0] == '\r' || line[0] == '\n');
+	size_t length = one * count, etag;
+	const char *version = "", *now;
+	time_t modified;
+	int fd;
 
 	if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
 		const char *blank = memchr(line, ' ', length);
@@ -164,12 +130,29 @@ static size_t take_header_line(char *line, size_t one, size_t count, void *user)
 	take_header(line, length, "ETag:", h->etag);
 	take_header(line, length, "Last-Modified:", h->modified);
 	take_header(line, length, "Date:", h->date);
-	if (end && (h->code == REST || h->code == WHOLE_FILE) && t->from) {
-		t->changed = is_other_version(t);
-		if (t->changed)
-			return 0; /* ends the transfer */
-	} else if (end && h->code == WHOLE_FILE) {
-		write_version(t, version_of(h));
+	if (!length || (line[0] != '\r' && line[0] != '\n')) /* more headers follow */
+		return length;
+
+	if (t->from && (h->code == REST || h->code == WHOLE_FILE)) {
+		/* A server may send a rest of another version all the same. */
+		now = *t->version == '"' ? h->etag : h->modified;
+		t->changed = *t->version && *now && strcmp(now, t->version) != 0;
+		return t->changed ? 0 : length; /* 0 ends the transfer */
+	}
+	if (t->from || h->code != WHOLE_FILE)
+		return length;
+	etag = strlen(h->etag);
+	modified = curl_getdate(h->modified, NULL);
+	if (etag > 2 && h->etag[0] == '"' && h->etag[etag - 1] == '"')
+		version = h->etag;
+	else if (modified >= 0 && curl_getdate(h->date, NULL) > modified)
+		version = h->modified;
+	/* A failure is no reason to stop: then the next transfer starts from the beginning. */
+	unlink(t->version_file);
+	if (*version && (fd = open(t->version_file, flags, 0666)) >= 0) {
+		if (write(fd, version, strlen(version)) != (ssize_t)strlen(version))
+			unlink(t->version_file);
+		close(fd);
 	}
 	return length;
 }
@@ -185,8 +168,6 @@ static int check_progress(void *user, curl_off_t total, curl_off_t done,
 	return hooks.progress(hooks.user, "pull", t->from + (uint64_t)done,
 	                      total > 0 ? t->from + (uint64_t)total : 0);
 }
-
-/* ---- The transfer ----------------------------------------------------------------- */
 
 static CURLcode set_curl_options(CURL *c, transfer *t, struct curl_slist *condition)
 {
@@ -213,8 +194,7 @@ static CURLcode set_curl_options(CURL *c, transfer *t, struct curl_slist *condit
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
-	/* If the server announces the size, a file that is too large fails before the transfer.
-	 */
+	/* A server that announces too large a size fails before the transfer. */
 	bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_to_come(t));
 	return bad;
 }
@@ -225,28 +205,22 @@ static void remove_download(const transfer *t)
 	unlink(t->version_file);
 }
 
-static invar_status refuse_large(transfer *t)
-{
-	const inv_fetch *f = t->f;
-
-	if (t->written)
-		remove_download(t);
-	if (t->free_bytes < f->max - t->from)
-		return inv_fail(
-			INVAR_E_IO,
-			"%s: the download does not fit on the disk of %s, which has %" PRIu64
-			" MB free; free some space, or choose another place with -o",
-			f->url, f->path, t->free_bytes >> 20);
-	return inv_fail(INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url, f->max,
-	                f->advice);
-}
-
 static invar_status explain_failure(transfer *t, CURLcode code, long answer)
 {
 	const char *url = t->f->url;
 
-	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-		return refuse_large(t);
+	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED) {
+		if (t->written)
+			remove_download(t);
+		if (t->free_bytes >= t->f->max - t->from)
+			return inv_fail(INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", url,
+			                t->f->max, t->f->advice);
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: the download does not fit on the disk of %s, which has %" PRIu64
+			" MB free; free some space, or choose another place with -o",
+			url, t->f->path, t->free_bytes >> 20);
+	}
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return inv_fail(INVAR_E_CANCELLED,
 		                "interrupted; the part downloaded so far is in %s, and the same "
@@ -336,12 +310,18 @@ static invar_status perform(transfer *t, bool *no_rest)
 	return explain_failure(t, code, answer);
 }
 
-/* ---- Before and after ------------------------------------------------------------- */
+static bool is_expected(const inv_fetch *f)
+{
+	return !f->sha256 || inv_hash_agrees(f->hex, f->sha256);
+}
 
-static invar_status open_part(transfer *t)
+static invar_status get_all(transfer *t)
 {
 	struct stat info;
 	const char *wrong = NULL;
+	ssize_t length;
+	bool no_rest;
+	int fd;
 
 	t->fd = open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (t->fd < 0)
@@ -361,33 +341,6 @@ static invar_status open_part(transfer *t)
 	}
 	t->from = (uint64_t)info.st_size;
 	t->free_bytes = measure_free_bytes(t->fd);
-	return INVAR_OK;
-}
-
-/* The version that the part is of: one line of printable characters. */
-static void read_version(transfer *t)
-{
-	int fd = open(t->version_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, t->version, VERSION - 1);
-
-	if (fd >= 0)
-		close(fd);
-	t->version[length > 0 ? length : 0] = '\0';
-	for (const char *at = t->version; *at; at++)
-		if (!isprint((unsigned char)*at)) {
-			*t->version = '\0';
-			break;
-		}
-}
-
-static bool is_expected(const inv_fetch *f)
-{
-	return !f->sha256 || inv_hash_agrees(f->hex, f->sha256);
-}
-
-static invar_status get_all(transfer *t)
-{
-	bool no_rest;
 
 	/* A part that is all there already needs no server. */
 	if (t->from && t->f->sha256 &&
@@ -396,7 +349,15 @@ static invar_status get_all(transfer *t)
 	/* A part that is longer than the whole may be is of something else. */
 	if (t->from > t->f->max)
 		INV_TRY(start_over(t));
-	read_version(t);
+	/* The version that the part is of: one line of printable characters. */
+	fd = open(t->version_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	length = fd < 0 ? 0 : read(fd, t->version, VERSION - 1);
+	if (fd >= 0)
+		close(fd);
+	t->version[length > 0 ? length : 0] = '\0';
+	for (const char *at = t->version; *at; at++)
+		if (!isprint((unsigned char)*at))
+			*t->version = '\0';
 	if (t->from && !*t->version && !t->f->sha256) {
 		inv_term_say(t->s->term,
 		             "%s: may be of another version of the file, as the server names none; "
@@ -404,6 +365,7 @@ static invar_status get_all(transfer *t)
 		             t->part);
 		INV_TRY(start_over(t));
 	}
+
 	t->f->resumed_from = t->from;
 	INV_TRY(perform(t, &no_rest));
 	if (!no_rest)
@@ -414,20 +376,11 @@ static invar_status get_all(transfer *t)
 	return perform(t, &no_rest);
 }
 
-static invar_status sync_folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-
-	if (folder)
-		(void)inv_sync_folder(folder); /* a file system may not support it */
-	free(folder);
-	return folder ? INVAR_OK : inv_no_memory();
-}
-
 static invar_status finish_download(transfer *t)
 {
 	inv_fetch *f = t->f;
+	const char *slash = strrchr(f->path, '/');
+	char *folder;
 	struct stat info;
 	int bad;
 
@@ -454,7 +407,11 @@ static invar_status finish_download(transfer *t)
 		return inv_fail(INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part, f->path,
 		                strerror(errno));
 	unlink(t->version_file);
-	return sync_folder_of(f->path);
+	if (!(folder = slash ? strndup(f->path, (size_t)(slash - f->path) + 1) : strdup(".")))
+		return inv_no_memory();
+	(void)inv_sync_folder(folder); /* a file system may not support it */
+	free(folder);
+	return INVAR_OK;
 }
 
 char *inv_fetch_local(const char *url)
@@ -488,7 +445,6 @@ invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 		st = inv_no_memory();
 		goto end;
 	}
-	INV_TRY_OR(end, open_part(&t));
 	INV_TRY_OR(end, get_all(&t));
 	st = finish_download(&t);
 end:

@@ -22,8 +22,9 @@ static const char *heading_of(const invar_option *row)
 {
 	const char *group = inv_group_of(row);
 
-	return row->flags & INVAR_OPTION_EXPERT && strcmp(group, INV_COMMON_GROUP) != 0 ? experts
-	                                                                               : group;
+	return row->flags & INVAR_OPTION_EXPERT && strcmp(group, INV_COMMON_GROUP) != 0
+	           ? experts
+	           : group;
 }
 
 void inv_describe(inv_described *d, const inv_command *c)
@@ -43,8 +44,8 @@ void inv_describe(inv_described *d, const inv_command *c)
 			g++;
 		if (group == experts)
 			has_experts = true;
-		else if (g == d->groups && g + 2 < INV_MAX_GROUPS && !inv_is_argument(c, row->name) &&
-		         strcmp(group, INV_COMMON_GROUP) != 0)
+		else if (g == d->groups && g + 2 < INV_MAX_GROUPS &&
+		         !inv_is_argument(c, row->name) && strcmp(group, INV_COMMON_GROUP) != 0)
 			d->group[d->groups++] = group;
 	}
 	if (has_experts)
@@ -90,8 +91,9 @@ void inv_spell_default(const invar_options *o, const invar_option *row, char *ou
 	*out = '\0';
 	for (const char *c = has_choices && !row->choice_help ? row->choices : ""; *c; c++)
 		if (fill + 16 < size)
-			fill += (size_t)snprintf(out + fill, size - fill, "%s%.*s", fill ? "" : "one of ",
-			                         *c == '|' ? 2 : 1, *c == '|' ? ", " : c);
+			fill +=
+				(size_t)snprintf(out + fill, size - fill, "%s%.*s", fill ? "" : "one of ",
+			                     *c == '|' ? 2 : 1, *c == '|' ? ", " : c);
 	if (row->type == INVAR_OPTION_LIST)
 		snprintf(out, size, "may be repeated");
 	/* A help that explains the default says it itself. */
@@ -189,32 +191,27 @@ static bool is_shown(const inv_described *d, const invar_option *row)
 	       (!needed || inv_is_argument(d->command, needed));
 }
 
-/* What the choices mean, a line each. */
-static void put_choices(const invar_option *row, size_t left, FILE *out, size_t columns)
-{
-	const char *word;
-	size_t width = 0;
-
-	for (size_t i = 0; (word = row->choice(i)); i++)
-		width = wider(width, word);
-	for (size_t i = 0; (word = row->choice(i)); i++) {
-		fprintf(out, "%*s%-*s  ", (int)left, "", (int)width, word);
-		wrap(out, row->choice_help(i), left + width + 2, columns, left + width + 2);
-	}
-}
-
 static void put_option(const inv_described *d, const invar_option *row, size_t width,
                        FILE *out, size_t columns)
 {
+	const size_t left = INDENT + 6; /* of choices */
 	char label[SOME], note[SOME], text[4 * SOME];
+	const char *word;
+	size_t widest = 0;
 
 	inv_spell_option(row, label, sizeof label);
 	inv_spell_default(d->list, row, note, sizeof note);
 	snprintf(text, sizeof text, *note ? "%s (%s)" : "%s%s",
 	         inv_options_phrase(d->list, row->name), note);
 	put_entry(out, label, width, text, columns);
-	if (row->choice && row->choice_help)
-		put_choices(row, INDENT + 6, out, columns);
+	if (!row->choice || !row->choice_help)
+		return;
+	for (size_t i = 0; (word = row->choice(i)); i++)
+		widest = wider(widest, word);
+	for (size_t i = 0; (word = row->choice(i)); i++) {
+		fprintf(out, "%*s%-*s  ", (int)left, "", (int)widest, word);
+		wrap(out, row->choice_help(i), left + widest + 2, columns, left + widest + 2);
+	}
 }
 
 /* "Common: --threads N, --seed N, --json", where they are not explained. */
@@ -293,7 +290,8 @@ void inv_help_command(const inv_command *c, bool all, FILE *out, size_t columns)
 	}
 	if (c->about) {
 		putc('\n', out);
-		wrap(out, all || !c->details ? inv_command_about(c, text) : c->about, 0, columns, 0);
+		wrap(out, all || !c->details ? inv_command_about(c, text) : c->about, 0, columns,
+		     0);
 	}
 	for (const inv_argument *a = c->arguments; a && a->name; a++) {
 		if (a == c->arguments)
@@ -329,26 +327,16 @@ void inv_help_overview(bool all, FILE *out, size_t columns)
 	fputs(all ? ".\n" : "; 'invar help --all' lists more of them.\n", out);
 }
 
-/* "demo|data|…"; options of invar itself where a dash was typed. */
-static void list_commands(bool dashes, char *out, size_t size)
+invar_status inv_help_unknown(const char *name)
 {
+	const bool dash = name[0] == '-';
+	const char *kind = dash ? "option" : "command";
+	char names[SOME] = "--help|--version", near[64];
 	const inv_command *c;
 	size_t fill = 0;
 
-	if (dashes) {
-		snprintf(out, size, "--help|--version");
-		return;
-	}
-	for (size_t k = 0; (c = inv_command_at(k)) && fill < size; k++)
-		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", fill ? "|" : "", c->name);
-}
-
-invar_status inv_help_unknown(const char *name)
-{
-	const char *kind = name[0] == '-' ? "option" : "command";
-	char names[SOME], near[64];
-
-	list_commands(name[0] == '-', names, sizeof names);
+	for (size_t k = 0; !dash && (c = inv_command_at(k)) && fill < SOME; k++)
+		fill += (size_t)snprintf(names + fill, SOME - fill, "%s%s", k ? "|" : "", c->name);
 	inv_nearest_word(name, names, near);
 	if (*near)
 		return inv_fail(INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind, name,

@@ -38,38 +38,18 @@ invar_status inv_print_json(json_t *document)
 	return INVAR_OK;
 }
 
-/* Makes s->ctx, with the hooks that lead to the terminal; the same CPU code on all ranks. */
-static invar_status start_session(inv_session *s)
-{
-	invar_hooks hooks = inv_term_hooks(s->term);
-	bool silent = inv_processes_rank(s->processes) > 0;
-	unsigned cpu;
-
-	INV_TRY(invar_context_new(s->threads, silent ? NULL : &hooks, &s->ctx));
-	if (!s->command->by_all_ranks)
-		return INVAR_OK;
-	inv_context_share(s->ctx, s->processes);
-	s->term->ctx = s->ctx;
-	cpu = s->ctx->cpu;
-	INV_TRY(inv_broadcast(s->ctx, &cpu, sizeof cpu));
-	if (cpu & ~s->ctx->cpu)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "this machine lacks instructions that rank 0 uses; set "
-		                "INVAR_CPU=ref for all ranks, or choose other machines");
-	s->ctx->cpu = cpu;
-	return INVAR_OK;
-}
-
 static invar_status run_command(inv_session *s, char **word, size_t words)
 {
 	const inv_command *c = s->command;
-	bool help, help_all;
+	const unsigned rank = inv_processes_rank(s->processes);
+	invar_hooks hooks = inv_term_hooks(s->term);
+	bool help_all;
+	unsigned cpu;
 
 	INV_TRY(inv_command_options(c, &s->options));
 	INV_TRY(inv_parse(s, word, words));
-	help = inv_flag(s, "help");
 	help_all = inv_flag(s, "help-all");
-	if (help || help_all) {
+	if (help_all || inv_flag(s, "help")) {
 		inv_help_command(c, help_all, stdout, inv_term_columns());
 		return INVAR_OK;
 	}
@@ -78,16 +58,28 @@ static invar_status run_command(inv_session *s, char **word, size_t words)
 		return INVAR_OK;
 	}
 	INV_TRY(inv_check_arguments(s));
-	s->json = inv_flag(s, "json"); /* of an option that it does not have, the number is NaN */
+	s->json =
+		inv_flag(s, "json"); /* of an option that it does not have, the number is NaN */
 	s->quiet = inv_flag(s, "quiet");
 	s->verbose = inv_flag(s, "verbose");
 	s->threads = inv_number(s, "threads") > 0 ? (unsigned)inv_number(s, "threads") : 0;
 	s->seed = inv_number(s, "seed") > 0 ? (uint64_t)inv_number(s, "seed") : 0;
 	inv_term_start(s->term, s->quiet, s->verbose);
-	if (inv_processes_rank(s->processes) > 0 && !c->by_all_ranks)
+	if (rank && !c->by_all_ranks)
 		return INVAR_OK;
 	INV_TRY(inv_check_files(s));
-	INV_TRY(start_session(s));
+	INV_TRY(invar_context_new(s->threads, rank ? NULL : &hooks, &s->ctx));
+	if (c->by_all_ranks) { /* with the same CPU code */
+		inv_context_share(s->ctx, s->processes);
+		s->term->ctx = s->ctx;
+		cpu = s->ctx->cpu;
+		INV_TRY(inv_broadcast(s->ctx, &cpu, sizeof cpu));
+		if (cpu & ~s->ctx->cpu)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "this machine lacks instructions that rank 0 uses; set "
+			                "INVAR_CPU=ref for all ranks, or choose other machines");
+		s->ctx->cpu = cpu;
+	}
 	s->is_timed = c->is_timed;
 	INV_TRY(c->run(s));
 	if (s->is_timed)
@@ -99,9 +91,10 @@ static invar_status run_command(inv_session *s, char **word, size_t words)
 static int exit_code(inv_session *s, invar_status st)
 {
 	const char *topic = inv_last_error_topic();
-	const char *hint = strcmp(topic, "encoders") == 0  ? " (see 'invar models list')"
-	                   : strcmp(topic, "weights") == 0 ? " (see 'invar models inspect FILE')"
-	                                                   : "";
+	const char *hint = strcmp(topic, "encoders") == 0 ? " (see 'invar models list')"
+	                   : strcmp(topic, "weights") == 0
+	                       ? " (see 'invar models inspect FILE')"
+	                       : "";
 	char spelled[1024];
 	const char *sentence = inv_last_error_spelled("--", spelled, sizeof spelled);
 
@@ -119,18 +112,6 @@ static int exit_code(inv_session *s, invar_status st)
 	                                 : EXIT_FAILED;
 }
 
-/*
- * A program that was started with a standard stream closed would give its
- * number to the first file it opens. The stand-in faces the wrong way, so
- * using it still fails.
- */
-static void occupy_streams(void)
-{
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-}
-
 /* A full disk shows when the last bytes are flushed; that is a failure too. */
 static int close_output(int code)
 {
@@ -145,23 +126,6 @@ static int close_output(int code)
 		return error && code == EXIT_SUCCESS ? EXIT_FAILED : code;
 	fprintf(stderr, "invar: cannot write to standard output: %s\n", strerror(error));
 	return EXIT_FAILED;
-}
-
-/*
- * Under mpirun or srun, rank 0 alone prints. The others leave signals to it, so that all
- * ranks end with its exit code. Returns where they print that they cannot reach it.
- */
-static int follow_rank_0(void)
-{
-	int saved = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
-
-	if (nowhere >= 0) {
-		dup2(nowhere, STDOUT_FILENO);
-		dup2(nowhere, STDERR_FILENO);
-		close(nowhere);
-	}
-	inv_signals_follow();
-	return saved;
 }
 
 static int run_words(int argc, char **argv, inv_processes *processes)
@@ -193,22 +157,39 @@ static int run_words(int argc, char **argv, inv_processes *processes)
 int main(int argc, char **argv)
 {
 	inv_processes *processes;
-	int code, report = -1;
+	int code, nowhere, report = -1;
 
 	inv_signals_hold();
 	if (!inv_stack_suffices(argv))
 		return EXIT_FAILED;
 	inv_wait_asleep(argv);
-	occupy_streams();
+	/*
+	 * A program that was started with a standard stream closed would give its number to
+	 * the first file it opens. The stand-in faces the wrong way, so using it still fails.
+	 */
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 	inv_signals_catch();
 	if (inv_processes_join(&processes) != INVAR_OK) {
 		fprintf(stderr, "invar: %s\n", invar_last_error());
 		return EXIT_FAILED;
 	}
-	if (inv_processes_rank(processes))
-		report = follow_rank_0();
-	else if (processes)
+	if (inv_processes_rank(processes)) {
+		/*
+		 * Rank 0 alone prints. The others leave signals to it, so that all ranks end with
+		 * its exit code, and print only that they cannot reach it.
+		 */
+		report = dup(STDERR_FILENO);
+		if ((nowhere = open("/dev/null", O_WRONLY)) >= 0) {
+			dup2(nowhere, STDOUT_FILENO);
+			dup2(nowhere, STDERR_FILENO);
+			close(nowhere);
+		}
+		inv_signals_follow();
+	} else if (processes) {
 		inv_signals_lead();
+	}
 	code = run_words(argc, argv, processes);
 	if (report >= 0 && inv_processes_is_lost(processes))
 		dprintf(report, "invar: %s\n", invar_last_error());

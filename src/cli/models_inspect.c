@@ -30,30 +30,11 @@ typedef struct contents {
 	char why[512];             /* it is none */
 } contents;
 
-/* "F32" and "BF16" say how many bits an element has; BOOL has a byte. */
-static uint64_t item_bits(const char *type)
-{
-	size_t letters = strcspn(type, "0123456789");
-
-	return type[letters] ? strtoull(type + letters, NULL, 10) : 8;
-}
-
-static const char *shape_text(const inv_weight_about *t, char text[SHAPE_TEXT])
-{
-	size_t used = 0;
-
-	snprintf(text, SHAPE_TEXT, "()");
-	for (unsigned k = 0; k < t->ndim; k++)
-		used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%" PRIu64,
-		                         k ? " x " : "", t->shape[k]);
-	return text;
-}
-
 static invar_status print_tensors(const inv_weights *weights)
 {
 	static const char *const heads[] = {"tensor", "type", "shape", "values"};
 	inv_table *t = inv_table_new(4);
-	char text[SHAPE_TEXT], name[SHOWN_NAME];
+	char shape[SHAPE_TEXT], name[SHOWN_NAME];
 
 	if (!t)
 		return inv_no_memory();
@@ -65,13 +46,15 @@ static invar_status print_tensors(const inv_weights *weights)
 
 		inv_table_cell(t, "%s", inv_shown(w->name, name, sizeof name));
 		inv_table_cell(t, "%s", w->type);
-		inv_table_cell(t, "%s", shape_text(w, text));
+		snprintf(shape, sizeof shape, "()");
+		for (unsigned k = 0, used = 0; k < w->ndim; k++)
+			used += (unsigned)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64,
+			                           k ? " x " : "", w->shape[k]);
+		inv_table_cell(t, "%s", shape);
 		inv_table_count(t, w->cells);
 	}
 	return inv_put_table(t, "text", stdout);
 }
-
-/* ---- An adapter, and what it was made for ------------------------------------------- */
 
 /* An entry of its metadata; NULL: none. */
 static const char *entry_of(const invar_adapter *e, const char *key)
@@ -105,29 +88,13 @@ static void print_numbers(const char *what, const json_t *list)
 		printf("%s%.8g", i ? " " : what, json_number_value(value));
 }
 
-static void print_preparation(const json_t *p)
-{
-	const json_t *size = json_object_get(p, "size");
-	const char *resize = json_string_value(json_object_get(p, "resize"));
-
-	if (json_array_size(size) == 2)
-		printf(", images of %lld x %lld",
-		       (long long)json_integer_value(json_array_get(size, 1)),
-		       (long long)json_integer_value(json_array_get(size, 0)));
-	if (resize) {
-		fputs(" (", stdout);
-		print_text(resize);
-		putchar(')');
-	}
-	print_numbers(", mean ", json_object_get(p, "mean"));
-	print_numbers(", std ", json_object_get(p, "std"));
-}
-
 static void print_adapter(const invar_adapter *e)
 {
 	const char *encoder = entry_of(e, "invar.encoder"), *loss = entry_of(e, "invar.loss");
-	const char *hash = entry_of(e, "invar.encoder_sha256"), *augment = entry_of(e, "invar.augment");
-	json_t *p = preparation(e);
+	const char *hash = entry_of(e, "invar.encoder_sha256"),
+			   *augment = entry_of(e, "invar.augment");
+	json_t *p = preparation(e), *size = json_object_get(p, "size");
+	const char *resize = json_string_value(json_object_get(p, "resize"));
 	const char *space = json_string_value(json_object_get(p, "augment_space"));
 
 	printf("adapter     from %u to %u %s, %u hidden %s%s%s%s",
@@ -142,7 +109,17 @@ static void print_adapter(const invar_adapter *e)
 	print_text(encoder ? encoder : "features of an unnamed encoder");
 	fputs(hash ? " with weights of SHA-256 " : "", stdout);
 	print_text(hash ? hash : "");
-	print_preparation(p);
+	if (json_array_size(size) == 2)
+		printf(", images of %lld x %lld",
+		       (long long)json_integer_value(json_array_get(size, 1)),
+		       (long long)json_integer_value(json_array_get(size, 0)));
+	if (resize) {
+		fputs(" (", stdout);
+		print_text(resize);
+		putchar(')');
+	}
+	print_numbers(", mean ", json_object_get(p, "mean"));
+	print_numbers(", std ", json_object_get(p, "std"));
 	fputs(augment ? "; " : "", stdout);
 	print_text(augment ? augment : "");
 	if (augment && space)
@@ -155,10 +132,10 @@ static json_t *adapter_json(const invar_adapter *e)
 {
 	static const char *const keys[] = {"loss", "augment", "encoder", "encoder_sha256"};
 	json_t *p = preparation(e);
-	json_t *all = json_pack("{s:i, s:i, s:i, s:b, s:b}", "input", invar_adapter_input(e),
-	                        "hidden", invar_adapter_hidden(e), "output",
-	                        invar_adapter_output(e), "residual", invar_adapter_residual(e),
-	                        "unit", invar_adapter_unit(e));
+	json_t *all =
+		json_pack("{s:i, s:i, s:i, s:b, s:b}", "input", invar_adapter_input(e), "hidden",
+	              invar_adapter_hidden(e), "output", invar_adapter_output(e), "residual",
+	              invar_adapter_residual(e), "unit", invar_adapter_unit(e));
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		char name[40];
@@ -171,8 +148,6 @@ static json_t *adapter_json(const invar_adapter *e)
 	json_object_set_new(all, "preparation", p ? p : json_null());
 	return all;
 }
-
-/* ---- The whole -------------------------------------------------------------------- */
 
 static void print_weights(const contents *c)
 {
@@ -199,37 +174,20 @@ static void print_weights(const contents *c)
 	       c->bytes, inv_noun(c->bytes, "byte", "bytes"));
 }
 
-static json_t *tensors_json(const inv_weights *weights)
-{
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < inv_weights_count(weights); i++) {
-		const inv_weight_about *w = inv_weights_at(weights, i);
-		json_t *shape = json_array();
-
-		for (unsigned k = 0; k < w->ndim; k++)
-			json_array_append_new(shape, json_integer((json_int_t)w->shape[k]));
-		json_array_append_new(
-			all, json_pack("{s:o, s:s, s:o, s:I}", "name", inv_json_path(w->name), "type",
-		                   w->type, "shape", shape, "values", (json_int_t)w->cells));
-	}
-	return all;
-}
-
 static json_t *weights_json(const contents *c)
 {
 	json_t *encoder = *c->name ? json_pack("{s:s, s:s}", "name", c->name, "about", c->about)
 	                           : json_null();
 
-	return json_pack(
-		"{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
-		inv_json_path(inv_weights_path(c->weights)), "format",
-		inv_weights_format_name(c->weights), "file_bytes", (json_int_t)c->file_bytes, "key",
-		inv_json_path(inv_weights_key(c->weights)), "keys",
-		inv_json_path(inv_weights_keys(c->weights)), "encoder", encoder, "adapter",
-		c->adapter ? adapter_json(c->adapter) : json_null(), "tensor_count",
-		(json_int_t)inv_weights_count(c->weights), "values", (json_int_t)c->cells, "bytes",
-		(json_int_t)c->bytes);
+	return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
+	                 inv_json_path(inv_weights_path(c->weights)), "format",
+	                 inv_weights_format_name(c->weights), "file_bytes",
+	                 (json_int_t)c->file_bytes, "key",
+	                 inv_json_path(inv_weights_key(c->weights)), "keys",
+	                 inv_json_path(inv_weights_keys(c->weights)), "encoder", encoder,
+	                 "adapter", c->adapter ? adapter_json(c->adapter) : json_null(),
+	                 "tensor_count", (json_int_t)inv_weights_count(c->weights), "values",
+	                 (json_int_t)c->cells, "bytes", (json_int_t)c->bytes);
 }
 
 static invar_status show_weights(inv_session *s, contents *c)
@@ -237,16 +195,18 @@ static invar_status show_weights(inv_session *s, contents *c)
 	const char *path = inv_weights_path(c->weights);
 	invar_encoder *e;
 	struct stat info;
-	json_t *all;
+	json_t *all, *tensors;
 	invar_status st;
 
 	if (stat(path, &info) == 0)
 		c->file_bytes = (uint64_t)info.st_size;
 	for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
 		const inv_weight_about *t = inv_weights_at(c->weights, i);
+		const char *bits = t->type + strcspn(t->type, "0123456789");
 
 		c->cells += t->cells;
-		c->bytes += t->cells * item_bits(t->type) / 8;
+		/* "F32" and "BF16" say how many bits an element has; BOOL has a byte. */
+		c->bytes += t->cells * (*bits ? strtoull(bits, NULL, 10) : 8) / 8;
 	}
 	/* Which encoder it is taken for; that it is none is not an error of the file. */
 	st = invar_encoder_open(s->ctx, path, s->options, &e);
@@ -262,8 +222,21 @@ static invar_status show_weights(inv_session *s, contents *c)
 
 	if (s->json) {
 		all = weights_json(c);
+		tensors = json_array();
+		for (size_t i = 0; i < inv_weights_count(c->weights); i++) {
+			const inv_weight_about *w = inv_weights_at(c->weights, i);
+			json_t *shape = json_array();
+
+			for (unsigned k = 0; k < w->ndim; k++)
+				json_array_append_new(shape, json_integer((json_int_t)w->shape[k]));
+			json_array_append_new(tensors, json_pack("{s:o, s:s, s:o, s:I}", "name",
+			                                         inv_json_path(w->name), "type",
+			                                         w->type, "shape", shape, "values",
+			                                         (json_int_t)w->cells));
+		}
 		if (inv_flag(s, "tensors"))
-			json_object_set_new(all, "tensors", tensors_json(c->weights));
+			json_object_set(all, "tensors", tensors);
+		json_decref(tensors);
 		return inv_print_json(all);
 	}
 	print_weights(c);

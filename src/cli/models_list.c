@@ -23,20 +23,6 @@ static const char *images_text(const inv_known_model *m, char text[SOME])
 	return text;
 }
 
-/* "heads=6,eps=1e-6" as "heads 6, eps 1e-6". */
-static void options_text(const inv_known_model *m, char text[SOME])
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (const char *at = m->options ? m->options : ""; *at && used + 3 < SOME; at++) {
-		text[used++] = *at == '=' ? ' ' : *at;
-		if (*at == ',')
-			text[used++] = ' ';
-		text[used] = '\0';
-	}
-}
-
 /* The table of docs/reference/MODELS.md, and the list that follows it. */
 void inv_models_markdown(FILE *out)
 {
@@ -48,8 +34,15 @@ void inv_models_markdown(FILE *out)
 	      out);
 	for (size_t i = 0; i < inv_model_count(); i++) {
 		const inv_known_model *m = inv_model_at(i);
+		size_t used = 0;
 
-		options_text(m, options);
+		/* "heads=6,eps=1e-6" as "heads 6, eps 1e-6". */
+		for (const char *at = m->options ? m->options : ""; *at && used + 3 < SOME; at++) {
+			options[used++] = *at == '=' ? ' ' : *at;
+			if (*at == ',')
+				options[used++] = ' ';
+		}
+		options[used] = '\0';
 		fprintf(out, "| `%s` | %s | ", m->name, m->about);
 		if (m->width)
 			fprintf(out, "%u", m->width);
@@ -69,24 +62,31 @@ void inv_models_markdown(FILE *out)
 		fprintf(out, "- `%s`: %s\n", family, about);
 }
 
-static invar_status print_list(void)
+invar_status inv_models_list(inv_session *s)
 {
 	static const char *const heads[] = {"name",       "width", "images",
 	                                    "normalised", "file",  "SHA-256"};
 	enum { COLUMNS = sizeof heads / sizeof *heads };
+	json_t *all = json_array();
 	inv_table *t = inv_table_new(COLUMNS);
 	char text[SOME];
 
-	if (!t)
-		return inv_no_memory();
-	for (size_t k = 0; k < COLUMNS; k++) {
+	for (size_t k = 0; t && k < COLUMNS; k++) {
 		if (k != 1)
 			inv_table_left(t, k);
 		inv_table_cell(t, "%s", heads[k]);
 	}
-	for (size_t i = 0; i < inv_model_count(); i++) {
+	for (size_t i = 0; t && i < inv_model_count(); i++) {
 		const inv_known_model *m = inv_model_at(i);
 
+		json_array_append_new(
+			all, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s?, s:s?, s:o, s:s?}",
+		                   "name", m->name, "family", m->family, "about", m->about, "width",
+		                   (json_int_t)m->width, "resize", (json_int_t)m->resize, "side",
+		                   (json_int_t)m->side, "filter", m->filter, "normalize",
+		                   m->normalize, "file", m->file, "bytes",
+		                   m->bytes ? json_integer((json_int_t)m->bytes) : json_null(),
+		                   "sha256", m->sha256));
 		inv_table_cell(t, "%s", m->name);
 		if (m->width)
 			inv_table_count(t, m->width);
@@ -98,27 +98,10 @@ static invar_status print_list(void)
 		inv_table_cell(t, "%.*s%s", SHOWN_DIGITS, m->sha256 ? m->sha256 : "-",
 		               m->sha256 && strlen(m->sha256) > SHOWN_DIGITS ? "…" : "");
 	}
-	return inv_put_table(t, "text", stdout);
-}
-
-static json_t *model_json(const inv_known_model *m)
-{
-	return json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s?, s:s?, s:o, s:s?}", "name", m->name,
-		"family", m->family, "about", m->about, "width", (json_int_t)m->width, "resize",
-		(json_int_t)m->resize, "side", (json_int_t)m->side, "filter", m->filter,
-		"normalize", m->normalize, "file", m->file, "bytes",
-		m->bytes ? json_integer((json_int_t)m->bytes) : json_null(), "sha256", m->sha256);
-}
-
-invar_status inv_models_list(inv_session *s)
-{
-	json_t *all;
-
-	if (!s->json)
-		return print_list();
-	all = json_array();
-	for (size_t i = 0; i < inv_model_count(); i++)
-		json_array_append_new(all, model_json(inv_model_at(i)));
+	if (!s->json) {
+		json_decref(all);
+		return inv_put_table(t, "text", stdout);
+	}
+	inv_table_free(t);
 	return inv_print_json(json_pack("{s:o}", "models", all));
 }

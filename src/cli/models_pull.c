@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/fetch.h"
@@ -53,35 +53,8 @@ static invar_status choose_file(inv_session *s, inv_fetch *f)
 	free(local);
 	INV_TRY(st);
 	/* An existing file is compared with the hash, and not replaced. */
-	return inv_check_output(
-		s, &(inv_output){.option = "-o", .path = f->path, .force = true});
-}
-
-static invar_status print_download(inv_session *s, const inv_fetch *f, bool there)
-{
-	if (s->json)
-		return inv_print_json(json_pack("{s:o, s:s, s:b, s:b, s:I}", "file",
-		                                inv_json_path(f->path), "sha256", f->hex, "checked",
-		                                f->sha256 != NULL, "was_there", there,
-		                                "resumed_from", (json_int_t)f->resumed_from));
-	printf("%s  %s\n", f->hex, f->path);
-	if (there)
-		inv_term_say(s->term, "%s: already exists, with this SHA-256", f->path);
-	else if (f->resumed_from)
-		inv_term_say(s->term, "%s: %" PRIu64 " %s, of which %" PRIu64 " already existed",
-		             f->path, f->bytes, inv_noun(f->bytes, "byte", "bytes"),
-		             f->resumed_from);
-	else
-		inv_term_say(s->term, "%s: %" PRIu64 " %s", f->path, f->bytes,
-		             inv_noun(f->bytes, "byte", "bytes"));
-	if (!f->sha256)
-		inv_term_say(s->term, "no SHA-256 is known for this file, so it was not checked; "
-		                      "the one above is that of the download");
-	else if (strlen(f->sha256) < INV_SHA256_DIGITS)
-		inv_term_say(s->term,
-		             "only the first digits of its SHA-256 are known, %s, and they match",
-		             f->sha256);
-	return INVAR_OK;
+	return inv_check_output(s,
+	                        &(inv_output){.option = "-o", .path = f->path, .force = true});
 }
 
 /* Nothing is replaced: an existing file is either the right one or an error. */
@@ -95,12 +68,34 @@ invar_status inv_models_pull(inv_session *s)
 	if (there) {
 		INV_TRY(inv_file_sha256(s->ctx, f.path, f.hex));
 		if (!f.sha256 || !inv_hash_agrees(f.hex, f.sha256))
-			return inv_fail(INVAR_E_IO,
-			                "%s: already exists%s; remove it or choose another file with -o",
-			                f.path, f.sha256 ? ", with another SHA-256" : "");
+			return inv_fail(
+				INVAR_E_IO,
+				"%s: already exists%s; remove it or choose another file with -o", f.path,
+				f.sha256 ? ", with another SHA-256" : "");
 	} else {
 		INV_TRY(inv_fetch_file(s, &f));
 	}
 	inv_term_clear(s->term);
-	return print_download(s, &f, there);
+	if (s->json)
+		return inv_print_json(json_pack("{s:o, s:s, s:b, s:b, s:I}", "file",
+		                                inv_json_path(f.path), "sha256", f.hex, "checked",
+		                                f.sha256 != NULL, "was_there", there,
+		                                "resumed_from", (json_int_t)f.resumed_from));
+	printf("%s  %s\n", f.hex, f.path);
+	if (there)
+		inv_term_say(s->term, "%s: already exists, with this SHA-256", f.path);
+	else if (f.resumed_from)
+		inv_term_say(s->term, "%s: %" PRIu64 " %s, of which %" PRIu64 " already existed",
+		             f.path, f.bytes, inv_noun(f.bytes, "byte", "bytes"), f.resumed_from);
+	else
+		inv_term_say(s->term, "%s: %" PRIu64 " %s", f.path, f.bytes,
+		             inv_noun(f.bytes, "byte", "bytes"));
+	if (!f.sha256)
+		inv_term_say(s->term, "no SHA-256 is known for this file, so it was not checked; "
+		                      "the one above is that of the download");
+	else if (strlen(f.sha256) < INV_SHA256_DIGITS)
+		inv_term_say(s->term,
+		             "only the first digits of its SHA-256 are known, %s, and they match",
+		             f.sha256);
+	return INVAR_OK;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/sha256.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "cli/command_options.h"
 #include "cli/display_text.h"
 #include "cli/models.h"
@@ -23,14 +23,11 @@ typedef struct finding {
 	uint64_t bytes;
 	char hex[INV_SHA256_DIGITS + 1];
 	const inv_known_model *model; /* NULL: not known */
-	bool published;               /* it has the name of the published file */
 	size_t tensors;
 	char name[64], about[256];
 	uint64_t side, width;
 	double norm;
 } finding;
-
-/* ---- The file --------------------------------------------------------------------- */
 
 static bool differs(const finding *f)
 {
@@ -38,49 +35,16 @@ static bool differs(const finding *f)
 	       (f->model->sha256 && !inv_hash_agrees(f->hex, f->model->sha256));
 }
 
-/* A file with a published name must be that file; others may have its tensors. */
-static invar_status check_known(inv_session *s, finding *f)
-{
-	const char *name = inv_text(s, "encoder");
-	const inv_known_model *by_file = inv_model_of_file(f->path);
-	const inv_known_model *by_hash = inv_model_of_hash(f->hex);
-
-	f->model = name ? inv_model_named(name) : by_file ? by_file : by_hash;
-	f->published = f->model && f->model->file && f->model == by_file;
-	if (!f->published || !differs(f))
-		return INVAR_OK;
-	if (f->model->bytes && f->model->bytes != f->bytes)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has %" PRIu64 " bytes but the file of %s has %" PRIu64
-		                "; download it again",
-		                f->path, f->bytes, f->model->name, f->model->bytes);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: its SHA-256 is %s but the file of %s has %s; download it again",
-	                f->path, f->hex, f->model->name, f->model->sha256);
-}
-
-/* The library reports values that are not finite. */
-static invar_status read_all_weights(const inv_weights *w)
-{
-	for (size_t i = 0; i < inv_weights_count(w); i++) {
-		const inv_weight_about *t = inv_weights_at(w, i);
-		bool floats = *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16 */
-		float *values;
-		invar_status st;
-
-		if (!floats || strcmp(t->type, "BOOL") == 0)
-			continue;
-		INV_TRY(inv_new_zeros(&values, t->cells + 1));
-		st = inv_weights_read(w, t, values);
-		inv_free(values);
-		INV_TRY(st);
-	}
-	return INVAR_OK;
-}
-
+/*
+ * A file with a published name must be that file; others may have its tensors. The library
+ * reports values that are not finite.
+ */
 static invar_status check_file(inv_session *s, finding *f)
 {
+	const char *name = inv_text(s, "encoder");
+	const inv_known_model *by_file;
 	inv_weights *w;
+	float *values = NULL;
 	struct stat info;
 	invar_status st;
 
@@ -90,15 +54,37 @@ static invar_status check_file(inv_session *s, finding *f)
 	if (stat(f->path, &info) == 0)
 		f->bytes = (uint64_t)info.st_size;
 	INV_TRY_OR(end, inv_file_sha256(s->ctx, f->path, f->hex));
-	INV_TRY_OR(end, check_known(s, f));
-	st = read_all_weights(w);
+	by_file = inv_model_of_file(f->path);
+	f->model = name ? inv_model_named(name) : by_file ? by_file : inv_model_of_hash(f->hex);
+	if (f->model && f->model->file && f->model == by_file && differs(f)) {
+		if (f->model->bytes && f->model->bytes != f->bytes)
+			st = inv_fail(INVAR_E_MISMATCH,
+			              "%s: has %" PRIu64 " bytes but the file of %s has %" PRIu64
+			              "; download it again",
+			              f->path, f->bytes, f->model->name, f->model->bytes);
+		else
+			st = inv_fail(
+				INVAR_E_MISMATCH,
+				"%s: its SHA-256 is %s but the file of %s has %s; download it again",
+				f->path, f->hex, f->model->name, f->model->sha256);
+		goto end;
+	}
+	for (size_t i = 0; i < f->tensors; i++) {
+		const inv_weight_about *t = inv_weights_at(w, i);
+		bool floats = *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16 */
+
+		if (!floats || strcmp(t->type, "BOOL") == 0)
+			continue;
+		inv_free(values);
+		INV_TRY_OR(end, inv_new_zeros(&values, t->cells + 1));
+		INV_TRY_OR(end, inv_weights_read(w, t, values));
+	}
 end:
+	inv_free(values);
 	inv_weights_close(w);
 	f->path = s->argument[1];
 	return st;
 }
-
-/* ---- The network ------------------------------------------------------------------ */
 
 /* The feature of an image of zeros. */
 static invar_status run_network(inv_session *s, finding *f)
@@ -126,26 +112,13 @@ static invar_status run_network(inv_session *s, finding *f)
 		f->norm += (double)feature[i] * feature[i];
 	f->norm = sqrt(f->norm);
 	if (!isfinite(f->norm))
-		st = inv_fail(INVAR_E_NUMERIC, "%s: computes a feature that is not finite", f->path);
+		st =
+			inv_fail(INVAR_E_NUMERIC, "%s: computes a feature that is not finite", f->path);
 end:
 	inv_free(image);
 	inv_free(feature);
 	invar_encoder_close(e);
 	return st;
-}
-
-/* ---- What was found --------------------------------------------------------------- */
-
-static const char *file_verdict(const finding *f)
-{
-	if (!f->model || !f->model->file)
-		return "not a known file";
-	if (!f->model->sha256)
-		return f->model->bytes == f->bytes ? "size matches; no hash is known"
-		                                   : "no hash is known";
-	if (!differs(f))
-		return "as known";
-	return "not the published file; its tensors may be the same";
 }
 
 invar_status inv_models_verify(inv_session *s)
@@ -157,11 +130,18 @@ invar_status inv_models_verify(inv_session *s)
 	if (s->json)
 		return inv_print_json(json_pack(
 			"{s:o, s:I, s:s, s:o, s:I, s:s, s:s, s:I, s:I, s:f}", "file",
-			inv_json_path(f.path), "bytes", (json_int_t)f.bytes, "sha256", f.hex, "as_known",
-			f.model && f.model->sha256 ? json_boolean(!differs(&f)) : json_null(), "tensors",
-			(json_int_t)f.tensors, "encoder", f.name, "about", f.about, "side",
+			inv_json_path(f.path), "bytes", (json_int_t)f.bytes, "sha256", f.hex,
+			"as_known",
+			f.model && f.model->sha256 ? json_boolean(!differs(&f)) : json_null(),
+			"tensors", (json_int_t)f.tensors, "encoder", f.name, "about", f.about, "side",
 			(json_int_t)f.side, "width", (json_int_t)f.width, "norm", f.norm));
-	printf("file     %" PRIu64 " bytes, %s\n", f.bytes, file_verdict(&f));
+	printf("file     %" PRIu64 " bytes, %s\n", f.bytes,
+	       !f.model || !f.model->file ? "not a known file"
+	       : f.model->sha256
+	           ? (differs(&f) ? "not the published file; its tensors may be the same"
+	                          : "as known")
+	       : f.model->bytes == f.bytes ? "size matches; no hash is known"
+	                                   : "no hash is known");
 	printf("SHA-256  %s\n", f.hex);
 	printf("tensors  %zu, every weight finite\n", f.tensors);
 	printf("encoder  %s: %s\n", f.name, f.about);

@@ -50,4 +50,14 @@ const char *inv_search_split(const inv_search *n, uint64_t *row);
 bool inv_search_is_same(const inv_search *n, const inv_query *q, uint64_t row);
 void inv_answers_clear(inv_answers *a);
 
+/* neighbour_sheet.c: the same as a picture. */
+typedef struct inv_neighbours {
+	const invar_dataset *images;
+	const char *title; /* of the adapter */
+	inv_search search;
+} inv_neighbours;
+
+invar_status inv_neighbours_write(inv_session *s, const inv_neighbours *n,
+                                  const char *path);
+
 #endif

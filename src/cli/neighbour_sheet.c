@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neighbour_sheet.c - draws what a search finds.
+ * neighbour_sheet.c - draws what a search finds, a row per query: the image, its augmented
+ * copy, and the nearest images of the gallery by F alone and by E behind it.
  *
  * With labels a green frame is the right class and a red one is not; a blue frame is the
- * same image. Pictures are what the
- * encoder saw (pictures.h).
+ * same image. Pictures are what the encoder saw (pictures.h).
  */
-#include "cli/neighbour_sheet.h"
+#include "cli/neighbour_search.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,6 @@ static const uint8_t paper[3] = {251, 250, 248}, right[3] = {46, 139, 87},
 					 wrong[3] = {200, 60, 50}, same[3] = {40, 90, 200};
 
 typedef struct sheet_maker {
-	inv_session *s;
 	const inv_neighbours *n;
 	inv_answers answers;
 	inv_pictures pictures;
@@ -48,8 +47,8 @@ static invar_status add_picture(sheet_maker *m, const char *split, uint64_t row,
 	for (size_t i = 0; i < (size_t)outer * cell->height; i++)
 		memcpy(framed + 3 * i, colour, 3);
 	for (uint32_t y = 0; y < height; y++)
-		memcpy(framed + ((size_t)(y + FRAME) * outer + FRAME) * 3, rgb + (size_t)y * width * 3,
-		       (size_t)width * 3);
+		memcpy(framed + ((size_t)(y + FRAME) * outer + FRAME) * 3,
+		       rgb + (size_t)y * width * 3, (size_t)width * 3);
 	cell->rgb = framed;
 	if (label >= 0 && (size_t)label < inv_dataset_classes(images))
 		cell->caption = inv_dataset_class_title(images, (size_t)label);
@@ -80,41 +79,36 @@ static invar_status add_found(sheet_maker *m, const inv_query *q, const inv_foun
 	return INVAR_OK;
 }
 
-/* One row of the sheet per query: the image, its copy, neighbours by F, neighbours by E. */
-static invar_status fill_sheet(sheet_maker *m)
-{
-	const inv_search *n = &m->n->search;
-
-	INV_TRY(inv_search_run(m->s, n, &m->answers));
-	m->across = 4 + 2 * n->nearest;
-	INV_TRY(inv_new_zeros(&m->cell, n->queries * m->across));
-	INV_TRY(inv_pictures_open(m->s, n->bank, n->split, n->copy, &m->pictures));
-	for (size_t i = 0; i < m->answers.queries; i++) {
-		const inv_query *q = &m->answers.query[i];
-
-		INV_TRY(add_picture(m, n->split, q->row, q->label, false, paper, "clean"));
-		if (m->pictures.augment)
-			INV_TRY(
-				add_picture(m, n->split, q->row, q->label, true, paper, "as looked up"));
-		else
-			m->cells++;
-		INV_TRY(add_found(m, q, &q->by_f, "by F alone"));
-		INV_TRY(add_found(m, q, &q->by_e, m->n->title));
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_neighbours_write(inv_session *s, const inv_neighbours *n, const char *path)
 {
-	sheet_maker m = {.s = s, .n = n};
+	const inv_search *search = &n->search;
+	sheet_maker m = {.n = n};
 	char subtitle[160];
 	invar_status st;
 
-	INV_TRY_OR(end, fill_sheet(&m));
-	snprintf(subtitle, sizeof subtitle,
-	         "the nearest features by the encoder alone, then with the adapter behind it; the "
-	         "index is the same. Blue: same image%s",
-	         m.answers.label ? ", green: right class" : "");
+	INV_TRY_OR(end, inv_search_run(s, search, &m.answers));
+	m.across = 4 + 2 * search->nearest;
+	INV_TRY_OR(end, inv_new_zeros(&m.cell, search->queries * m.across));
+	INV_TRY_OR(
+		end, inv_pictures_open(s, search->bank, search->split, search->copy, &m.pictures));
+	for (size_t i = 0; i < m.answers.queries; i++) {
+		const inv_query *q = &m.answers.query[i];
+
+		INV_TRY_OR(end,
+		           add_picture(&m, search->split, q->row, q->label, false, paper, "clean"));
+		if (m.pictures.augment)
+			INV_TRY_OR(end, add_picture(&m, search->split, q->row, q->label, true, paper,
+			                            "as looked up"));
+		else
+			m.cells++;
+		INV_TRY_OR(end, add_found(&m, q, &q->by_f, "by F alone"));
+		INV_TRY_OR(end, add_found(&m, q, &q->by_e, n->title));
+	}
+	snprintf(
+		subtitle, sizeof subtitle,
+		"the nearest features by the encoder alone, then with the adapter behind it; the "
+		"index is the same. Blue: same image%s",
+		m.answers.label ? ", green: right class" : "");
 	st = inv_sheet_write(
 		s->ctx, path,
 		&(inv_sheet){.title = "What an index of clean images finds for augmented ones",

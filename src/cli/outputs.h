@@ -4,8 +4,8 @@
  *
  * Before any work:
  *   1. What is read is never replaced, by whatever name it is called (links of both kinds,
- *      standard input), not even with --force. Nothing is created in a bank or in folders of
- *      images that are read, as it would be found among the data.
+ *      standard input), not even with --force. Nothing is created in a bank or in folders
+ * of images that are read, as it would be found among the data.
  *   2. An existing file is replaced if its name ends like what is written, or if it is
  *      empty; others, and write-protected ones, with --force only.
  *   3. A folder, a pipe or a device is not replaced. "-" is standard output where the
@@ -29,26 +29,13 @@ typedef enum inv_reading {
 invar_status inv_reads(inv_session *s, const char *text, inv_reading reading);
 void inv_reads_clear(inv_session *s);
 
-/* Of commands that write a NumPy file. */
-#define INV_DTYPE_ROW                                                 \
-	.name = "dtype", .type = INVAR_OPTION_TEXT, .initial = "float32", \
-	.choices = "float32|float16", .meta = "WORD", .group = "Result",  \
-	.help = "number type of the output"
-/* Of commands that write a file or a folder: what it is. */
-#define INV_OUTPUT_ROW(meta_, help_)                                               \
-	.name = "output", .type = INVAR_OPTION_TEXT, .meta = meta_, .group = "Result", \
-	.help = help_
-#define INV_FORCE_ROW                                              \
-	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result", \
-	.help = "replace any existing file; never one that is read"
-
 typedef struct inv_output {
-	const char *option; /* "-o"; NULL if it is an argument */
-	const char *path;   /* NULL: there is no such output */
+	const char *option;  /* "-o"; NULL if it is an argument */
+	const char *path;    /* NULL: there is no such output */
 	const char *endings; /* of names that may be replaced, ".npy|.json"; NULL: none */
-	bool force;         /* any existing file may be replaced */
-	bool stream;        /* "-" is standard output */
-	bool folder;        /* a bank or a run, which others check for what it has */
+	bool force;          /* any existing file may be replaced */
+	bool stream;         /* "-" is standard output */
+	bool folder;         /* a bank or a run, which others check for what it has */
 } inv_output;
 
 invar_status inv_check_output(inv_session *s, const inv_output *o);

@@ -11,8 +11,6 @@
 #include "images/dataset.h"
 #include "images/image.h"
 
-/* ---- How pictures are made --------------------------------------------------------- */
-
 /* "0.485,0.456,0.406/0.229,0.224,0.225"; "none" where bank.json does not say. */
 static void spell_normalize(const json_t *preprocess, char out[INV_NORMALIZE])
 {
@@ -79,8 +77,6 @@ void inv_pictures_close(inv_pictures *p)
 	invar_augment_close(p->augment);
 	*p = (inv_pictures){0};
 }
-
-/* ---- Which image a row is ---------------------------------------------------------- */
 
 /* An image of the data set by its name, of which `length` bytes count. */
 typedef struct named {
@@ -160,11 +156,11 @@ static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
 	for (uint64_t i = 0; i < rows; i++)
 		x->image[i] = has_names ? UINT64_MAX : i;
 	if (!has_names && count != rows)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has %llu rows of %s, but the data set has %llu images; give the "
-		                "data set with the options of 'invar encode'",
-		                m->bank->path, (unsigned long long)rows, x->split,
-		                (unsigned long long)count);
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s has %llu rows of %s, but the data set has %llu images; give the "
+			"data set with the options of 'invar encode'",
+			m->bank->path, (unsigned long long)rows, x->split, (unsigned long long)count);
 	if (!has_names)
 		return INVAR_OK;
 	INV_TRY(inv_new_array(&all, count + 1));
@@ -202,43 +198,17 @@ static invar_status find_image(inv_pictures *m, const invar_dataset *images,
 	return INVAR_E_MISMATCH;
 }
 
-/* ---- Drawing ----------------------------------------------------------------------- */
-
-/* The prepared picture as the encoder sees it: row's copy, or its centre; gives *out. */
-static invar_status view_tensor(const inv_pictures *m, invar_options *o, const char *split,
-                                uint64_t row, bool augmented, const float *x,
-                                const uint64_t shape[4], float **out, uint64_t seen[4])
-{
-	const invar_augment *a = m->augment;
-	const double first = (double)inv_bank_file_row(m->bank, split, row);
-	float *params;
-	invar_status st;
-
-	INV_TRY(augmented ? invar_augment_result(a, shape, seen)
-	                  : inv_augment_clean(a, x, shape, seen, NULL));
-	INV_TRY(inv_new_array(out, seen[1] * seen[2] * seen[3]));
-	if (!augmented)
-		return inv_augment_clean(a, x, shape, seen, *out);
-	INV_TRY(inv_new_array(&params, invar_augment_columns(a) + 1));
-	INV_TRY_OR(end, inv_copy_params_drawn(m->params, m->copy, row, params));
-	INV_TRY_OR(end, invar_options_set(o, "split", m->split));
-	INV_TRY_OR(end, invar_options_set_number(o, "seed", m->seed));
-	INV_TRY_OR(end, invar_options_set_number(o, "copy", m->copy));
-	INV_TRY_OR(end, invar_options_set_number(o, "first", first));
-	st = invar_augment_apply(a, o, x, shape, params, *out);
-end:
-	inv_free(params);
-	return st;
-}
-
+/* The prepared picture as the encoder sees it: the row's copy, or its centre. */
 invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
                                const char *split, uint64_t row, bool augmented,
                                uint8_t **rgb, uint32_t *width, uint32_t *height)
 {
+	const invar_augment *a = p->augment;
+	const double first = (double)inv_bank_file_row(p->bank, split, row);
 	invar_options *o = NULL;
 	uint8_t *stored = NULL;
-	float *tensor = NULL, *seen = NULL;
-	uint64_t image, shape[4], seen_shape[4];
+	float *tensor = NULL, *seen = NULL, *params = NULL;
+	uint64_t image, shape[4], *shown = shape, seen_shape[4];
 	invar_status st;
 
 	*rgb = NULL;
@@ -249,17 +219,32 @@ invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
 	INV_TRY_OR(end, inv_dataset_read(images, split, image, &stored, width, height));
 	INV_TRY_OR(
 		end, invar_image_to_tensor(p->s->ctx, stored, *width, *height, o, &tensor, shape));
-	if (p->augment)
-		INV_TRY_OR(end, view_tensor(p, o, split, row, augmented, tensor, shape, &seen,
-		                            seen_shape));
-	INV_TRY_OR(end, inv_tensor_to_image(p->s->ctx, seen ? seen : tensor,
-	                                    seen ? seen_shape : shape, p->normalize, rgb));
-	*height = (uint32_t)(seen ? seen_shape : shape)[2];
-	*width = (uint32_t)(seen ? seen_shape : shape)[3];
+	if (a) {
+		shown = seen_shape;
+		INV_TRY_OR(end, augmented ? invar_augment_result(a, shape, shown)
+		                          : inv_augment_clean(a, tensor, shape, shown, NULL));
+		INV_TRY_OR(end, inv_new_array(&seen, shown[1] * shown[2] * shown[3]));
+	}
+	if (a && !augmented)
+		INV_TRY_OR(end, inv_augment_clean(a, tensor, shape, shown, seen));
+	if (a && augmented) {
+		INV_TRY_OR(end, inv_new_array(&params, invar_augment_columns(a) + 1));
+		INV_TRY_OR(end, inv_copy_params_drawn(p->params, p->copy, row, params));
+		INV_TRY_OR(end, invar_options_set(o, "split", p->split));
+		INV_TRY_OR(end, invar_options_set_number(o, "seed", p->seed));
+		INV_TRY_OR(end, invar_options_set_number(o, "copy", p->copy));
+		INV_TRY_OR(end, invar_options_set_number(o, "first", first));
+		INV_TRY_OR(end, invar_augment_apply(a, o, tensor, shape, params, seen));
+	}
+	INV_TRY_OR(end, inv_tensor_to_image(p->s->ctx, seen ? seen : tensor, shown,
+	                                    p->normalize, rgb));
+	*height = (uint32_t)shown[2];
+	*width = (uint32_t)shown[3];
 end:
 	invar_free(stored);
 	invar_free(tensor);
 	inv_free(seen);
+	inv_free(params);
 	invar_options_free(o);
 	return st;
 }

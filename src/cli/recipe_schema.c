@@ -8,50 +8,36 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "cli/recipe_words.h"
+#include "cli/study_command.h"
 
 static const char *const commands[] = {"encode", "diagnose", "train", "eval"};
-
-/* ---- Options ------------------------------------------------------------------------- */
-
-static void add_bounds(json_t *type, const invar_option *row)
-{
-	bool above = row->flags & INVAR_OPTION_ABOVE;
-
-	if (row->min != 0 || above || row->type == INVAR_OPTION_COUNT)
-		json_object_set_new(type, above ? "exclusiveMinimum" : "minimum",
-		                    json_real(row->min));
-	if (row->max != 0)
-		json_object_set_new(type, "maximum", json_real(row->max));
-}
-
-static json_t *choices_of(const invar_option *row)
-{
-	json_t *all = json_array();
-	const char *at = row->choice ? NULL : row->choices, *name;
-	char word[INV_WORD];
-
-	for (size_t i = 0; row->choice && (name = row->choice(i)); i++)
-		json_array_append_new(all, json_string(name));
-	while (inv_next_word(&at, '|', word))
-		json_array_append_new(all, json_string(word));
-	return all;
-}
 
 /* The type of a single value. */
 static json_t *type_of(const invar_option *row)
 {
-	json_t *type = NULL;
+	bool above = row->flags & INVAR_OPTION_ABOVE, count = row->type == INVAR_OPTION_COUNT;
+	const char *at = row->choice ? NULL : row->choices, *name;
+	char word[INV_WORD];
+	json_t *type, *all;
 
 	if (row->type == INVAR_OPTION_FLAG)
 		return json_pack("{s:s}", "type", "boolean");
-	if (row->type == INVAR_OPTION_TEXT && (row->choices || row->choice))
-		return json_pack("{s:o}", "enum", choices_of(row));
+	if (row->type == INVAR_OPTION_TEXT && (row->choices || row->choice)) {
+		all = json_array();
+		for (size_t i = 0; row->choice && (name = row->choice(i)); i++)
+			json_array_append_new(all, json_string(name));
+		while (inv_next_word(&at, '|', word))
+			json_array_append_new(all, json_string(word));
+		return json_pack("{s:o}", "enum", all);
+	}
 	if (row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST)
 		return json_pack("{s:[s, s]}", "type", "string", "number");
-	type =
-		json_pack("{s:s}", "type", row->type == INVAR_OPTION_COUNT ? "integer" : "number");
-	add_bounds(type, row);
+	type = json_pack("{s:s}", "type", count ? "integer" : "number");
+	if (row->min != 0 || above || count)
+		json_object_set_new(type, above ? "exclusiveMinimum" : "minimum",
+		                    json_real(row->min));
+	if (row->max != 0)
+		json_object_set_new(type, "maximum", json_real(row->max));
 	return type;
 }
 
@@ -61,27 +47,21 @@ static json_t *list_of(json_t *type)
 }
 
 /* A value, or a list where one is taken; in adapters also a multiple of d. */
-static json_t *option_value_schema(const char *command, const invar_option *row)
+static json_t *option_schema(const char *command, const invar_option *row)
 {
 	bool expands = strcmp(command, "train") == 0;
 	bool joins = !row->choices && !row->choice &&
 	             (row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST);
-	json_t *one = type_of(row), *any;
+	json_t *schema = type_of(row), *one;
 
 	if (expands && row->type == INVAR_OPTION_COUNT)
-		one = json_pack("{s:[o, {s:s, s:s}]}", "anyOf", one, "type", "string", "pattern",
-		                "^([1-9][0-9]*)?d(/[1-9][0-9]*)?$");
-	if (!expands && !joins)
-		return one;
-	any = json_pack("{s:[O, o]}", "anyOf", one, list_of(one));
-	json_decref(one);
-	return any;
-}
-
-static json_t *option_schema(const char *command, const invar_option *row)
-{
-	json_t *schema = option_value_schema(command, row);
-
+		schema = json_pack("{s:[o, {s:s, s:s}]}", "anyOf", schema, "type", "string",
+		                   "pattern", "^([1-9][0-9]*)?d(/[1-9][0-9]*)?$");
+	if (expands || joins) {
+		one = schema;
+		schema = json_pack("{s:[O, o]}", "anyOf", one, list_of(one));
+		json_decref(one);
+	}
 	json_object_set_new(schema, "description", json_string(row->help));
 	if (row->initial && row->type == INVAR_OPTION_TEXT)
 		json_object_set_new(schema, "default", json_string(row->initial));
@@ -107,8 +87,6 @@ static invar_status add_definitions(json_t *all, const char *command)
 	json_object_set_new(all, command, own);
 	return INVAR_OK;
 }
-
-/* ---- Keys ---------------------------------------------------------------------------- */
 
 /* A mapping with the options of the key's command and the keys of its items. */
 static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)

@@ -5,7 +5,7 @@
  * The option points thins out what compares rows with rows. Classifiers and kNN take all
  * rows whatever it is, so with many rows or classes they are left out.
  */
-#include "cli/report_bounds.h"
+#include "cli/report_page.h"
 
 #include <math.h>
 #include <stdio.h>

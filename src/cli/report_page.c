@@ -16,7 +16,6 @@
 #include "bank/bank.h"
 #include "base/file.h"
 #include "base/words.h"
-#include "cli/report_bounds.h"
 #include "cli/report_pictures.h"
 #include "cli/term.h"
 #include "measure/measurement.h"
@@ -45,62 +44,32 @@ typedef struct reporter {
 	inv_page_gaps gaps;
 } reporter;
 
-/* ---- Runs ---------------------------------------------------------------------------- */
-
-static invar_status open_report_run(reporter *p, opened_run *run, const char *path)
-{
-	const inv_series *series;
-
-	run->path = path;
-	if (!(run->title = inv_run_title(path)))
-		return inv_no_memory();
-	INV_TRY(invar_adapter_open(p->s->ctx, path, &run->adapter));
-	run->json = inv_run_json(path);
-
-	/* Document 0 of a run is its training, if it has one. */
-	INV_TRY(invar_run_results(p->s->ctx, path, 0, &run->training));
-	series = run->training ? inv_results_series(run->training, 0) : NULL;
-	if (run->training && (!series || strcmp(series->measurement, "train") != 0)) {
-		invar_results_free(run->training);
-		run->training = NULL;
-	}
-	return INVAR_OK;
-}
-
-/* ---- Banks --------------------------------------------------------------------------- */
-
-/* Is it a bank with the rows that the run was trained on? */
-static bool has_same_rows(const reporter *p, const opened_run *run, const char *path)
-{
-	const char *split =
-		json_string_value(json_object_get(json_object_get(run->json, "options"), "split"));
-	invar_bank *bank = NULL;
-	bool same = false;
-
-	if (inv_bank_open(p->s->ctx, path, &bank) != INVAR_OK ||
-	    inv_bank_has_files(bank, split ? split : "train",
-	                       json_object_get(run->json, "inputs"), &same) != INVAR_OK)
-		same = false;
-	invar_bank_close(bank);
-	return same;
-}
-
 /*
- * The bank that run.json names, if it has the same rows; else NULL, and whether there is
- * such a folder at all. The path is as `invar train` was given it, so it is looked for from
- * the current folder, then from the run and from every folder above it. Gives.
+ * The bank that run.json names, if it has the rows that the run was trained on; else NULL,
+ * and whether there is such a folder at all. The path is as `invar train` was given it, so
+ * it is looked for from the current folder, then from the run and from every folder above
+ * it. Gives.
  */
 static char *find_recorded_bank(const reporter *p, const opened_run *run,
                                 const char *recorded, bool *exists)
 {
+	const json_t *inputs = json_object_get(run->json, "inputs");
+	const char *split =
+		json_string_value(json_object_get(json_object_get(run->json, "options"), "split"));
 	char *base = *recorded == '/' ? NULL : realpath(run->path, NULL);
 	char *path = inv_strdup(recorded);
+	bool same = false;
 
 	while (path) {
+		invar_bank *bank = NULL;
 		bool there = inv_is_folder(path);
 
 		*exists = *exists || there;
-		if (there && has_same_rows(p, run, path))
+		if (there && inv_bank_open(p->s->ctx, path, &bank) == INVAR_OK &&
+		    inv_bank_has_files(bank, split ? split : "train", inputs, &same) != INVAR_OK)
+			same = false;
+		invar_bank_close(bank);
+		if (same)
 			break;
 		inv_free(path);
 		path = base && *base ? inv_join(base, recorded) : NULL;
@@ -136,8 +105,6 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 		inv_term_hooks(p->s->term).log(p->s->term, INVAR_LOG_WARNING, line);
 	return INVAR_OK;
 }
-
-/* ---- Measuring ----------------------------------------------------------------------- */
 
 /* The runs that share a bank. */
 typedef struct group {
@@ -194,6 +161,7 @@ static invar_status measure_runs(reporter *p, const group *g, const char *missin
 {
 	invar_options *o = NULL;
 	invar_results *results = NULL;
+	char id[24];
 	invar_status st, kept = INVAR_OK;
 
 	INV_TRY_OR(end, make_options(p, missing, points, &o));
@@ -205,8 +173,6 @@ static invar_status measure_runs(reporter *p, const group *g, const char *missin
 		st = INVAR_OK;
 	}
 	for (size_t i = 0; results && i < g->count && kept == INVAR_OK; i++) {
-		char id[24];
-
 		snprintf(id, sizeof id, "%zu", i + 1);
 		kept = invar_run_keep_results(p->s->ctx, g->run[i], results, id);
 	}
@@ -217,44 +183,33 @@ end:
 }
 
 /*
- * Where there are too many rows: on how many, and without what. Rows and measurements that
- * an option names are measured in any case. The measurements that are left out are still
- * shown if metrics.json has them.
+ * Says what it does, as it may take minutes. Where there are too many rows, it measures
+ * some of them and leaves measurements out, which are still shown if metrics.json has them;
+ * rows and measurements that an option names are measured in any case.
  */
-static invar_status thin_out(reporter *p, const group *g, char metrics[WORDS],
-                             double *points)
-{
-	char left_out[WORDS], why[WORDS];
-
-	INV_TRY(inv_report_bound(g->bank, p->r->split, g->count, metrics, left_out, points));
-	if (!*left_out)
-		return INVAR_OK;
-	if (p->r->metrics) { /* asked for */
-		snprintf(metrics, WORDS, "%s", p->r->metrics);
-		return INVAR_OK;
-	}
-	snprintf(why, sizeof why,
-	         "too many rows or classes to measure it in minutes; --metrics %.100s measures "
-	         "it all the same",
-	         left_out);
-	inv_page_leave_out(&p->gaps, left_out, why);
-	return INVAR_OK;
-}
-
-/* Says what it does, as it may take minutes. */
 static invar_status measure_missing(reporter *p, const group *g, const char *bank_path)
 {
-	char metrics[WORDS], missing[WORDS];
+	const char *asked = p->r->metrics;
+	char metrics[WORDS], missing[WORDS], left_out[WORDS], why[WORDS];
 	double points = p->r->points;
 
 	if (!inv_bank_has_split(g->bank, p->r->split))
 		return inv_fail(INVAR_E_USE, "%s has no split %s; choose one with --split",
 		                bank_path, p->r->split);
-	snprintf(metrics, sizeof metrics, "%s",
-	         p->r->metrics ? p->r->metrics : INV_REPORT_METRICS);
+	snprintf(metrics, sizeof metrics, "%s", asked ? asked : INV_REPORT_METRICS);
 	INV_TRY(find_missing(p, g, metrics, points, missing));
 	if (*missing && points <= 0) {
-		INV_TRY(thin_out(p, g, metrics, &points));
+		INV_TRY(
+			inv_report_bound(g->bank, p->r->split, g->count, metrics, left_out, &points));
+		if (asked) {
+			snprintf(metrics, sizeof metrics, "%s", asked);
+		} else if (*left_out) {
+			snprintf(why, sizeof why,
+			         "too many rows or classes to measure it in minutes; --metrics %.100s "
+			         "measures it all the same",
+			         left_out);
+			inv_page_leave_out(&p->gaps, left_out, why);
+		}
 		INV_TRY(find_missing(p, g, metrics, points, missing));
 	}
 	if (!*missing)
@@ -301,9 +256,6 @@ end:
 	return st;
 }
 
-/* ---- Documents ----------------------------------------------------------------------- */
-
-/* How many values it has: the one that says most comes first. */
 static size_t count_values(const invar_results *r)
 {
 	size_t count = 0;
@@ -325,10 +277,23 @@ static bool is_wanted(const reporter *p, const invar_results *r)
 	                          (recorded && strcmp(bank, recorded) == 0))));
 }
 
-static void put_best_first(reporter *p)
+/* The one that says most about the bank of the first run comes first. */
+static invar_status read_report_documents(reporter *p)
 {
 	size_t best = 0;
 
+	for (; p->documents < MAX_DOCUMENTS; p->documents++) {
+		invar_results **next = &p->document[p->documents];
+
+		INV_TRY(inv_runs_results(p->s->ctx, p->r->run, p->r->runs, p->documents, next));
+		if (!*next)
+			break;
+	}
+	if (!p->documents)
+		inv_page_leave_out(
+			&p->gaps, "all measurements",
+			"metrics.json has none; 'invar eval' measures a run, and so does 'invar "
+			"report' without --as-is");
 	for (size_t i = 1; i < p->documents; i++) {
 		bool now = is_wanted(p, p->document[i]), then = is_wanted(p, p->document[best]);
 
@@ -342,54 +307,13 @@ static void put_best_first(reporter *p)
 		memmove(p->document + 1, p->document, best * sizeof *p->document);
 		p->document[0] = first;
 	}
-}
-
-static invar_status read_report_documents(reporter *p)
-{
-	while (p->documents < MAX_DOCUMENTS) {
-		invar_results **next = &p->document[p->documents];
-
-		INV_TRY(inv_runs_results(p->s->ctx, p->r->run, p->r->runs, p->documents, next));
-		if (!*next)
-			break;
-		p->documents++;
-	}
-	if (p->documents)
-		put_best_first(p);
-	else
-		inv_page_leave_out(
-			&p->gaps, "all measurements",
-			"metrics.json has none; 'invar eval' measures a run, and so does 'invar "
-			"report' without --as-is");
 	return INVAR_OK;
 }
-
-/* ---- Pictures ------------------------------------------------------------------------ */
 
 /* Can codes be looked up in an index of features? */
 static bool is_searchable(const invar_adapter *adapter)
 {
 	return invar_adapter_input(adapter) == invar_adapter_output(adapter);
-}
-
-/* The run that the headline is about; if its codes cannot be looked up, the first other. */
-static const opened_run *find_searchable(const reporter *p)
-{
-	const invar_column *best;
-	size_t column;
-	bool unit = true;
-
-	for (size_t i = 0; i < p->r->runs; i++)
-		unit = unit && invar_adapter_unit(p->run[i].adapter);
-	best = inv_page_best(p->document[0], p->r->recommended, unit);
-	column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
-
-	if (column >= 1 && column <= p->r->runs && is_searchable(p->run[column - 1].adapter))
-		return &p->run[column - 1];
-	for (size_t i = 0; i < p->r->runs; i++)
-		if (is_searchable(p->run[i].adapter))
-			return &p->run[i];
-	return NULL;
 }
 
 /* Pictures of a bank and its images; q has the rest. */
@@ -414,10 +338,17 @@ end:
 	return st;
 }
 
+/*
+ * Searches are with the run that the headline is about; if its codes cannot be looked up,
+ * with the first other.
+ */
 static invar_status draw_pictures(reporter *p)
 {
 	inv_picture_request q = {.title = ""};
-	const opened_run *run;
+	const invar_column *best;
+	const opened_run *run = NULL;
+	size_t column;
+	bool unit = true;
 
 	if (!p->r->images)
 		inv_page_leave_out(
@@ -425,8 +356,16 @@ static invar_status draw_pictures(reporter *p)
 			"no images were given; --data DATASET shows them");
 	if (!p->r->images || !p->documents || !p->run[0].bank_path)
 		return INVAR_OK;
+	for (size_t i = 0; i < p->r->runs; i++)
+		unit = unit && invar_adapter_unit(p->run[i].adapter);
+	best = inv_page_best(p->document[0], p->r->recommended, unit);
+	column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
+	if (column >= 1 && column <= p->r->runs && is_searchable(p->run[column - 1].adapter))
+		run = &p->run[column - 1];
+	for (size_t i = 0; !run && i < p->r->runs; i++)
+		run = is_searchable(p->run[i].adapter) ? &p->run[i] : NULL;
 	q.results = p->document[0];
-	if ((run = find_searchable(p))) {
+	if (run) {
 		q.adapter = run->adapter;
 		q.title = run->title;
 	}
@@ -436,8 +375,6 @@ static invar_status draw_pictures(reporter *p)
 		                   "the bank does not say how its copies were made");
 	return INVAR_OK;
 }
-
-/* ---- The page ------------------------------------------------------------------------ */
 
 static invar_status write_page(reporter *p)
 {
@@ -485,19 +422,6 @@ static invar_status write_page(reporter *p)
 	return st;
 }
 
-static invar_status make_report(reporter *p)
-{
-	for (size_t i = 0; i < p->r->runs; i++)
-		INV_TRY(open_report_run(p, &p->run[i], p->r->run[i]));
-	for (size_t i = 0; i < p->r->runs; i++)
-		INV_TRY(choose_bank(p, &p->run[i]));
-	for (size_t i = 0; i < p->r->runs && !p->r->as_is; i++)
-		INV_TRY(measure_bank_of(p, i));
-	INV_TRY(read_report_documents(p));
-	INV_TRY(draw_pictures(p));
-	return write_page(p);
-}
-
 invar_status inv_report_write(inv_session *s, const inv_report *r)
 {
 	reporter *p; /* too large for a stack */
@@ -507,15 +431,40 @@ invar_status inv_report_write(inv_session *s, const inv_report *r)
 	p->s = s;
 	p->r = r;
 	INV_TRY_OR(end, inv_new_zeros(&p->run, r->runs));
-	st = make_report(p);
 	for (size_t i = 0; i < r->runs; i++) {
+		opened_run *run = &p->run[i];
+		const inv_series *series;
+
+		run->path = r->run[i];
+		if (!(run->title = inv_run_title(run->path))) {
+			st = inv_no_memory();
+			goto end;
+		}
+		INV_TRY_OR(end, invar_adapter_open(s->ctx, run->path, &run->adapter));
+		run->json = inv_run_json(run->path);
+		/* Document 0 of a run is its training, if it has one. */
+		INV_TRY_OR(end, invar_run_results(s->ctx, run->path, 0, &run->training));
+		series = run->training ? inv_results_series(run->training, 0) : NULL;
+		if (!series || strcmp(series->measurement, "train") != 0) {
+			invar_results_free(run->training);
+			run->training = NULL;
+		}
+	}
+	for (size_t i = 0; i < r->runs; i++)
+		INV_TRY_OR(end, choose_bank(p, &p->run[i]));
+	for (size_t i = 0; i < r->runs && !r->as_is; i++)
+		INV_TRY_OR(end, measure_bank_of(p, i));
+	INV_TRY_OR(end, read_report_documents(p));
+	INV_TRY_OR(end, draw_pictures(p));
+	st = write_page(p);
+end:
+	for (size_t i = 0; p->run && i < r->runs; i++) {
 		inv_free(p->run[i].title);
 		inv_free(p->run[i].bank_path);
 		json_decref(p->run[i].json);
 		invar_adapter_close(p->run[i].adapter);
 		invar_results_free(p->run[i].training);
 	}
-end:
 	for (size_t i = 0; i < p->documents; i++)
 		invar_results_free(p->document[i]);
 	inv_page_pictures_clear(&p->pictures);

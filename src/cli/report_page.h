@@ -35,6 +35,18 @@ typedef struct inv_report {
 	"lc,kept,knn,structure,collision,invariance,same-image,same-class,tsne,curves," \
 	"classes,worst"
 
+enum { INV_REPORT_WORDS = 400 }; /* bytes of a list of measurements */
+
+/*
+ * report_bounds.c: what a page measures unless options say more. Words of metrics, "a,b",
+ * that take all rows and have too many of them move to `left_out` (both
+ * [INV_REPORT_WORDS]); *points is 0 for all rows of the split, or how many of them the rest
+ * is measured on. It depends on the sizes of the bank alone, so what was measured for a
+ * page is found again.
+ */
+invar_status inv_report_bound(const invar_bank *bank, const char *split, size_t adapters,
+                              char *metrics, char *left_out, double *points);
+
 invar_status inv_report_write(inv_session *s, const inv_report *r);
 
 /* A few searches with the one run of r; nothing if its codes cannot be looked up. */

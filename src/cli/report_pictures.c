@@ -42,8 +42,6 @@ typedef struct maker {
 	inv_page_pictures *out;
 } maker;
 
-/* ---- Smaller ------------------------------------------------------------------------- */
-
 /*
  * Means over the areas that the pixels of the smaller picture cover, into out
  * [to_h, stride, 3], of which to_w pixels are filled; also makes larger.
@@ -69,34 +67,25 @@ static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t
 	}
 }
 
-static invar_status encode_picture(const uint8_t *rgb, uint32_t width, uint32_t height,
-                                   inv_page_picture *out)
-{
-	uint32_t longer = width > height ? width : height;
-	uint8_t *small;
-	invar_status st;
-
-	out->width = longer > SIDE ? (width * SIDE + longer - 1) / longer : width;
-	out->height = longer > SIDE ? (height * SIDE + longer - 1) / longer : height;
-	if (!(small = malloc((size_t)out->width * out->height * 3)))
-		return inv_no_memory();
-	resize(rgb, width, height, out->width, out->height, small, out->width);
-	st = inv_jpeg_encode(small, out->width, out->height, QUALITY, &out->bytes, &out->size);
-	free(small);
-	return st;
-}
-
+/* A row's picture as a small JPEG. */
 static invar_status draw(maker *m, const char *split, uint64_t row, bool augmented,
                          inv_page_picture *out)
 {
-	uint8_t *rgb = NULL;
-	uint32_t width, height;
+	uint8_t *rgb = NULL, *small = NULL;
+	uint32_t width, height, longer;
 	invar_status st;
 
 	out->right = -1;
 	INV_TRY(inv_pictures_draw(&m->pictures, m->q->images, split, row, augmented, &rgb,
 	                          &width, &height));
-	st = encode_picture(rgb, width, height, out);
+	longer = width > height ? width : height;
+	out->width = longer > SIDE ? (width * SIDE + longer - 1) / longer : width;
+	out->height = longer > SIDE ? (height * SIDE + longer - 1) / longer : height;
+	INV_TRY_OR(end, inv_new_array(&small, (size_t)out->width * out->height * 3));
+	resize(rgb, width, height, out->width, out->height, small, out->width);
+	st = inv_jpeg_encode(small, out->width, out->height, QUALITY, &out->bytes, &out->size);
+end:
+	inv_free(small);
 	invar_free(rgb);
 	return st;
 }
@@ -112,8 +101,6 @@ static char *class_caption(const maker *m, int64_t label)
 	return label >= 0 && asprintf(&number, "class %lld", (long long)label) >= 0 ? number
 	                                                                            : NULL;
 }
-
-/* ---- The augmentation ---------------------------------------------------------------- */
 
 static invar_status draw_copies_sheet(maker *m)
 {
@@ -141,51 +128,6 @@ static invar_status draw_copies_sheet(maker *m)
 	return INVAR_OK;
 }
 
-/* ---- Search -------------------------------------------------------------------------- */
-
-static invar_status draw_found(maker *m, const inv_search *search, const inv_answers *a,
-                               const inv_query *q, const inv_found *f,
-                               inv_page_picture **out)
-{
-	if (!(*out = calloc(NEAREST, sizeof **out)))
-		return inv_no_memory();
-	for (size_t i = 0; i < f->count; i++) {
-		int64_t label = a->label ? a->label[f->row[i]] : -1;
-		uint64_t row = f->row[i];
-		const char *split = inv_search_split(search, &row);
-
-		INV_TRY(draw(m, split, row, false, &(*out)[i]));
-		(*out)[i].same = inv_search_is_same(search, q, f->row[i]);
-		(*out)[i].caption = (*out)[i].same ? strdup("same image") : class_caption(m, label);
-		(*out)[i].right = q->label < 0 ? -1 : label == q->label;
-	}
-	return INVAR_OK;
-}
-
-static invar_status draw_answers(maker *m, const inv_search *search, const inv_answers *a)
-{
-	inv_page_pictures *out = m->out;
-
-	out->query_title = strdup(m->q->title);
-	if (!(out->query = calloc(a->queries + 1, sizeof *out->query)))
-		return inv_no_memory();
-	for (size_t i = 0; i < a->queries; i++) {
-		const inv_query *q = &a->query[i];
-		inv_page_query *to = &out->query[out->query_count++];
-
-		to->nearest = NEAREST;
-		INV_TRY(draw(m, m->q->split, q->row, false, &to->clean));
-		to->clean.caption = class_caption(m, q->label);
-		if (m->pictures.augment) {
-			INV_TRY(draw(m, m->q->split, q->row, true, &to->augmented));
-			to->augmented.caption = strdup("as looked up");
-		}
-		INV_TRY(draw_found(m, search, a, q, &q->by_f, &to->by_f));
-		INV_TRY(draw_found(m, search, a, q, &q->by_e, &to->by_e));
-	}
-	return INVAR_OK;
-}
-
 static invar_status draw_search(maker *m)
 {
 	bool train = inv_bank_has_split(m->q->bank, "train") &&
@@ -196,65 +138,89 @@ static invar_status draw_search(maker *m)
 	                           .adapter = m->q->adapter,
 	                           .queries = m->q->search_only ? FEW_QUERIES : QUERIES,
 	                           .nearest = NEAREST};
-	inv_answers answers = {0};
+	inv_page_pictures *out = m->out;
+	inv_answers a = {0};
 	invar_status st;
 
 	if (!m->q->adapter || !invar_bank_copies(m->q->bank, m->q->split))
 		return INVAR_OK;
-	if ((st = inv_search_run(m->s, &search, &answers)) == INVAR_OK)
-		st = draw_answers(m, &search, &answers);
-	inv_answers_clear(&answers);
+	INV_TRY_OR(end, inv_search_run(m->s, &search, &a));
+	out->query_title = strdup(m->q->title);
+	if (!(out->query = calloc(a.queries + 1, sizeof *out->query))) {
+		st = inv_no_memory();
+		goto end;
+	}
+	for (size_t i = 0; i < a.queries; i++) {
+		const inv_query *q = &a.query[i];
+		inv_page_query *to = &out->query[out->query_count++];
+
+		to->nearest = NEAREST;
+		INV_TRY_OR(end, draw(m, m->q->split, q->row, false, &to->clean));
+		to->clean.caption = class_caption(m, q->label);
+		if (m->pictures.augment) {
+			INV_TRY_OR(end, draw(m, m->q->split, q->row, true, &to->augmented));
+			to->augmented.caption = strdup("as looked up");
+		}
+		for (size_t k = 0; k < 2; k++) { /* found by F, then by E */
+			const inv_found *f = k ? &q->by_e : &q->by_f;
+			inv_page_picture *found = calloc(NEAREST, sizeof *found);
+
+			*(k ? &to->by_e : &to->by_f) = found;
+			if (!found) {
+				st = inv_no_memory();
+				goto end;
+			}
+			for (size_t j = 0; j < f->count; j++, found++) {
+				int64_t label = a.label ? a.label[f->row[j]] : -1;
+				uint64_t row = f->row[j];
+				const char *split = inv_search_split(&search, &row);
+
+				INV_TRY_OR(end, draw(m, split, row, false, found));
+				found->same = inv_search_is_same(&search, q, f->row[j]);
+				found->caption =
+					found->same ? strdup("same image") : class_caption(m, label);
+				found->right = q->label < 0 ? -1 : label == q->label;
+			}
+		}
+	}
+end:
+	inv_answers_clear(&a);
 	return st;
 }
 
-/* ---- Single images ------------------------------------------------------------------- */
-
-static bool has_row(const inv_page_pictures *p, uint64_t row)
-{
-	for (size_t i = 0; i < p->row_count; i++)
-		if (p->row_number[i] == row)
-			return true;
-	return false;
-}
-
-static invar_status draw_list(maker *m, const json_t *list)
-{
-	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
-	const json_t *image;
-	size_t i;
-
-	json_array_foreach (list, i, image) {
-		const json_t *number = json_object_get(image, "row");
-		uint64_t row = (uint64_t)json_integer_value(number);
-
-		if (!json_is_integer(number) || row >= rows || i >= PER_LIST ||
-		    m->out->row_count == MAX_ROWS || has_row(m->out, row))
-			continue;
-		m->out->row_number[m->out->row_count] = row;
-		INV_TRY(draw(m, m->q->split, row, false, &m->out->row[m->out->row_count++]));
-	}
-	return INVAR_OK;
-}
-
-/* Every list of images in the details of every measurement. */
+/* Every list of images in the details of every measurement; an image of several once. */
 static invar_status draw_lists(maker *m)
 {
 	json_t *all = (json_t *)(uintptr_t)inv_results_all_details(m->q->results);
+	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
 	const char *measurement, *column, *what;
-	json_t *details, *of, *list;
+	json_t *details, *of, *list, *image;
+	inv_page_pictures *out = m->out;
+	size_t i;
 
-	m->out->row = calloc(MAX_ROWS, sizeof *m->out->row);
-	m->out->row_number = calloc(MAX_ROWS, sizeof *m->out->row_number);
-	if (!m->out->row || !m->out->row_number)
+	out->row = calloc(MAX_ROWS, sizeof *out->row);
+	out->row_number = calloc(MAX_ROWS, sizeof *out->row_number);
+	if (!out->row || !out->row_number)
 		return inv_no_memory();
 	json_object_foreach (all, measurement, details)
 		json_object_foreach (details, column, of)
 			json_object_foreach (of, what, list)
-				INV_TRY(draw_list(m, list));
+				json_array_foreach (list, i, image) {
+					const json_t *number = json_object_get(image, "row");
+					uint64_t row = (uint64_t)json_integer_value(number);
+					size_t k = 0;
+
+					while (k < out->row_count && out->row_number[k] != row)
+						k++;
+					if (!json_is_integer(number) || row >= rows || i >= PER_LIST ||
+					    k < out->row_count || k == MAX_ROWS)
+						continue;
+					out->row_number[k] = row;
+					out->row_count++;
+					INV_TRY(draw(m, m->q->split, row, false, &out->row[k]));
+				}
 	return INVAR_OK;
 }
-
-/* ---- Thumbnails ---------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -298,40 +264,23 @@ static invar_status list_rows(maker *m)
 	return a->name ? INVAR_OK : inv_no_memory();
 }
 
-/* All thumbnails as one picture [lines * side, across * side, 3]. */
-static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
-{
-	inv_page_atlas *a = &m->out->atlas;
-	uint32_t lines = (uint32_t)((a->count + a->across - 1) / a->across);
-	size_t width = (size_t)a->across * side;
-	uint8_t *all = calloc(width * lines * side, 3);
-	invar_status st;
-
-	if (!all)
-		return inv_no_memory();
-	for (size_t i = 0; i < a->count; i++)
-		resize(cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE, ATLAS_SIDE, side, side,
-		       all + (i / a->across * side * width + i % a->across * side) * 3, width);
-	invar_free(a->bytes);
-	a->side = side;
-	st = inv_jpeg_encode(all, (uint32_t)width, lines * side, ATLAS_QUALITY, &a->bytes,
-	                     &a->size);
-	free(all);
-	return st;
-}
-
-/* Thumbnails of all rows, smaller ones if they would not fit their place in the page. */
+/*
+ * Thumbnails of all rows in one picture [lines * side, across * side, 3], of smaller ones
+ * if these would not fit their place in the page.
+ */
 static invar_status draw_atlas(maker *m)
 {
 	inv_page_atlas *a = &m->out->atlas;
 	const size_t cell = ATLAS_SIDE * ATLAS_SIDE * 3;
-	uint8_t *cells;
+	uint8_t *cells, *all = NULL;
+	uint32_t lines;
 	invar_status st;
 
 	INV_TRY(list_rows(m));
 	if (!a->row)
 		return INVAR_OK;
 	a->across = 32;
+	lines = (uint32_t)((a->count + a->across - 1) / a->across);
 	INV_TRY(inv_new_array(&cells, (a->count + 1) * cell));
 	for (size_t i = 0; i < a->count; i++) {
 		uint8_t *rgb = NULL;
@@ -343,32 +292,25 @@ static invar_status draw_atlas(maker *m)
 		invar_free(rgb);
 	}
 	for (uint32_t side = ATLAS_SIDE; side >= ATLAS_LEAST; side -= 8) {
-		INV_TRY_OR(end, encode_atlas(m, cells, side));
+		size_t width = (size_t)a->across * side;
+
+		inv_free(all);
+		invar_free(a->bytes);
+		a->bytes = NULL;
+		a->side = side;
+		INV_TRY_OR(end, inv_new_zeros(&all, width * lines * side * 3));
+		for (size_t i = 0; i < a->count; i++)
+			resize(cells + i * cell, ATLAS_SIDE, ATLAS_SIDE, side, side,
+			       all + (i / a->across * side * width + i % a->across * side) * 3, width);
+		INV_TRY_OR(end, inv_jpeg_encode(all, (uint32_t)width, lines * side, ATLAS_QUALITY,
+		                                &a->bytes, &a->size));
 		if (a->size <= ATLAS_BYTES)
 			break;
 	}
 end:
+	inv_free(all);
 	inv_free(cells);
 	return st;
-}
-
-/* ---- All of them --------------------------------------------------------------------- */
-
-static invar_status draw_all(maker *m)
-{
-	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
-
-	INV_TRY(inv_pictures_open(m->s, m->q->bank, m->q->split, 0, &m->pictures));
-	if (invar_bank_has_labels(m->q->bank, m->q->split)) {
-		INV_TRY(inv_new_array(&m->label, rows + 1));
-		INV_TRY(invar_bank_labels(m->q->bank, m->q->split, m->label));
-	}
-	if (m->q->search_only)
-		return draw_search(m);
-	INV_TRY(draw_copies_sheet(m));
-	INV_TRY(draw_search(m));
-	INV_TRY(draw_lists(m));
-	return draw_atlas(m);
 }
 
 invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
@@ -378,13 +320,23 @@ invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
 	invar_status st;
 
 	*out = (inv_page_pictures){0};
-	st = draw_all(&m);
+	INV_TRY_OR(end, inv_pictures_open(s, q->bank, q->split, 0, &m.pictures));
+	if (invar_bank_has_labels(q->bank, q->split)) {
+		INV_TRY_OR(end, inv_new_array(&m.label, invar_bank_rows(q->bank, q->split) + 1));
+		INV_TRY_OR(end, invar_bank_labels(q->bank, q->split, m.label));
+	}
+	if (!q->search_only)
+		INV_TRY_OR(end, draw_copies_sheet(&m));
+	INV_TRY_OR(end, draw_search(&m));
+	if (!q->search_only) {
+		INV_TRY_OR(end, draw_lists(&m));
+		st = draw_atlas(&m);
+	}
+end:
 	inv_free(m.label);
 	inv_pictures_close(&m.pictures);
 	return st;
 }
-
-/* ---- The end ------------------------------------------------------------------------- */
 
 static void clear_pictures(inv_page_picture *p, size_t count)
 {

@@ -8,6 +8,8 @@
 #ifndef INV_STUDY_COMMAND_H
 #define INV_STUDY_COMMAND_H
 
+#include <stdio.h>
+
 #include "cli/session.h"
 #include "study/study_run.h"
 
@@ -43,5 +45,17 @@ invar_status inv_study_tables(inv_session *s, inv_study_job *j);
  */
 size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
 invar_status inv_study_report(inv_session *s, inv_study_job *j);
+
+/* A recipe with every key and option, its default and meaning, as comments. */
+invar_status inv_print_recipe(FILE *out);
+/* The JSON Schema of recipes. */
+invar_status inv_print_recipe_schema(FILE *out);
+/* --dry-run: what would run, how large it will be and how long it took before. */
+invar_status inv_print_plan(inv_session *s, const inv_study *study);
+
+/* share/demo.yaml with the values of the options of `invar demo`. Gives. */
+invar_status inv_demo_recipe(inv_session *s, inv_study **out);
+/* The end of the demo: a short table per bank, which adapter is recommended, and why. */
+invar_status inv_demo_words(inv_session *s, const inv_study_job *j);
 
 #endif

@@ -29,15 +29,10 @@
 
 /* Milliseconds from a signal to the end: of any command, and more to write a checkpoint. */
 enum { PATIENCE = 1500, SAVING = 8500 };
-/* With several ranks: of rank 0, which waits for the others, and of those, which wait for
- * it.
- */
+/* With several ranks: of rank 0, which waits for the others, and of those. */
 enum { LEADING = 10000, FOLLOWING = 12000 };
 
-/*
- * The only global state of the program: a signal handler has no argument, so
- * what it learns can be left nowhere else.
- */
+/* The only global state of the program: a signal handler has no argument. */
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t pipe_closed;
 static volatile sig_atomic_t saving; /* a training that heard of it writes its checkpoint */
@@ -62,10 +57,7 @@ static void note_signal(int number)
 	call_back_in(patience);
 }
 
-/*
- * A call into LAPACK cannot be stopped. Whatever is on disk outlives the end of the
- * process at any moment, so after a while that is how it ends.
- */
+/* A call into LAPACK cannot be stopped, and what is on disk outlives the process. */
 static void end_at_once(int number)
 {
 	static const char wipe[] = "\r\033[K";
@@ -230,41 +222,10 @@ void inv_term_say(inv_term *t, const char *format, ...)
 	va_end(args);
 }
 
-static void begin_title(inv_term *t, const char *title, uint64_t done, double now)
-{
-	snprintf(t->title, sizeof t->title, "%s", title);
-	t->first = done;
-	t->title_began = now;
-	if (t->live)
-		t->shown = 0; /* a terminal shows a new title at once */
-	else if (t->shown == 0)
-		t->shown = t->began; /* a file its first line after a minute */
-}
-
-static void spell_time(double seconds, char *out, size_t size)
-{
-	unsigned long whole = (unsigned long)(seconds + 0.5);
-
-	if (whole >= 3600)
-		snprintf(out, size, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
-		         whole % 60);
-	else
-		snprintf(out, size, "%lu:%02lu left", whole / 60, whole % 60);
-}
-
-/* A terminal shows one line that is redrawn; a file gets a new line each time. */
-static void put_progress(inv_term *t, const char *line)
-{
-	if (!t->live) {
-		fprintf(stderr, "%s\n", line);
-		return;
-	}
-	fprintf(stderr, "\r%.*s\033[K", (int)inv_term_columns() - 1, line);
-	t->drawn = true;
-	line_drawn = 1;
-}
-
-/* What is not done has never 100 %. */
+/*
+ * A terminal shows one line that is redrawn; a file gets a new line each time. What is not
+ * done has never 100 %.
+ */
 static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", fraction[16] = "", line[256];
@@ -274,13 +235,25 @@ static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now
 	if (total)
 		snprintf(fraction, sizeof fraction, "%3.0f %%",
 		         floor(100 * (double)done / (double)total));
-	if (speed > 0) {
+	if (speed > 0)
 		inv_rate_text(speed, rate);
-		if (total && (double)(total - done) / speed < 1e7)
-			spell_time((double)(total - done) / speed, left, sizeof left);
+	if (speed > 0 && total && (double)(total - done) / speed < 1e7) {
+		unsigned long seconds = (unsigned long)((double)(total - done) / speed + 0.5);
+
+		if (seconds >= 3600)
+			snprintf(left, sizeof left, "%lu:%02lu:%02lu left", seconds / 3600,
+			         seconds / 60 % 60, seconds % 60);
+		else
+			snprintf(left, sizeof left, "%lu:%02lu left", seconds / 60, seconds % 60);
 	}
 	snprintf(line, sizeof line, "%s  %s  %s  %s", t->title, fraction, rate, left);
-	put_progress(t, line);
+	if (t->live) {
+		fprintf(stderr, "\r%.*s\033[K", (int)inv_term_columns() - 1, line);
+		t->drawn = true;
+		line_drawn = 1;
+	} else {
+		fprintf(stderr, "%s\n", line);
+	}
 	fflush(stderr);
 	t->shown = now;
 }
@@ -294,8 +267,15 @@ static int check_interrupt(void *user, const char *title, uint64_t done, uint64_
 	if (!t->progress)
 		return inv_interrupted();
 	now = inv_wall_seconds();
-	if (strncmp(title, t->title, sizeof t->title - 1) != 0 || done < t->first)
-		begin_title(t, title, done, now);
+	if (strncmp(title, t->title, sizeof t->title - 1) != 0 || done < t->first) {
+		snprintf(t->title, sizeof t->title, "%s", title);
+		t->first = done;
+		t->title_began = now;
+		if (t->live)
+			t->shown = 0; /* a terminal shows a new title at once */
+		else if (t->shown == 0)
+			t->shown = t->began; /* a file its first line after a minute */
+	}
 	/* What has just begun has no rate; a file gets its line all the same, as two
 	 * titles may take turns for hours. */
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) &&

@@ -57,61 +57,32 @@ static inv_stream batch_stream(const inv_batch_plan *p, const char *what, uint32
 	return inv_stream_of(p->seed, name, epoch);
 }
 
-/* The order and the draws of two consecutive epochs are kept at a time. */
-static void prepare_epoch(inv_batches *b, uint32_t epoch)
-{
-	unsigned slot = epoch & 1;
-	uint32_t key = b->plan.same_every_epoch ? 0 : epoch;
-	inv_stream stream;
-
-	if (b->order_epoch[slot] == epoch)
-		return;
-	stream = batch_stream(&b->plan, "order", 0, key);
-	inv_permutation(&stream, 0, b->order[slot], b->plan.image_count);
-	for (uint32_t g = 0; g < b->plan.sources; g++)
-		b->copies_of[slot][g] = batch_stream(&b->plan, "copies", g, key);
-	b->order_epoch[slot] = epoch;
-}
-
-/* What batch number `batch` needs from the sources; views b, until the next call. */
+/*
+ * What batch number `batch` needs from the sources; views b, until the next call. The order
+ * and the draws of two consecutive epochs are kept at a time.
+ */
 static inv_source_batch find_batch(inv_batches *b, uint64_t batch)
 {
 	const inv_batch_plan *p = &b->plan;
 	uint32_t epoch = (uint32_t)(batch / b->steps), step = (uint32_t)(batch % b->steps);
+	uint32_t slot = epoch & 1, key = p->same_every_epoch ? 0 : epoch;
 
-	prepare_epoch(b, epoch);
+	if (b->order_epoch[slot] != epoch) {
+		inv_stream stream = batch_stream(p, "order", 0, key);
+
+		inv_permutation(&stream, 0, b->order[slot], p->image_count);
+		for (uint32_t g = 0; g < p->sources; g++)
+			b->copies_of[slot][g] = batch_stream(p, "copies", g, key);
+		b->order_epoch[slot] = epoch;
+	}
 	for (uint32_t i = 0; i < p->N; i++)
-		b->chosen[i] = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
+		b->chosen[i] = p->images[b->order[slot][(size_t)step * p->N + i]];
 	return (inv_source_batch){.rows = b->chosen,
 	                          .N = p->N,
 	                          .s = p->s,
-	                          .epoch = p->same_every_epoch ? 0 : epoch,
-	                          .draws = b->copies_of[epoch & 1],
+	                          .epoch = key,
+	                          .draws = b->copies_of[slot],
 	                          .drawn = b->drawn};
-}
-
-static void scale_rows(const inv_clean_statistics *c, size_t rows, size_t dim, float *row)
-{
-	double by = 1 / c->sigma;
-
-	for (; rows; rows--, row += dim)
-		for (size_t l = 0; l < dim; l++)
-			row[l] = (float)((row[l] - c->mean[l]) * by);
-}
-
-/* The clean rows, then the copies of each source. */
-static invar_status fill_batch(inv_batches *b, uint64_t batch, float *to)
-{
-	const inv_batch_plan *p = &b->plan;
-	inv_source_batch want = find_batch(b, batch);
-	size_t block = (size_t)p->N * b->dim;
-
-	INV_TRY(inv_source_fill_clean(p->source[0], &want, to));
-	for (uint32_t g = 0; g < p->sources; g++, want.draws++)
-		INV_TRY(inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block));
-	if (p->scale)
-		scale_rows(p->scale, b->rows, b->dim, to);
-	return INVAR_OK;
 }
 
 /* ---- The reader -------------------------------------------------------------------- */
@@ -137,15 +108,31 @@ static void advise(inv_batches *b, uint64_t batch)
 			p->source[g]->kind->expect_copies(p->source[g], &want);
 }
 
+/* The clean rows, then the copies of each source. */
 static invar_status fill_buffer(void *user, uint64_t batch, unsigned thread)
 {
 	inv_batches *b = user;
+	const inv_batch_plan *p = &b->plan;
+	size_t block = (size_t)p->N * b->dim;
+	float *to = b->buffer[batch % BUFFERS];
+	inv_source_batch want;
 
 	(void)thread;
 	for (uint64_t i = 0; i < AHEAD && batch == b->first; i++)
 		advise(b, batch + i);
 	advise(b, batch + AHEAD);
-	return fill_batch(b, batch, b->buffer[batch % BUFFERS]);
+	want = find_batch(b, batch);
+	INV_TRY(inv_source_fill_clean(p->source[0], &want, to));
+	for (uint32_t g = 0; g < p->sources; g++, want.draws++)
+		INV_TRY(inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block));
+	if (p->scale) {
+		double by = 1 / p->scale->sigma;
+
+		for (size_t i = 0; i < b->rows; i++, to += b->dim)
+			for (size_t l = 0; l < b->dim; l++)
+				to[l] = (float)((to[l] - p->scale->mean[l]) * by);
+	}
+	return INVAR_OK;
 }
 
 /* Making copies takes time, so the caller's cancel hook is checked now and then. */

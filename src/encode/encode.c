@@ -4,12 +4,13 @@
  *
  * The description of the bank is built first and compared with an existing bank; then each
  * split gets its missing arrays: clean rows, labels, copies. An interrupted split resumes
- * where its block map says (block_map.h).
+ * where its block map says (block_map.h). Views are made once all copies of the split are
+ * finished, by one more pass over the images, so that they can be added to any bank.
  *
  * Images that cannot be read are left out of all arrays of a split, and bank.json lists
  * them. They are found while the clean rows are made: until then a split is open, its
- * arrays have room for all images, and bank.json lists those found so far. In the end the
- * arrays are shortened; labels and names, which depend on the rows, are written then.
+ * arrays are long enough for all images, and bank.json lists those found so far. In the end
+ * the arrays are shortened; labels and names, which depend on the rows, are written then.
  * Several ranks have to know the rows before they start, so rank 0 decodes every image once
  * before.
  *
@@ -20,15 +21,10 @@
  * index alone, so the bank has the same bytes for any number of ranks. Whatever kills a
  * rank, and whenever: rows without a mark are encoded again, rows with a mark are on the
  * disk, and a file gets its final name only after all ranks have finished.
- *
- * Views, if wanted, are made once all copies of the split are finished, by the same passes
- * over the images; so they can be added to any bank, and an image is decoded once more for
- * them.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bank/bank.h"
@@ -72,20 +68,21 @@ typedef struct split_job {
 	bool compared;   /* all ranks read the same images */
 } split_job;
 
-static void clear_split_job(split_job *p)
-{
-	json_decref(p->left_out);
-	json_decref(p->entry);
-	inv_free(p->index);
-	inv_free(p->labels);
-	inv_free(p->map_path);
-	inv_free(p->lost.row);
-}
-
 /* Of arrays that are being filled. */
 static uint64_t rows_to_fill(const split_job *p)
 {
 	return p->open ? p->split->count : p->images.count;
+}
+
+/* "BANK/SPLIT/name"; gives, inv_free. */
+static invar_status split_path(const encoding *k, const split_job *p, const char *name,
+                               char **out)
+{
+	char *folder = inv_join(k->path, p->split->name);
+
+	*out = folder ? inv_join(folder, name) : NULL;
+	inv_free(folder);
+	return *out ? INVAR_OK : inv_no_memory();
 }
 
 /* Only its size is checked; an image that cannot be prepared is broken as well. */
@@ -99,13 +96,6 @@ static invar_status check_image_size(void *user, inv_image *image,
 	(void)worker;
 	return inv_prepared_size(&k->of.preparation, image->height, image->width,
 	                         k->of.dataset->text, &h, &w);
-}
-
-static invar_status append_index(json_t *list, uint64_t index)
-{
-	return json_array_append_new(list, json_integer((json_int_t)index)) == 0
-	           ? INVAR_OK
-	           : inv_no_memory();
 }
 
 static invar_status find_readable(encoding *k, split_job *p)
@@ -124,8 +114,14 @@ static invar_status find_readable(encoding *k, split_job *p)
 
 		INV_TRY_OR(end, inv_prefetch_next(ahead, &item));
 		readable = item ? item->row : s->count;
-		for (; next < readable; next++)
-			INV_TRY_OR(end, append_index(p->left_out, inv_images_index(s, next)));
+		for (; next < readable; next++) {
+			json_t *index = json_integer((json_int_t)inv_images_index(s, next));
+
+			if (json_array_append_new(p->left_out, index) != 0) {
+				st = inv_no_memory();
+				goto end;
+			}
+		}
 		next++;
 		if (next % 256 == 0)
 			INV_TRY_OR(end, inv_progress(k->of.ctx, stage,
@@ -151,38 +147,9 @@ static invar_status leave_images_out(encoding *k, split_job *p)
 
 static json_t *split_entry(const split_job *p, uint64_t rows, json_t *left_out, bool open)
 {
-	json_t *entry = json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total,
-	                          "rows", (json_int_t)rows, "left_out", left_out);
-
-	if (entry && open && json_object_set_new(entry, "open", json_true()) != 0) {
-		json_decref(entry);
-		return NULL;
-	}
-	return entry;
-}
-
-/* Images left out when the split was started stay left out. */
-static invar_status choose_rows(encoding *k, split_job *p)
-{
-	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
-	json_t *known = json_object_get(entry, "left_out");
-	bool old = p->there.clean || p->begun, skip = k->of.dataset->opts.skip_broken;
-
-	p->open = !p->there.clean && k->ranks == 1 &&
-	          (p->begun ? json_is_true(json_object_get(entry, "open")) : skip);
-	if (k->ranks > 1 && json_is_true(json_object_get(entry, "open")))
-		old = p->begun = false; /* one process has started it, and knew fewer */
-	if (old && json_is_array(known))
-		p->left_out = json_deep_copy(known);
-	else
-		p->left_out = json_array();
-	if (!p->left_out)
-		return inv_no_memory();
-	if (!old && !p->open && skip)
-		INV_TRY(find_readable(k, p));
-	INV_TRY(leave_images_out(k, p));
-	p->entry = split_entry(p, p->images.count, p->left_out, p->open);
-	return p->entry ? INVAR_OK : inv_no_memory();
+	return json_pack("{s:I, s:I, s:O, s:o*}", "images", (json_int_t)p->split->total, "rows",
+	                 (json_int_t)rows, "left_out", left_out, "open",
+	                 open ? json_true() : NULL);
 }
 
 /* Indices in order, those found now among those known before. */
@@ -225,17 +192,19 @@ end:
 
 /* ---- Existing rows must match ------------------------------------------------------- */
 
-static invar_status read_split_labels(const encoding *k, const split_job *p, int64_t **out)
+/* Sets p->labels; NULL if the split has none, or not for every row. */
+static invar_status read_split_labels(const encoding *k, split_job *p)
 {
 	uint64_t rows = p->images.count, missing = 0;
 
-	*out = NULL;
+	inv_free(p->labels);
+	p->labels = NULL;
 	if (!p->split->labels)
 		return INVAR_OK;
-	INV_TRY(inv_new_array(out, rows));
+	INV_TRY(inv_new_array(&p->labels, rows));
 	for (uint64_t i = 0; i < rows; i++) {
-		(*out)[i] = inv_images_label(k->of.dataset, &p->images, i);
-		missing += (*out)[i] < 0;
+		p->labels[i] = inv_images_label(k->of.dataset, &p->images, i);
+		missing += p->labels[i] < 0;
 	}
 	if (!missing)
 		return INVAR_OK;
@@ -243,21 +212,19 @@ static invar_status read_split_labels(const encoding *k, const split_job *p, int
 	        "%s: %" PRIu64 " %s of %s %s no label, so no labels are written",
 	        k->of.dataset->text, missing, inv_noun(missing, "image", "images"),
 	        p->split->name, inv_noun(missing, "has", "have"));
-	inv_free(*out);
-	*out = NULL;
+	inv_free(p->labels);
+	p->labels = NULL;
 	return INVAR_OK;
 }
 
-static invar_status check_split_labels(const encoding *k, const split_job *p,
-                                       const int64_t *labels)
+static invar_status check_split_labels(const encoding *k, const split_job *p)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, "labels.npy");
-	char text[INV_ROW_TEXT];
+	char *path, text[INV_ROW_TEXT];
 	inv_npy *there = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, path ? INVAR_OK : inv_no_memory());
-	if (!labels || !inv_exists(path))
+	INV_TRY_OR(end, split_path(k, p, "labels.npy", &path));
+	if (!p->labels || !inv_exists(path))
 		goto end;
 	INV_TRY_OR(end, inv_npy_open(path, &there));
 	for (uint64_t i = 0; i < p->images.count; i++) {
@@ -265,28 +232,17 @@ static invar_status check_split_labels(const encoding *k, const split_job *p,
 
 		if (i < there->h.cells)
 			INV_TRY_OR(end, inv_npy_read_int(there, i, 1, &label));
-		if (label != labels[i]) {
-			st = inv_fail(
-				INVAR_E_MISMATCH,
-				"%s: label %s is %" PRId64 ", but the image now has label %" PRId64
-				"; copies can only be added for the same images",
-				path, inv_image_text(k->of.dataset, &p->images, i, text), label, labels[i]);
-			goto end;
-		}
+		if (label == p->labels[i])
+			continue;
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: label %s is %" PRId64 ", but the image now has label %" PRId64
+		              "; copies can only be added for the same images",
+		              path, inv_image_text(k->of.dataset, &p->images, i, text), label,
+		              p->labels[i]);
+		goto end;
 	}
 end:
 	inv_npy_close(there);
-	inv_free(path);
-	return st;
-}
-
-static invar_status check_names(const encoding *k, const split_job *p)
-{
-	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
-	invar_status st = path ? INVAR_OK : inv_no_memory();
-
-	if (path && k->of.dataset->kind->file && inv_exists(path))
-		st = inv_row_names_check(path, k->of.dataset, &p->images);
 	inv_free(path);
 	return st;
 }
@@ -297,6 +253,8 @@ static invar_status check_existing_split(const encoding *k, const split_job *p)
 	uint64_t rows = p->there.clean
 	                    ? p->there.rows
 	                    : (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+	char *names;
+	invar_status st = INVAR_OK;
 
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -310,8 +268,12 @@ static invar_status check_existing_split(const encoding *k, const split_job *p)
 		                "%s: its split %s has rows of %" PRIu64
 		                " numbers, but the encoder computes %" PRIu64,
 		                k->path, p->split->name, p->there.width, k->of.width);
-	INV_TRY(check_split_labels(k, p, p->labels));
-	return check_names(k, p);
+	INV_TRY(check_split_labels(k, p));
+	INV_TRY(split_path(k, p, "names.txt", &names));
+	if (k->of.dataset->kind->file && inv_exists(names))
+		st = inv_row_names_check(names, k->of.dataset, &p->images);
+	inv_free(names);
+	return st;
 }
 
 /* Compares existing rows with rows computed now. */
@@ -356,7 +318,7 @@ static invar_status compare_rows(void *user, size_t array, uint64_t row, size_t 
  */
 static invar_status check_clean_rows(encoding *k, const split_job *p, const char *name)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	char *path;
 	inv_pipeline_plan plan = {.images = &p->images,
 	                          .count =
 	                              p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
@@ -367,7 +329,8 @@ static invar_status check_clean_rows(encoding *k, const split_job *p, const char
 	inv_npy *known = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, path ? inv_npy_open(path, &known) : inv_no_memory());
+	INV_TRY_OR(end, split_path(k, p, name, &path));
+	INV_TRY_OR(end, inv_npy_open(path, &known));
 	c.known = known;
 	plan.user = &c;
 	INV_TRY_OR(end, inv_new_array(&c.row, plan.count * k->of.width));
@@ -379,119 +342,74 @@ end:
 	return st;
 }
 
-/*
- * Every existing row must come from the image that is there now. Banks without fingerprints
- * are checked by their first rows only.
- */
-static invar_status check_fingerprints(encoding *k, const split_job *p, const inv_block_map *map,
-                                       const inv_npy *known)
-{
-	uint64_t rows = p->images.count;
-
-	if (p->there.clean)
-		return inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, 0, rows);
-	for (uint64_t b = 0; b < inv_pass_blocks(rows); b++) {
-		uint64_t first = b * INV_BLOCK_ROWS, left = rows - first;
-
-		if (inv_block_map_has(map, 0, b))
-			INV_TRY(inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images,
-			                               first,
-			                               left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS));
-	}
-	return INVAR_OK;
-}
-
 /* Fingerprints of finished rows; *out is NULL if there are none. */
-static invar_status open_split_prints(const encoding *k, const split_job *p, const char *name,
-                                      inv_npy **out)
+static invar_status open_split_prints(const encoding *k, const split_job *p,
+                                      const char *name, inv_npy **out)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
-	invar_status st =
-		path ? inv_fingerprints_open(path, rows_to_fill(p), out) : inv_no_memory();
+	char *path;
+	invar_status st;
 
+	INV_TRY(split_path(k, p, name, &path));
+	st = inv_fingerprints_open(path, rows_to_fill(p), out);
 	inv_free(path);
 	return st;
 }
 
 /* ---- What rows belong to ---------------------------------------------------------- */
 
-static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
-                                        "seed"};
-
-/* Of all images of the split, also of those left out. */
-static invar_status hash_labels(const encoding *k, const split_job *p, char hex[INV_SHA256_HEX])
-{
-	uint64_t rows = p->split->count;
-	int64_t *labels;
-	invar_status st;
-
-	hex[0] = '\0';
-	if (!p->labels)
-		return INVAR_OK;
-	INV_TRY(inv_new_array(&labels, rows));
-	for (uint64_t i = 0; i < rows; i++)
-		labels[i] = inv_images_label(k->of.dataset, p->split, i);
-	st = inv_sha256(labels, rows * sizeof *labels, hex);
-	inv_free(labels);
-	return st;
-}
-
 /*
- * Identified by everything they depend on; clean rows do not depend on the SPEC. Images
- * left out are not part of it, as they are found on the way; bank.json has them.
+ * The map of a split. An array is identified by the hash of everything its rows depend on;
+ * clean rows do not depend on the SPEC. Images left out do not count, as they are found on
+ * the way; bank.json has them.
  */
-static invar_status identify_rows(const encoding *k, const split_job *p, bool clean, bool views,
-                           char hex[INV_SHA256_HEX])
-{
-	char labels[INV_SHA256_HEX];
-	json_t *about = json_copy(k->about), *none = json_array(), *all;
-	char *text;
-	invar_status st = hash_labels(k, p, labels);
-
-	for (size_t i = 0; clean && i < sizeof of_copies / sizeof *of_copies; i++)
-		json_object_del(about, of_copies[i]);
-	all = json_pack("{s:o, s:o, s:s, s:I}", "about", about, "split",
-	                split_entry(p, p->split->count, none, false), "labels", labels, "width",
-	                (json_int_t)k->of.width);
-	json_decref(none);
-	if (views)
-		json_object_set_new(all, "views", json_integer(INV_VIEWS));
-	text = all ? inv_json_text(all, 0) : NULL;
-	json_decref(all);
-	if (st == INVAR_OK)
-		st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
-	inv_free(text);
-	return st;
-}
-
-/* The map of a split, with what each array to be filled belongs to. */
 static invar_status open_map(const encoding *k, const split_job *p, size_t from, bool views,
                              inv_block_map **out)
 {
-	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
+	static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
+	                                        "seed"};
+	char of_labels[INV_SHA256_HEX] = "", hex[2][INV_SHA256_HEX]; /* clean rows, copies */
+	uint64_t rows = p->split->count;
+	invar_status st;
 
-	INV_TRY(inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out));
-	INV_TRY(identify_rows(k, p, true, views, clean));
-	INV_TRY(identify_rows(k, p, false, views, copies));
+	INV_TRY(inv_block_map_open(p->map_path, rows, p->copies + 1, out));
+	if (p->labels) {
+		int64_t *labels;
+
+		INV_TRY(inv_new_array(&labels, rows));
+		for (uint64_t i = 0; i < rows; i++)
+			labels[i] = inv_images_label(k->of.dataset, p->split, i);
+		st = inv_sha256(labels, rows * sizeof *labels, of_labels);
+		inv_free(labels);
+		INV_TRY(st);
+	}
+	for (int copies = 0; copies < 2; copies++) {
+		json_t *about = json_copy(k->about), *none = json_array(), *all;
+		char *text;
+
+		for (size_t i = 0; !copies && i < sizeof of_copies / sizeof *of_copies; i++)
+			json_object_del(about, of_copies[i]);
+		all = json_pack("{s:o, s:o, s:s, s:I, s:o*}", "about", about, "split",
+		                split_entry(p, rows, none, false), "labels", of_labels, "width",
+		                (json_int_t)k->of.width, "views",
+		                views ? json_integer(INV_VIEWS) : NULL);
+		json_decref(none);
+		text = all ? inv_json_text(all, 0) : NULL;
+		json_decref(all);
+		st = text ? inv_sha256(text, strlen(text), hex[copies]) : inv_no_memory();
+		inv_free(text);
+		INV_TRY(st);
+	}
 	for (size_t i = from; i <= p->copies; i++)
-		INV_TRY(inv_block_map_expect(*out, i, i ? copies : clean));
+		INV_TRY(inv_block_map_expect(*out, i, hex[i > 0]));
 	return INVAR_OK;
 }
 
 /* ---- One split -------------------------------------------------------------------- */
 
-static bool is_array_complete(const split_job *p, const inv_block_map *map, size_t i)
-{
-	for (uint64_t b = 0; b < inv_pass_blocks(p->images.count); b++)
-		if (!inv_block_map_has(map, i, b))
-			return false;
-	return true;
-}
-
 static bool has_split_file(const encoding *k, const split_job *p, const char *name)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
-	bool there = path && inv_exists(path);
+	char *path;
+	bool there = split_path(k, p, name, &path) == INVAR_OK && inv_exists(path);
 
 	inv_free(path);
 	return there;
@@ -503,47 +421,41 @@ static bool has_beside(const encoding *k, const split_job *p, const inv_block_ma
 {
 	char name[INV_ARRAY_NAME];
 
-	return is_array_complete(p, map, (size_t)(copy + 1)) &&
-	       has_split_file(k, p, inv_array_name(copy, INV_BESIDE, name));
-}
-
-/* Rows started by an older version have no fingerprints, and get none. */
-static bool wants_beside(const encoding *k, const split_job *p, const inv_block_map *map,
-                         int32_t copy, bool begun)
-{
-	if (copy != INVAR_CLEAN)
-		return k->of.columns && !has_beside(k, p, map, copy);
-	return begun ? has_split_file(k, p, "fingerprints.npy.part") : true;
-}
-
-/* Without the clean rows it is unknown which images the copies come from. */
-static void forget_array(inv_block_map *map, int32_t copy)
-{
-	if (copy != INVAR_CLEAN)
-		inv_block_map_forget(map, (size_t)(copy + 1));
-	for (size_t i = 0; copy == INVAR_CLEAN && i < inv_block_map_arrays(map); i++)
-		inv_block_map_forget(map, i);
+	for (uint64_t b = 0; b < inv_pass_blocks(p->images.count); b++)
+		if (!inv_block_map_has(map, (size_t)(copy + 1), b))
+			return false;
+	return has_split_file(k, p, inv_array_name(copy, INV_BESIDE, name));
 }
 
 static invar_status open_array(encoding *k, const split_job *p, inv_pass *pass,
                                inv_pass_array *a)
 {
 	char name[INV_ARRAY_NAME];
-	bool kept = inv_block_map_any(pass->map, (size_t)(a->copy + 1)), beside;
+	size_t number = (size_t)(a->copy + 1);
+	bool kept = inv_block_map_any(pass->map, number), kept_beside, beside;
 
 	INV_TRY(inv_rows_open(
 		k->bank, p->split->name,
 		inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name),
 		inv_pass_shape(pass, rows_to_fill(p)), &kept, &a->rows));
-	if (!pass->views && wants_beside(k, p, pass->map, a->copy, kept)) {
-		beside = kept;
-		INV_TRY(inv_rows_open(
-			k->bank, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
-			inv_pass_shape_beside(&k->of, a->copy, rows_to_fill(p)), &beside, &a->beside));
-		kept = kept && beside;
+	if (a->copy != INVAR_CLEAN)
+		beside = k->of.columns && !has_beside(k, p, pass->map, a->copy);
+	else /* rows started by an older version have no fingerprints, and get none */
+		beside = !kept || has_split_file(k, p, "fingerprints.npy.part");
+	if (!pass->views && beside) {
+		kept_beside = kept;
+		INV_TRY(inv_rows_open(k->bank, p->split->name,
+		                      inv_array_name(a->copy, INV_BESIDE, name),
+		                      inv_pass_shape_beside(&k->of, a->copy, rows_to_fill(p)),
+		                      &kept_beside, &a->beside));
+		kept = kept && kept_beside;
 	}
-	if (!kept)
-		forget_array(pass->map, a->copy);
+	if (kept)
+		return INVAR_OK;
+	/* Without the clean rows it is unknown which images the copies come from. */
+	for (size_t i = 0; i < inv_block_map_arrays(pass->map); i++)
+		if (a->copy == INVAR_CLEAN || i == number)
+			inv_block_map_forget(pass->map, i);
 	return INVAR_OK;
 }
 
@@ -570,10 +482,11 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 
 static invar_status save_names(const encoding *k, const split_job *p)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
-	invar_status st =
-		path ? inv_row_names_save(path, k->of.dataset, &p->images) : inv_no_memory();
+	char *path;
+	invar_status st;
 
+	INV_TRY(split_path(k, p, "names.txt", &path));
+	st = inv_row_names_save(path, k->of.dataset, &p->images);
 	inv_free(path);
 	return st;
 }
@@ -594,33 +507,25 @@ static invar_status save_about_rows(encoding *k, const split_job *p)
 	return k->of.dataset->kind->file && rows ? save_names(k, p) : INVAR_OK;
 }
 
-static invar_status shorten_arrays(const inv_pass *pass, uint64_t rows)
-{
-	for (size_t i = 0; i < pass->arrays; i++) {
-		INV_TRY(inv_rows_shorten(pass->array[i].rows, rows));
-		if (pass->array[i].beside)
-			INV_TRY(inv_rows_shorten(pass->array[i].beside, rows));
-	}
-	return INVAR_OK;
-}
-
 /* All images were read: the rows of the split are known, and all that follows from them. */
 static invar_status settle_rows(encoding *k, split_job *p, const inv_pass *pass)
 {
 	INV_TRY(add_lost(p, &p->lost, p->left_out));
 	inv_free(p->index);
-	inv_free(p->labels);
 	p->index = NULL;
-	p->labels = NULL;
 	INV_TRY(leave_images_out(k, p));
-	INV_TRY(read_split_labels(k, p, &p->labels));
+	INV_TRY(read_split_labels(k, p));
 	p->open = false;
 	json_decref(p->entry);
 	if (!(p->entry = split_entry(p, p->images.count, p->left_out, false)))
 		return inv_no_memory();
 	INV_TRY(save_about_rows(k, p));
-	return p->images.count < p->split->count ? shorten_arrays(pass, p->images.count)
-	                                         : INVAR_OK;
+	for (size_t i = 0; i < pass->arrays && p->images.count < p->split->count; i++) {
+		INV_TRY(inv_rows_shorten(pass->array[i].rows, p->images.count));
+		if (pass->array[i].beside)
+			INV_TRY(inv_rows_shorten(pass->array[i].beside, p->images.count));
+	}
+	return INVAR_OK;
 }
 
 /* ---- Several ranks ------------------------------------------------------------------ */
@@ -631,59 +536,38 @@ typedef struct prepared {
 	bool known, beside[INV_WALK_ARRAYS];
 } prepared;
 
-static invar_status prepare_pass(const inv_pass *pass, prepared *out)
-{
-	*out = (prepared){inv_block_map_arrays(pass->map), pass->known != NULL, {0}};
-	for (size_t i = 0; i < pass->arrays; i++)
-		out->beside[i] = pass->array[i].beside != NULL;
-	INV_TRY(inv_block_map_save(pass->map));
-	return inv_block_map_share(pass->map, true);
-}
-
-static char *path_in_split(const encoding *k, const split_job *p, const char *name)
-{
-	char *folder = inv_join(k->path, p->split->name);
-	char *path = folder ? inv_join(folder, name) : NULL;
-
-	inv_free(folder);
-	return path;
-}
-
 /* The part files, on every rank; on others than rank 0 also the map and fingerprints. */
 static invar_status join_pass(const encoding *k, const split_job *p, const prepared *by_0,
                               inv_pass *pass, inv_npy **known)
 {
 	const inv_rows_shape shape = inv_pass_shape(pass, p->images.count);
-	char *map = path_in_split(k, p, "done.part");
-	char *prints = path_in_split(k, p, "fingerprints.npy"), name[INV_ARRAY_NAME];
+	char *map, name[INV_ARRAY_NAME];
 	invar_status st;
 
 	for (size_t i = 0; i < pass->arrays; i++)
 		pass->array[i].rows = pass->array[i].beside = NULL;
-	INV_TRY_OR(end, map && prints ? INVAR_OK : inv_no_memory());
 	for (size_t i = 0; i < pass->arrays; i++) {
 		inv_pass_array *a = &pass->array[i];
 
 		inv_array_name(a->copy, pass->views ? INV_ROWS_OF_VIEWS : INV_ROWS, name);
-		INV_TRY_OR(end, inv_rows_join(k->path, p->split->name, name, shape, &a->rows));
+		INV_TRY(inv_rows_join(k->path, p->split->name, name, shape, &a->rows));
+		inv_array_name(a->copy, INV_BESIDE, name);
 		if (by_0->beside[i])
-			INV_TRY_OR(
-				end, inv_rows_join(
-						 k->path, p->split->name, inv_array_name(a->copy, INV_BESIDE, name),
-						 inv_pass_shape_beside(&k->of, a->copy, shape.rows), &a->beside));
+			INV_TRY(inv_rows_join(k->path, p->split->name, name,
+			                      inv_pass_shape_beside(&k->of, a->copy, shape.rows),
+			                      &a->beside));
 	}
 	if (k->bank)
-		goto end;
-	INV_TRY_OR(end,
-	           inv_block_map_join(map, p->split->count, (size_t)by_0->maps, &pass->map));
+		return INVAR_OK;
+	INV_TRY(split_path(k, p, "done.part", &map));
+	st = inv_block_map_join(map, p->split->count, (size_t)by_0->maps, &pass->map);
+	inv_free(map);
+	INV_TRY(st);
 	if (by_0->known)
-		INV_TRY_OR(end, inv_fingerprints_open(prints, p->images.count, known));
+		INV_TRY(open_split_prints(k, p, "fingerprints.npy", known));
 	if (*known)
 		pass->known = *known;
-end:
-	inv_free(map);
-	inv_free(prints);
-	return st;
+	return INVAR_OK;
 }
 
 _Static_assert((int)INV_COMPARED_BYTES == (int)INV_FINGERPRINT,
@@ -745,16 +629,61 @@ static invar_status compare_images_of_ranks(const invar_dataset *d, const inv_im
 	return st;
 }
 
+/*
+ * Equal descriptions: the same weights, preparation and classes on all ranks. The images
+ * themselves are compared before they are encoded.
+ */
+static invar_status compare_about(const encoding *k)
+{
+	const char *weights = json_string_value(json_object_get(k->about, "weights_sha256"));
+	const char *file = inv_option_text(k->of.encoder->options, "weights");
+	char hex[INV_SHA256_HEX] = "", *text;
+	invar_status st;
+
+	snprintf(hex, sizeof hex, "%s", weights ? weights : "");
+	INV_TRY(inv_ranks_same(k->of.ctx, hex, file ? file : k->of.dataset->text));
+	if (!(text = inv_json_text(k->about, 0)))
+		return inv_no_memory();
+	INV_TRY_OR(end, inv_sha256(text, strlen(text), hex));
+	st = inv_ranks_same(k->of.ctx, hex, k->of.dataset->text);
+end:
+	inv_free(text);
+	return st;
+}
+
+/* The other ranks get what is there, and which images have rows, from rank 0. */
+static invar_status follow_split(encoding *k, split_job *p)
+{
+	char *text = p->left_out ? inv_json_text(p->left_out, 0) : NULL;
+	invar_status st;
+
+	INV_TRY_OR(done, inv_await_rank_0(k->of.ctx));
+	INV_TRY_OR(done, inv_broadcast(k->of.ctx, &p->there, sizeof p->there));
+	INV_TRY_OR(done, inv_broadcast_text(k->of.ctx, &text));
+	if (!k->bank && !(p->left_out = text ? json_loads(text, 0, NULL) : NULL))
+		st = inv_no_memory();
+	else if (!k->bank)
+		st = leave_images_out(k, p);
+done:
+	inv_free(text);
+	return st;
+}
+
 /* The share of this rank; returns once all have finished theirs. */
 static invar_status encode_share(encoding *k, split_job *p, inv_pass *pass)
 {
 	inv_pass mine = *pass;
 	inv_npy *known = NULL;
-	prepared by_0;
+	prepared by_0 = {.known = pass->known};
 	invar_status st;
 
-	if (k->bank)
-		INV_TRY(prepare_pass(pass, &by_0));
+	for (size_t i = 0; i < pass->arrays; i++)
+		by_0.beside[i] = pass->array[i].beside;
+	if (k->bank) {
+		by_0.maps = inv_block_map_arrays(pass->map);
+		INV_TRY(inv_block_map_save(pass->map));
+		INV_TRY(inv_block_map_share(pass->map, true));
+	}
 	INV_TRY(inv_await_rank_0(k->of.ctx));
 	INV_TRY(inv_broadcast(k->of.ctx, &by_0, sizeof by_0));
 	mine.rank = inv_process_rank(k->of.ctx);
@@ -833,47 +762,52 @@ static invar_status encode_in_pass(encoding *k, split_job *p, inv_pass *pass)
 /* Fills the arrays from number `from` on; 0 are the clean rows. */
 static invar_status encode_arrays(encoding *k, split_job *p, inv_pass *pass, size_t from)
 {
-	int64_t copy = (int64_t)from + INVAR_CLEAN;
-	invar_status st = INVAR_OK;
+	int32_t copy = (int32_t)from + INVAR_CLEAN, copies = (int32_t)p->copies;
+	invar_status st;
 
-	pass->total = ((uint64_t)((int64_t)p->copies - copy)) * p->images.count;
-	while (st == INVAR_OK && copy < (int64_t)p->copies) {
-		for (pass->arrays = 0;
-		     pass->arrays < INV_WALK_ARRAYS && copy < (int64_t)p->copies && st == INVAR_OK;
-		     copy++) {
+	pass->total = (uint64_t)(copies - copy) * p->images.count;
+	while (copy < copies) {
+		for (pass->arrays = 0; pass->arrays < INV_WALK_ARRAYS && copy < copies; copy++) {
 			inv_pass_array *a = &pass->array[pass->arrays++];
 
-			*a = (inv_pass_array){.copy = (int32_t)copy};
+			*a = (inv_pass_array){.copy = copy};
 			if (k->bank)
-				st = open_array(k, p, pass, a);
+				INV_TRY_OR(close, open_array(k, p, pass, a));
 		}
-		if (st == INVAR_OK)
-			st = encode_in_pass(k, p, pass);
-		if (k->bank)
-			st = close_arrays(pass, st);
+		st = encode_in_pass(k, p, pass);
+	close:
+		INV_TRY(k->bank ? close_arrays(pass, st) : st);
 	}
-	return st;
+	return INVAR_OK;
 }
 
+/*
+ * Every existing row must come from the image that is there now. Banks without fingerprints
+ * are checked by their first rows only.
+ */
 static invar_status check_images(encoding *k, const split_job *p, const inv_block_map *map)
 {
-	bool finished = p->there.clean || has_beside(k, p, map, INVAR_CLEAN);
+	const bool clean = p->there.clean,
+			   finished = clean || has_beside(k, p, map, INVAR_CLEAN);
+	uint64_t rows = p->images.count, step = clean ? rows : INV_BLOCK_ROWS;
 	inv_npy *known = NULL;
 	invar_status st;
 
-	if (!p->there.clean && !inv_block_map_any(map, 0))
+	if (!clean && !inv_block_map_any(map, 0))
 		return INVAR_OK;
-	st = open_split_prints(k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part",
-	                       &known);
-	if (st == INVAR_OK && known)
-		st = check_fingerprints(k, p, map, known);
+	INV_TRY_OR(end,
+	           open_split_prints(
+				   k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part", &known));
+	for (uint64_t first = 0; known && first < rows; first += step)
+		if (clean || inv_block_map_has(map, 0, first / INV_BLOCK_ROWS))
+			INV_TRY_OR(end, inv_fingerprints_check(
+								k->of.ctx, known, k->of.dataset, &p->images, first,
+								rows - first < step ? rows - first : step));
+	if (clean || inv_block_map_has(map, 0, 0))
+		st = check_clean_rows(k, p, clean ? "clean.npy" : "clean.npy.part");
+end:
 	inv_npy_close(known);
-	if (st != INVAR_OK)
-		return st;
-	if (p->there.clean)
-		return check_clean_rows(k, p, "clean.npy");
-	return inv_block_map_has(map, 0, 0) ? check_clean_rows(k, p, "clean.npy.part")
-	                                    : INVAR_OK;
+	return st;
 }
 
 /* Clean rows and copies, or the views of both: what is missing of them. */
@@ -920,23 +854,25 @@ end:
  */
 static invar_status add_names(encoding *k, const split_job *p)
 {
-	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
-	bool missing = path && !inv_exists(path);
-	invar_status st = path ? INVAR_OK : inv_no_memory();
+	bool missing;
+	char *path;
+	invar_status st;
 
+	INV_TRY(split_path(k, p, "names.txt", &path));
+	missing = !inv_exists(path);
 	inv_free(path);
-	if (st != INVAR_OK || !missing || !k->of.dataset->kind->file)
-		return st;
+	if (!missing || !k->of.dataset->kind->file)
+		return INVAR_OK;
 	INV_TRY(check_clean_rows(k, p, "clean.npy"));
 	if ((st = save_names(k, p)) == INVAR_E_IO) {
 		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt was not added: %s",
 		        p->split->name, invar_last_error());
 		return INVAR_OK;
 	}
-	if (st == INVAR_OK)
-		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: added names.txt, with the file of each row",
-		        p->split->name);
-	return st;
+	INV_TRY(st);
+	inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: added names.txt, with the file of each row",
+	        p->split->name);
+	return INVAR_OK;
 }
 
 static invar_status begin_arrays(encoding *k, const split_job *p)
@@ -969,37 +905,36 @@ static invar_status add_views(encoding *k, split_job *p)
 	return fill_split(k, p, true);
 }
 
-/* What is there, and which images have rows. */
+/* Rank 0: what is there, and which images have rows. */
 static invar_status begin_split(encoding *k, split_job *p)
 {
+	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
+	json_t *known = json_object_get(entry, "left_out");
+	bool open = json_is_true(json_object_get(entry, "open")), old;
+	bool skip = k->of.dataset->opts.skip_broken;
+
 	INV_TRY(inv_bank_writer_find(k->bank, p->split->name, &p->there));
-	p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part");
-	if (!p->map_path)
-		return inv_no_memory();
+	INV_TRY(split_path(k, p, "done.part", &p->map_path));
 	p->begun = inv_block_map_is_begun(p->map_path);
-	INV_TRY(choose_rows(k, p));
-	INV_TRY(read_split_labels(k, p, &p->labels));
+
+	/* Images left out when the split was started stay left out. */
+	old = p->there.clean || p->begun;
+	p->open = !p->there.clean && k->ranks == 1 && (p->begun ? open : skip);
+	if (k->ranks > 1 && open)
+		old = p->begun = false; /* one process has started it, and knew fewer */
+	p->left_out = old && json_is_array(known) ? json_deep_copy(known) : json_array();
+	if (!p->left_out)
+		return inv_no_memory();
+	if (!old && !p->open && skip)
+		INV_TRY(find_readable(k, p));
+	INV_TRY(leave_images_out(k, p));
+	if (!(p->entry = split_entry(p, p->images.count, p->left_out, p->open)))
+		return inv_no_memory();
+
+	INV_TRY(read_split_labels(k, p));
 	if (p->there.clean || p->begun)
 		INV_TRY(check_existing_split(k, p));
 	return p->there.clean ? add_names(k, p) : INVAR_OK;
-}
-
-/* The other ranks get that from rank 0. */
-static invar_status follow_split(encoding *k, split_job *p)
-{
-	char *text = p->left_out ? inv_json_text(p->left_out, 0) : NULL;
-	invar_status st;
-
-	INV_TRY_OR(done, inv_await_rank_0(k->of.ctx));
-	INV_TRY_OR(done, inv_broadcast(k->of.ctx, &p->there, sizeof p->there));
-	INV_TRY_OR(done, inv_broadcast_text(k->of.ctx, &text));
-	if (!k->bank && !(p->left_out = text ? json_loads(text, 0, NULL) : NULL))
-		st = inv_no_memory();
-	else if (!k->bank)
-		st = leave_images_out(k, p);
-done:
-	inv_free(text);
-	return st;
 }
 
 static invar_status encode_split(encoding *k, split_job *p)
@@ -1026,81 +961,53 @@ static invar_status encode_split(encoding *k, split_job *p)
 	return p->views ? add_views(k, p) : INVAR_OK;
 }
 
-static invar_status encode_splits(encoding *k)
+invar_status inv_encode_into(invar_encoder *e, const invar_dataset *d,
+                             const inv_encode_settings *o, const char *bank, bool again)
 {
-	const invar_dataset *d = k->of.dataset;
+	encoding k = {.path = bank, .again = again};
+	const inv_encoding *of = &k.of;
+	const inv_normalisation *n = &k.of.preparation.normalisation;
+	char centre[64] = "";
 	invar_status st;
 
-	for (size_t i = 0; i < d->split_count; i++) {
-		split_job p = {.split = &d->splits[i],
-		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name),
-		          .views = inv_encode_views(&k->of.opts, d->splits[i].name)};
+	INV_TRY_OR(done, inv_encoding_open(e, d, o, &k.of));
+	k.ranks = inv_process_count(of->ctx);
+	k.about = inv_encoding_json(of);
+	INV_TRY_OR(done, k.about ? INVAR_OK : inv_no_memory());
+	if (k.ranks > 1)
+		INV_TRY_OR(done, compare_about(&k));
+	if (inv_process_rank(of->ctx) == 0)
+		INV_TRY_OR(done, inv_bank_writer_open(bank, k.about, &k.bank));
+	INV_TRY_OR(done, inv_pipeline_new(of, &k.walk));
 
-		INV_TRY(inv_encoding_check_weights(&k->of));
-		st = encode_split(k, &p);
-		clear_split_job(&p);
-		INV_TRY(st);
-	}
-	return INVAR_OK;
-}
-
-/* Two networks of one shape may need different pixels, so the input of F is logged. */
-static void announce_preparation(const inv_encoding *of)
-{
-	const inv_preparation *p = &of->preparation;
-	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
-	size_t last = n->channels - 1;
-	char centre[64] = "";
-
+	/* Two networks of one shape may need different pixels, so the input of F is logged. */
+	if (of->pixel_space)
+		n = &of->pending;
 	if (of->clean.h < of->shape.h)
 		snprintf(centre, sizeof centre, ", the centre of %zu x %zu", of->shape.w,
 		         of->shape.h);
 	inv_log(of->ctx, INVAR_LOG_INFO,
 	        "%s: images of %zu x %zu%s, %zu channel%s, mean %.4g to %.4g, std %.4g to %.4g",
-	        invar_encoder_name(of->encoder), of->clean.w, of->clean.h, centre, of->clean.c,
-	        of->clean.c == 1 ? "" : "s", (double)n->mean[0], (double)n->mean[last],
-	        (double)n->std[0], (double)n->std[last]);
-}
+	        invar_encoder_name(e), of->clean.w, of->clean.h, centre, of->clean.c,
+	        of->clean.c == 1 ? "" : "s", (double)n->mean[0],
+	        (double)n->mean[n->channels - 1], (double)n->std[0],
+	        (double)n->std[n->channels - 1]);
 
-/*
- * Equal descriptions: the same weights, preparation and classes on all ranks. The images
- * themselves are compared before they are encoded.
- */
-static invar_status compare_about(const encoding *k)
-{
-	const char *weights = json_string_value(json_object_get(k->about, "weights_sha256"));
-	const char *file = inv_option_text(k->of.encoder->options, "weights");
-	char hex[INV_SHA256_HEX] = "", *text;
-	invar_status st;
+	for (size_t i = 0; i < d->split_count; i++) {
+		split_job p = {.split = &d->splits[i],
+		               .copies = inv_encode_copies(o, d->splits[i].name),
+		               .views = inv_encode_views(o, d->splits[i].name)};
 
-	snprintf(hex, sizeof hex, "%s", weights ? weights : "");
-	INV_TRY(inv_ranks_same(k->of.ctx, hex, file ? file : k->of.dataset->text));
-	if (!(text = inv_json_text(k->about, 0)))
-		return inv_no_memory();
-	INV_TRY_OR(end, inv_sha256(text, strlen(text), hex));
-	st = inv_ranks_same(k->of.ctx, hex, k->of.dataset->text);
-end:
-	inv_free(text);
-	return st;
-}
-
-static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
-                                const inv_encode_settings *o, const char *bank, bool again)
-{
-	encoding k = {.path = bank, .again = again};
-	invar_status st;
-
-	INV_TRY_OR(done, inv_encoding_open(e, d, o, &k.of));
-	k.ranks = inv_process_count(k.of.ctx);
-	k.about = inv_encoding_json(&k.of);
-	INV_TRY_OR(done, k.about ? INVAR_OK : inv_no_memory());
-	if (k.ranks > 1)
-		INV_TRY_OR(done, compare_about(&k));
-	if (inv_process_rank(k.of.ctx) == 0)
-		INV_TRY_OR(done, inv_bank_writer_open(bank, k.about, &k.bank));
-	INV_TRY_OR(done, inv_pipeline_new(&k.of, &k.walk));
-	announce_preparation(&k.of);
-	st = encode_splits(&k);
+		INV_TRY_OR(done, inv_encoding_check_weights(&k.of));
+		st = encode_split(&k, &p);
+		json_decref(p.left_out);
+		json_decref(p.entry);
+		inv_free(p.index);
+		inv_free(p.labels);
+		inv_free(p.map_path);
+		inv_free(p.lost.row);
+		INV_TRY_OR(done, st);
+	}
 done:
 	inv_pipeline_free(k.walk);
 	inv_bank_writer_close(k.bank);
@@ -1117,7 +1024,7 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d, const invar_
 	invar_status st;
 
 	INV_TRY_OR(end, inv_encode_read(o, &kept, &settings));
-	st = encode_into(e, d, &settings, bank, false);
+	st = inv_encode_into(e, d, &settings, bank, false);
 end:
 	invar_options_free(kept);
 	return st;
@@ -1138,10 +1045,4 @@ end:
 	inv_encoding_close(&of);
 	invar_options_free(kept);
 	return st;
-}
-
-invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
-                              const inv_encode_settings *o, const char *bank)
-{
-	return encode_into(e, d, o, bank, true);
 }

@@ -250,33 +250,6 @@ bool inv_encode_views(const inv_encode_settings *o, const char *split)
 
 /* ---- Preparation ------------------------------------------------------------------ */
 
-static const char *standard_normalisation(const invar_encoder *e, const invar_dataset *d)
-{
-	if (e->input.normalisation)
-		return e->input.normalisation;
-	if (d->kind->normalisation)
-		return d->kind->normalisation;
-	return d->grey ? "half" : "imagenet";
-}
-
-/* One of mean and std: "%s/1" or "0/%s" read as a normalisation. */
-static invar_status read_per_channel(const char *option, const char *format,
-                                     const char *text, size_t channels,
-                                     inv_normalisation *out)
-{
-	char both[INV_NORMALISED * 32];
-	int length = snprintf(both, sizeof both, format, text);
-
-	if (strchr(text, '/') || length >= (int)sizeof both ||
-	    inv_normalisation_parse(both, out) != INVAR_OK ||
-	    (out->channels != 1 && out->channels < channels))
-		return inv_fail(INVAR_E_USE,
-		                "@%s %.60s: must be one number, or one per channel separated by "
-		                "commas%s",
-		                option, text, strcmp(option, "std") == 0 ? ", above 0" : "");
-	return INVAR_OK;
-}
-
 static void widen_channels(inv_normalisation *n, size_t channels)
 {
 	for (size_t c = n->channels; c < channels; c++) {
@@ -286,71 +259,49 @@ static void widen_channels(inv_normalisation *n, size_t channels)
 	n->channels = n->channels < channels ? channels : n->channels;
 }
 
-static invar_status read_normalisation(const inv_encode_settings *o, const char *named,
-                                       inv_normalisation *n)
+/* One of mean and std, if given: read as the normalisation "text/1" or "0/text". */
+static invar_status read_per_channel(const char *option, const char *text,
+                                     inv_normalisation *n)
 {
-	inv_normalisation mean, std;
+	bool is_std = strcmp(option, "std") == 0;
+	char both[INV_NORMALISED * 32];
+	inv_normalisation found = {0};
+	int length;
 
-	INV_TRY(inv_normalisation_parse(named, n));
-	if (o->mean) {
-		INV_TRY(read_per_channel("mean", "%s/1", o->mean, n->channels, &mean));
-		widen_channels(n, mean.channels);
-		for (size_t c = 0; c < n->channels; c++)
-			n->mean[c] = mean.mean[c < mean.channels ? c : 0];
-	}
-	if (o->std) {
-		INV_TRY(read_per_channel("std", "0/%s", o->std, n->channels, &std));
-		widen_channels(n, std.channels);
-		for (size_t c = 0; c < n->channels; c++)
-			n->std[c] = std.std[c < std.channels ? c : 0];
-	}
-	return INVAR_OK;
-}
-
-static invar_status check_channels(const inv_preparation *p, const invar_dataset *d)
-{
-	size_t found = p->normalisation.channels;
-
-	if (found == 1 || found == p->channels)
+	if (!text)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "the normalisation is for %zu channels but the images of %s have %zu; "
-	                "use another @normalize, or @mean and @std",
-	                found, d->text, p->channels);
-}
-
-static invar_status refuse_resize(const inv_encode_settings *o, const inv_preparation *p)
-{
-	if (!p->side)
-		return inv_fail(
-			INVAR_E_USE,
-			"@resize %" PRIu64
-			": needs @size N, the centre to crop; without it images keep their size",
-			o->resize);
-	return inv_fail(INVAR_E_USE,
-	                "@resize %" PRIu64
-	                ": is smaller than the centre of %zu x %zu pixels that @size crops",
-	                o->resize, p->side, p->side);
+	length = snprintf(both, sizeof both, is_std ? "0/%s" : "%s/1", text);
+	if (strchr(text, '/') || length >= (int)sizeof both ||
+	    inv_normalisation_parse(both, &found) != INVAR_OK ||
+	    (found.channels != 1 && found.channels < n->channels))
+		return inv_fail(INVAR_E_USE,
+		                "@%s %.60s: must be one number, or one per channel separated by "
+		                "commas%s",
+		                option, text, is_std ? ", above 0" : "");
+	widen_channels(&found, n->channels);
+	widen_channels(n, found.channels);
+	memcpy(is_std ? n->std : n->mean, is_std ? found.std : found.mean, sizeof n->std);
+	return INVAR_OK;
 }
 
 invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out)
 {
-	const char *named = o->normalize ? o->normalize : standard_normalisation(e, d);
+	const char *name = e->weights ? e->weights : invar_encoder_name(e);
+	inv_normalisation *n = &out->normalisation;
 
 	if (e->input.asks_size && !o->side)
 		return inv_fail(
 			INVAR_E_USE,
-			"%s: takes images of any size; say which one with @size N, or @size "
-			"native",
-			e->weights ? e->weights : invar_encoder_name(e));
+			"%s: takes images of any size; say which one with @size N, or @size native",
+			name);
 	if (e->input.asks_normalisation && !o->normalize && !(o->mean && o->std))
 		return inv_fail(
 			INVAR_E_USE,
 			"%s: does not say how images are normalised; use @normalize "
 			"(imagenet for most networks, none if the model does it itself), or "
 			"@mean and @std",
-			e->weights ? e->weights : invar_encoder_name(e));
+			name);
 	*out = (inv_preparation){.resize = e->input.resize,
 	                         .side = e->input.side,
 	                         .stretch = e->input.stretch && !o->resize,
@@ -360,10 +311,31 @@ invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_en
 		INV_TRY(inv_side_parse(o->side, &out->side));
 	if (o->side || o->resize)
 		out->resize = o->resize;
-	if (o->resize && o->resize < (out->side ? out->side : SIZE_MAX))
-		return refuse_resize(o, out);
-	INV_TRY(read_normalisation(o, named, &out->normalisation));
-	INV_TRY(check_channels(out, d));
-	widen_channels(&out->normalisation, out->channels);
+	if (o->resize && !out->side)
+		return inv_fail(
+			INVAR_E_USE,
+			"@resize %" PRIu64
+			": needs @size N, the centre to crop; without it images keep their size",
+			o->resize);
+	if (o->resize && o->resize < out->side)
+		return inv_fail(INVAR_E_USE,
+		                "@resize %" PRIu64
+		                ": is smaller than the centre of %zu x %zu pixels that @size crops",
+		                o->resize, out->side, out->side);
+
+	INV_TRY(inv_normalisation_parse(o->normalize             ? o->normalize
+	                                : e->input.normalisation ? e->input.normalisation
+	                                : d->kind->normalisation ? d->kind->normalisation
+	                                : d->grey                ? "half"
+	                                                         : "imagenet",
+	                                n));
+	INV_TRY(read_per_channel("mean", o->mean, n));
+	INV_TRY(read_per_channel("std", o->std, n));
+	if (n->channels != 1 && n->channels != out->channels)
+		return inv_fail(INVAR_E_USE,
+		                "the normalisation is for %zu channels but the images of %s have "
+		                "%zu; use another @normalize, or @mean and @std",
+		                n->channels, d->text, out->channels);
+	widen_channels(n, out->channels);
 	return INVAR_OK;
 }

@@ -54,10 +54,10 @@ invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_en
                                     const invar_dataset *d, inv_preparation *out);
 
 /*
- * invar_encode for callers that will read the images again: existing rows are compared with
- * the images even if nothing is missing.
+ * invar_encode with options that were read. With `again`, for callers that will read the
+ * images again, existing rows are compared with the images even if nothing is missing.
  */
-invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
-                              const inv_encode_settings *o, const char *bank);
+invar_status inv_encode_into(invar_encoder *e, const invar_dataset *d,
+                             const inv_encode_settings *o, const char *bank, bool again);
 
 #endif

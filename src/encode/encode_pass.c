@@ -50,16 +50,11 @@ static size_t lost_rows(const inv_pass *p)
 }
 
 /* Of `rows` rows, those of a block; the map may have more blocks than there are rows. */
-static uint64_t rows_among(uint64_t rows, uint64_t block)
+static uint64_t rows_of_block(uint64_t rows, uint64_t block)
 {
 	uint64_t first = block * INV_BLOCK_ROWS, left = rows > first ? rows - first : 0;
 
 	return left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS;
-}
-
-static uint64_t rows_of_block(const inv_pass *p, uint64_t block)
-{
-	return rows_among(p->images->count, block);
 }
 
 static bool is_missing(const inv_pass *p, size_t array, uint64_t block)
@@ -95,14 +90,6 @@ static invar_status see_images(void *user, uint64_t row, size_t rows,
 	           : INVAR_OK;
 }
 
-/* The image of a row, among the images of the pass. */
-static uint64_t image_of(const inv_pass *p, uint64_t row)
-{
-	for (size_t i = 0; i < lost_rows(p) && p->lost->row[i] <= row; i++)
-		row++;
-	return row;
-}
-
 static invar_status lose(void *user, uint64_t row)
 {
 	filling *f = user;
@@ -124,34 +111,28 @@ static invar_status lose(void *user, uint64_t row)
 	return INVAR_OK;
 }
 
-/* The message names the element; if images are files, the file is more useful. */
-static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
-                               const float *out)
-{
-	const invar_dataset *d = p->of->dataset;
-	uint64_t width = p->of->width * (p->views ? INV_ROTATED : 1), i = 0;
-	char text[INV_ROW_TEXT];
-
-	while (i + 1 < rows * width && isfinite(out[i]))
-		i++;
-	return d->kind->file ? inv_context(INVAR_E_NUMERIC, "row %s",
-	                                   inv_image_text(d, p->images,
-	                                                  image_of(p, row + i / width), text))
-	                     : INVAR_E_NUMERIC;
-}
-
 static invar_status put_rows(void *user, size_t array, uint64_t row, size_t rows,
                              const float *out, const float *params)
 {
 	filling *f = user;
-	const inv_pass_array *a = &f->p->array[array];
+	const inv_pass *p = f->p;
+	const inv_pass_array *a = &p->array[array];
 	invar_status st = inv_rows_put(a->rows, row, out, rows);
 
-	if (st == INVAR_E_NUMERIC) {
-		pthread_mutex_lock(&f->lock); /* of what is lost */
-		st = name_image(f->p, row, rows, out);
+	/* The message names the element; if images are files, the file is more useful. */
+	if (st == INVAR_E_NUMERIC && p->of->dataset->kind->file) {
+		uint64_t width = p->of->width * (p->views ? INV_ROTATED : 1), i = 0;
+		char text[INV_ROW_TEXT];
+
+		while (i + 1 < rows * width && isfinite(out[i]))
+			i++;
+		row += i / width;
+		pthread_mutex_lock(&f->lock);
+		for (i = 0; i < lost_rows(p) && p->lost->row[i] <= row; i++)
+			row++;
 		pthread_mutex_unlock(&f->lock);
-		return st;
+		return inv_context(st, "row %s",
+		                   inv_image_text(p->of->dataset, p->images, row, text));
 	}
 	INV_TRY(st);
 	if (a->beside && a->copy != INVAR_CLEAN)
@@ -162,54 +143,6 @@ static invar_status put_rows(void *user, size_t array, uint64_t row, size_t rows
 	f->p->encoded += rows;
 	pthread_mutex_unlock(&f->lock);
 	return INVAR_OK;
-}
-
-/* Records the blocks that are complete now; false if there are none. */
-static bool find_complete(filling *f, bool *complete)
-{
-	bool any = false;
-
-	pthread_mutex_lock(&f->lock);
-	for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++) {
-		complete[b] = !f->left[b] && !f->marked[b];
-		any = any || complete[b];
-	}
-	pthread_mutex_unlock(&f->lock);
-	return any;
-}
-
-static invar_status sync_arrays(const inv_pass *p)
-{
-	for (size_t i = 0; i < p->arrays; i++) {
-		INV_TRY(inv_rows_sync(p->array[i].rows));
-		if (p->array[i].beside)
-			INV_TRY(inv_rows_sync(p->array[i].beside));
-	}
-	return INVAR_OK;
-}
-
-static void mark(filling *f, const bool *complete)
-{
-	inv_pass *p = f->p;
-
-	pthread_mutex_lock(&f->lock);
-	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
-		for (size_t i = 0; complete[b] && i < p->arrays; i++)
-			inv_block_map_mark(p->map, (size_t)(p->array[i].copy + 1), b);
-		f->marked[b] = f->marked[b] || complete[b];
-	}
-	pthread_mutex_unlock(&f->lock);
-}
-
-/* Of a map that others write to as well, the bytes of these blocks alone. */
-static invar_status save_marks(const inv_pass *p, const bool *complete)
-{
-	if (!p->ranks)
-		return inv_block_map_save(p->map);
-	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
-		for (size_t i = 0; complete[b] && i < p->arrays; i++)
-			INV_TRY(inv_block_map_save_one(p->map, (size_t)(p->array[i].copy + 1), b));
-	return inv_block_map_sync(p->map);
 }
 
 /* A copy is saved, as the list grows meanwhile. */
@@ -240,21 +173,45 @@ static invar_status save_lost(filling *f)
 /* The rows first, then the map; rows made with other weights are never marked. */
 static invar_status flush(filling *f)
 {
+	const inv_pass *p = f->p;
+	uint64_t blocks = inv_block_map_blocks(p->map);
 	double began = inv_wall_seconds();
-	bool *complete;
+	bool *complete, any = false;
 	invar_status st;
 
-	INV_TRY(inv_new_zeros(&complete, inv_block_map_blocks(f->p->map)));
+	INV_TRY(inv_new_zeros(&complete, blocks));
+	pthread_mutex_lock(&f->lock);
+	for (uint64_t b = 0; b < blocks; b++) {
+		complete[b] = !f->left[b] && !f->marked[b];
+		any = any || complete[b];
+	}
+	pthread_mutex_unlock(&f->lock);
 	st = INVAR_OK;
-	if (!find_complete(f, complete))
+	if (!any)
 		goto end;
-	INV_TRY_OR(end, sync_arrays(f->p));
-	INV_TRY_OR(end, inv_encoding_check_weights(f->p->of));
+	for (size_t i = 0; i < p->arrays; i++) {
+		INV_TRY_OR(end, inv_rows_sync(p->array[i].rows));
+		if (p->array[i].beside)
+			INV_TRY_OR(end, inv_rows_sync(p->array[i].beside));
+	}
+	INV_TRY_OR(end, inv_encoding_check_weights(p->of));
 	INV_TRY_OR(end, save_lost(f));
-	mark(f, complete);
-	st = save_marks(f->p, complete);
-	inv_test_stop("encode:flush %s", f->p->stage);
-	for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++)
+
+	pthread_mutex_lock(&f->lock);
+	for (uint64_t b = 0; b < blocks; b++) {
+		for (size_t i = 0; complete[b] && i < p->arrays; i++)
+			inv_block_map_mark(p->map, (size_t)(p->array[i].copy + 1), b);
+		f->marked[b] = f->marked[b] || complete[b];
+	}
+	pthread_mutex_unlock(&f->lock);
+	/* Of a map that others write to as well, the bytes of these blocks alone. */
+	for (uint64_t b = 0; p->ranks && b < blocks; b++)
+		for (size_t i = 0; complete[b] && i < p->arrays; i++)
+			INV_TRY_OR(end,
+			           inv_block_map_save_one(p->map, (size_t)(p->array[i].copy + 1), b));
+	st = p->ranks ? inv_block_map_sync(p->map) : inv_block_map_save(p->map);
+	inv_test_stop("encode:flush %s", p->stage);
+	for (uint64_t b = 0; b < blocks; b++)
 		if (complete[b])
 			inv_test_stop("encode:block %" PRIu64, ++f->saved);
 end:
@@ -281,59 +238,6 @@ static invar_status tick(void *user)
 }
 
 /* ---- Blocks that are missing ------------------------------------------------------ */
-
-static void count_missing(filling *f)
-{
-	inv_pass *p = f->p;
-
-	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
-		for (size_t i = 0; i < p->arrays; i++)
-			if (is_missing(p, i, b))
-				f->left[b] += (uint32_t)rows_of_block(p, b);
-			else
-				p->done += rows_of_block(p, b);
-		f->marked[b] = !f->left[b];
-		f->missing += f->left[b];
-	}
-	f->before = p->done;
-}
-
-/*
- * The missing blocks in `ranks` ranges of equal length, one for each rank: neighbouring
- * images are read together. The others' blocks count as marked here.
- */
-static void keep_share(filling *f)
-{
-	inv_pass *p = f->p;
-	uint64_t missing = 0, from, to, at = 0;
-
-	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
-		missing += !f->marked[b];
-	from = missing * p->rank / p->ranks;
-	to = missing * (p->rank + 1) / p->ranks;
-	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
-		if (f->marked[b])
-			continue;
-		f->marked[b] = at < from || at >= to;
-		at++;
-	}
-}
-
-/* Rows that lost images would have had are not missing. */
-static void forget_lost(filling *f, uint64_t from)
-{
-	inv_pass *p = f->p;
-	uint64_t rows = p->images->count - lost_rows(p);
-
-	for (uint64_t b = from; lost_rows(p) && b < inv_block_map_blocks(p->map); b++) {
-		uint64_t gone = rows_of_block(p, b) - rows_among(rows, b);
-
-		for (size_t i = 0; i < p->arrays; i++)
-			f->left[b] -= is_missing(p, i, b) ? (uint32_t)gone : 0;
-		f->marked[b] = f->marked[b] || !rows_among(rows, b);
-	}
-}
-
 /*
  * Runs over each range of blocks in which something is missing. Images can be lost in the
  * last one only, as they would move the rows of later blocks.
@@ -364,40 +268,66 @@ static invar_status walk_stretches(filling *f)
 			(to * INV_BLOCK_ROWS >= rows ? rows : to * INV_BLOCK_ROWS) - plan.first;
 		plan.passes_over = p->lost && plan.first + plan.count == rows;
 		INV_TRY(inv_pipeline_run(p->walk, &plan));
-		if (plan.passes_over)
-			forget_lost(f, from);
+		/* Rows that lost images would have had are not missing. */
+		for (uint64_t b = from; plan.passes_over && lost_rows(p) && b < blocks; b++) {
+			uint64_t left = rows_of_block(rows - lost_rows(p), b);
+			uint64_t gone = rows_of_block(rows, b) - left;
+
+			for (size_t i = 0; i < p->arrays; i++)
+				f->left[b] -= is_missing(p, i, b) ? (uint32_t)gone : 0;
+			f->marked[b] = f->marked[b] || !left;
+		}
 	}
 	return INVAR_OK;
 }
 
-/* Complete blocks are saved whatever happened; the first message is kept. */
-static invar_status flush_after(filling *f, invar_status st)
-{
-	char sentence[1024];
-
-	if (st == INVAR_OK)
-		return flush(f);
-	inv_last_error_spelled(INV_MARKED, sentence, sizeof sentence);
-	flush(f);
-	return inv_fail(st, "%s", sentence);
-}
-
 invar_status inv_pass_run(inv_pass *p)
 {
-	uint64_t blocks = inv_block_map_blocks(p->map);
+	uint64_t blocks = inv_block_map_blocks(p->map), unmarked = 0, at = 0;
 	filling f = {.p = p, .flushed = inv_wall_seconds()};
+	char text[1024];
 	invar_status st;
 
 	INV_TRY_OR(end, inv_new_zeros(&f.left, blocks));
 	INV_TRY_OR(end, inv_new_zeros(&f.marked, blocks));
 	pthread_mutex_init(&f.lock, NULL);
-	count_missing(&f);
-	if (p->ranks)
-		keep_share(&f);
+	for (uint64_t b = 0; b < blocks; b++) {
+		uint64_t rows = rows_of_block(p->images->count, b);
+
+		for (size_t i = 0; i < p->arrays; i++)
+			if (is_missing(p, i, b))
+				f.left[b] += (uint32_t)rows;
+			else
+				p->done += rows;
+		f.marked[b] = !f.left[b];
+		f.missing += f.left[b];
+		unmarked += !f.marked[b];
+	}
+	f.before = p->done;
+	/*
+	 * The missing blocks in `ranks` ranges of equal length, one for each rank: neighbouring
+	 * images are read together. The others' blocks count as marked here.
+	 */
+	for (uint64_t b = 0; p->ranks && b < blocks; b++) {
+		if (f.marked[b])
+			continue;
+		f.marked[b] =
+			at < unmarked * p->rank / p->ranks || at >= unmarked * (p->rank + 1) / p->ranks;
+		at++;
+	}
 	inv_test_stop("encode:pass %s", p->stage);
-	st = flush_after(&f, walk_stretches(&f));
-	p->encoded += p->ranks ? f.missing - (p->done - f.before) : 0;
-	p->done = p->ranks ? f.before + f.missing : p->done;
+	/* Complete blocks are saved whatever happened; the first message is kept. */
+	if ((st = walk_stretches(&f)) == INVAR_OK) {
+		st = flush(&f);
+	} else {
+		inv_last_error_spelled(INV_MARKED, text, sizeof text);
+		flush(&f);
+		inv_fail(st, "%s", text);
+	}
+	if (p->ranks) {
+		p->encoded += f.missing - (p->done - f.before);
+		p->done = f.before + f.missing;
+	}
 	pthread_mutex_destroy(&f.lock);
 end:
 	inv_free(f.left);

@@ -17,14 +17,16 @@
 
 /* ---- What is encoded, and how ----------------------------------------------------- */
 
-/* Native: the size of the first image that can be read. */
-static invar_status find_prepared_shape(inv_encoding *of)
+/* Of a prepared image, and of its visible part, which is that of copies as well. */
+static invar_status find_shapes(inv_encoding *of)
 {
 	const invar_dataset *d = of->dataset;
 	const inv_preparation *p = &of->preparation;
+	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
 	uint32_t width = 1, height = 1;
 	invar_status st = INVAR_OK;
 
+	/* Native: the size of the first image that can be read. */
 	for (uint64_t row = 0; !p->side && row < d->splits[0].count; row++) {
 		st = inv_images_measure(d, &d->splits[0], row, &width, &height);
 		if (st == INVAR_OK || !inv_is_broken(st) || !d->opts.skip_broken)
@@ -33,35 +35,34 @@ static invar_status find_prepared_shape(inv_encoding *of)
 	of->shape.c = p->channels;
 	if (st != INVAR_OK)
 		return inv_refuse_broken(d, st, invar_last_error());
-	return inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w);
-}
-
-static bool is_same_extent(inv_extent a, inv_extent b)
-{
-	return a.c == b.c && a.h == b.h && a.w == b.w;
+	INV_TRY(inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w));
+	if (s && (st = inv_inside_check(s, of->shape)) != INVAR_OK)
+		return inv_context(st, "%s", d->text);
+	of->clean = s ? inv_spec_seen(s, of->shape) : of->shape;
+	return INVAR_OK;
 }
 
 static invar_status find_width(inv_encoding *of)
 {
 	const invar_encoder *e = of->encoder;
-	inv_extent s = of->clean;
+	inv_extent s = of->clean, *a = &of->augmented;
 
-	of->augmented = s;
+	*a = s;
 	INV_TRY(inv_encoder_plan_new(e, s, &of->plan));
 	if (of->augment)
-		INV_TRY(inv_augment_result(of->augment, of->shape, &of->augmented));
-	if (is_same_extent(s, of->augmented))
+		INV_TRY(inv_augment_result(of->augment, of->shape, a));
+	if (s.c == a->c && s.h == a->h && s.w == a->w)
 		of->copy_plan = of->plan; /* and its working space */
 	else
-		INV_TRY(inv_encoder_plan_new(e, of->augmented, &of->copy_plan));
+		INV_TRY(inv_encoder_plan_new(e, *a, &of->copy_plan));
 	of->width = of->plan->width;
 	if (of->copy_plan->width != of->width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "@augment %s: turns %zu x %zu pixels into %zu x %zu, so %s would "
 		                "compute %" PRIu64 " numbers for a copy and %" PRIu64
 		                " for the image itself",
-		                of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
-		                invar_encoder_name(e), of->copy_plan->width, of->width);
+		                of->opts.augment, a->w, a->h, s.w, s.h, invar_encoder_name(e),
+		                of->copy_plan->width, of->width);
 	if (of->width > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "%s: features of %" PRIu64
@@ -73,6 +74,8 @@ static invar_status find_width(inv_encoding *of)
 static invar_status open_augment(inv_encoding *of)
 {
 	const char *spec = of->opts.augment;
+	inv_preparation *p = &of->preparation;
+	size_t side;
 	invar_status st;
 
 	if (!spec)
@@ -81,67 +84,27 @@ static invar_status open_augment(inv_encoding *of)
 		return inv_context(st, "@augment %.100s", spec);
 	of->columns = invar_augment_columns(of->augment);
 	if (!of->pixel_space)
-		inv_augment_pixels(of->augment, &of->preparation.normalisation);
-	return INVAR_OK;
-}
-
-/* A margin around the visible part, for the same part of the image at a higher resolution.
- */
-static invar_status widen_preparation(inv_encoding *of)
-{
-	inv_preparation *p = &of->preparation;
-	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
-	size_t side;
-
-	if (!s || !s->inside || !p->side)
+		inv_augment_pixels(of->augment, &p->normalisation);
+	if (!of->augment->spec.inside || !p->side)
 		return INVAR_OK;
-	side = inv_spec_prepared_side(s, p->side);
+
+	/* A margin around the visible part: the same part of the image, in more pixels. */
+	side = inv_spec_prepared_side(&of->augment->spec, p->side);
 	if (side > INV_MAX_SIDE)
 		return inv_fail(INVAR_E_USE,
 		                "@augment %.100s: needs %zu x %zu pixels to show %zu x %zu, but at "
 		                "most %d x %d can be prepared; narrow its ranges",
-		                of->opts.augment, side, side, p->side, p->side, INV_MAX_SIDE,
-		                INV_MAX_SIDE);
+		                spec, side, side, p->side, p->side, INV_MAX_SIDE, INV_MAX_SIDE);
 	p->resize = p->resize ? (p->resize * side + p->side / 2) / p->side : 0;
 	p->side = side;
 	return INVAR_OK;
-}
-
-/* The visible part of a prepared image, of copies as well. */
-static invar_status find_clean(inv_encoding *of)
-{
-	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
-	invar_status st;
-
-	of->clean = of->shape;
-	if (!s)
-		return INVAR_OK;
-	if ((st = inv_inside_check(s, of->shape)) != INVAR_OK)
-		return inv_context(st, "%s", of->dataset->text);
-	of->clean = inv_spec_seen(s, of->shape);
-	return INVAR_OK;
-}
-
-/* Rotated by 90 degrees, an image that is not square has another shape. */
-static invar_status check_views(inv_encoding *of)
-{
-	const invar_dataset *d = of->dataset;
-	inv_extent s = of->clean.h == of->clean.w ? of->augmented : of->clean;
-
-	for (size_t i = 0; i < d->split_count; i++)
-		of->views = of->views || inv_encode_views(&of->opts, d->splits[i].name);
-	if (!of->views || s.h == s.w)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "@views %.60s: needs square images, but the encoder gets %zu x %zu "
-	                "pixels; use @size N",
-	                of->opts.views, s.w, s.h);
 }
 
 invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
                                const inv_encode_settings *o, inv_encoding *of)
 {
 	const char *sha256;
+	inv_extent s;
 
 	*of = (inv_encoding){
 		.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d, .opts = *o};
@@ -157,15 +120,23 @@ invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
 	of->dtype = strcmp(of->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
 	of->pixel_space = strcmp(of->opts.augment_space, "pixel") == 0;
 	INV_TRY(open_augment(of));
-	INV_TRY(widen_preparation(of));
-	INV_TRY(find_prepared_shape(of));
-	INV_TRY(find_clean(of));
+	INV_TRY(find_shapes(of));
 	if (of->pixel_space) {
 		of->pending = of->preparation.normalisation;
 		INV_TRY(inv_normalisation_parse("none", &of->preparation.normalisation));
 	}
 	INV_TRY(find_width(of));
-	return check_views(of);
+
+	/* Rotated by 90 degrees, an image that is not square has another shape. */
+	for (size_t i = 0; i < d->split_count; i++)
+		of->views = of->views || inv_encode_views(&of->opts, d->splits[i].name);
+	s = of->clean.h == of->clean.w ? of->augmented : of->clean;
+	if (of->views && s.h != s.w)
+		return inv_fail(INVAR_E_USE,
+		                "@views %.60s: needs square images, but the encoder gets %zu x %zu "
+		                "pixels; use @size N",
+		                of->opts.views, s.w, s.h);
+	return INVAR_OK;
 }
 
 void inv_encoding_close(inv_encoding *of)
@@ -174,13 +145,6 @@ void inv_encoding_close(inv_encoding *of)
 	if (of->copy_plan != of->plan)
 		inv_encoder_plan_free(of->copy_plan);
 	inv_encoder_plan_free(of->plan);
-}
-
-static bool is_untouched(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 /* A file that was touched, or replaced by a copy of itself, still counts as the same. */
@@ -194,7 +158,9 @@ invar_status inv_encoding_check_weights(inv_encoding *of)
 		return INVAR_OK;
 	if (stat(path, &info) != 0)
 		return inv_fail_errno(path, "cannot read the status of the weights any more");
-	if (is_untouched(&info, &of->weights))
+	if (info.st_ino == of->weights.st_ino && info.st_size == of->weights.st_size &&
+	    info.st_mtim.tv_sec == of->weights.st_mtim.tv_sec &&
+	    info.st_mtim.tv_nsec == of->weights.st_mtim.tv_nsec)
 		return INVAR_OK;
 	INV_TRY(inv_sha256_file(path, now));
 	if (strcmp(now, of->encoder->weights_sha256) != 0)
@@ -237,46 +203,25 @@ static json_t *floats_json(const float *values, size_t count)
 	return list;
 }
 
-/* Appended to the description when inside=1 uses only the centre of larger images. */
-static const char *inside_text(const inv_encoding *of, char text[64])
-{
-	text[0] = '\0';
-	if (of->augment && of->augment->spec.inside)
-		snprintf(text, 64, ", inside %zu x %zu", of->shape.w, of->shape.h);
-	return text;
-}
-
 /*
  * "shorter side 256, bicubic, centre"; null if images keep their size. Clean rows with and
- * without inside=1 differ, so this differs as well.
+ * without inside=1, which uses only the centre of larger images, differ: so does this.
  */
 static json_t *resize_json(const inv_encoding *of)
 {
 	const inv_preparation *p = &of->preparation;
 	const char *filter = p->filter == INV_BICUBIC ? "bicubic" : "bilinear";
-	char text[64];
-	const char *inside = inside_text(of, text);
+	bool crops = p->resize && p->resize != p->side;
+	char inside[64] = "", to[32] = "";
 
+	if (of->augment && of->augment->spec.inside)
+		snprintf(inside, sizeof inside, ", inside %zu x %zu", of->shape.w, of->shape.h);
 	if (!p->side)
 		return *inside ? json_sprintf("native%s", inside) : json_null();
-	if (p->stretch && (!p->resize || p->resize == p->side))
-		return json_sprintf("both sides, %s%s", filter, inside);
-	if (p->stretch)
-		return json_sprintf("both sides %zu, %s, centre%s", p->resize, filter, inside);
-	if (!p->resize || p->resize == p->side)
-		return json_sprintf("shorter side, %s, centre%s", filter, inside);
-	return json_sprintf("shorter side %zu, %s, centre%s", p->resize, filter, inside);
-}
-
-static json_t *preparation_json(const inv_encoding *of)
-{
-	const inv_preparation *p = &of->preparation;
-	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
-
-	return json_pack("{s:i, s:[I, I], s:o, s:o, s:o}", "channels", (int)p->channels, "size",
-	                 (json_int_t)of->clean.h, (json_int_t)of->clean.w, "resize",
-	                 resize_json(of), "mean", floats_json(n->mean, p->channels), "std",
-	                 floats_json(n->std, p->channels));
+	if (crops)
+		snprintf(to, sizeof to, " %zu", p->resize);
+	return json_sprintf("%s%s, %s%s%s", p->stretch ? "both sides" : "shorter side", to,
+	                    filter, p->stretch && !crops ? "" : ", centre", inside);
 }
 
 static json_t *columns_json(const invar_augment *a)
@@ -303,8 +248,10 @@ static json_t *class_names_json(const invar_dataset *d)
 	return list;
 }
 
-/* Values that features depend on but weights do not determine; 0 and null: the family's
- * default. */
+/*
+ * Values that features depend on but weights do not determine; 0 and null: the family's
+ * default.
+ */
 static json_t *encoder_options_json(const invar_encoder *e)
 {
 	json_t *options;
@@ -331,18 +278,23 @@ static json_t *encoder_options_json(const invar_encoder *e)
 json_t *inv_encoding_json(const inv_encoding *of)
 {
 	const invar_augment *a = of->augment;
-	const char *sha256 = of->encoder->weights_sha256;
+	const inv_preparation *p = &of->preparation;
+	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
 	json_t *options = inv_encode_json(&of->opts, INVAR_OPTION_RESULT);
-	json_t *all =
-		json_pack("{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
-	              inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256", sha256,
-	              "encoder_options", encoder_options_json(of->encoder), "preprocess",
-	              preparation_json(of), "dtype", of->opts.dtype, "augment",
-	              a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
-	              a ? json_string(of->opts.augment_space) : json_null(), "augment_params",
-	              a ? columns_json(a) : json_null(), "seed",
-	              a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
-	              class_names_json(of->dataset), "source", of->dataset->kind->name);
+	json_t *preprocess = json_pack(
+		"{s:i, s:[I, I], s:o, s:o, s:o}", "channels", (int)p->channels, "size",
+		(json_int_t)of->clean.h, (json_int_t)of->clean.w, "resize", resize_json(of), "mean",
+		floats_json(n->mean, p->channels), "std", floats_json(n->std, p->channels));
+	json_t *all = json_pack(
+		"{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
+		inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256",
+		of->encoder->weights_sha256, "encoder_options", encoder_options_json(of->encoder),
+		"preprocess", preprocess, "dtype", of->opts.dtype, "augment",
+		a ? json_string(inv_augment_spec(a)) : json_null(), "augment_space",
+		a ? json_string(of->opts.augment_space) : json_null(), "augment_params",
+		a ? columns_json(a) : json_null(), "seed",
+		a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
+		class_names_json(of->dataset), "source", of->dataset->kind->name);
 
 	if (!all || json_object_update(all, options) != 0) {
 		json_decref(all);

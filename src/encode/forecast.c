@@ -67,9 +67,8 @@ typedef struct measurement {
 	const invar_context *ctx;
 	size_t views; /* features per row */
 	pthread_mutex_t lock;
-	double began, first,
-		last;                 /* when; the first rows after warming up are the zero point */
-	uint64_t all, rows, puts; /* made: from the start, and after the zero point */
+	double began, first, last; /* the first rows after warming up are the zero point */
+	uint64_t all, rows, puts;  /* made: from the start, and after the zero point */
 	bool enough;
 } measurement;
 
@@ -107,8 +106,7 @@ static invar_status stop_in_time(void *user)
 	return m->enough ? INVAR_E_CANCELLED : inv_progress(m->ctx, "measure", 0, 1);
 }
 
-/* Adds the seconds of a split. Runs over the sample until time is up; over the whole split
- * at most once. */
+/* Adds the seconds of a split. Runs over a sample until time is up, or once over all. */
 static invar_status measure_split(const inv_encoding *of, const split_work *w,
                                   inv_pipeline *walk, double *seconds)
 {
@@ -169,24 +167,19 @@ static invar_status count_begun(const inv_bank_writer *w, const inv_images *s,
 	return st;
 }
 
-/* Without the images left out when the split was started. */
-static uint64_t rows_of_split(const inv_bank_writer *w, const inv_images *s)
-{
-	const json_t *entry = w ? inv_bank_writer_entry(w, s->name) : NULL;
-	size_t left_out = json_array_size(json_object_get(entry, "left_out"));
-
-	return left_out < s->count ? s->count - left_out : s->count;
-}
-
 static invar_status add_split_needs(const inv_encoding *of, const inv_bank_writer *w,
                                     const inv_images *s, split_work *work,
                                     inv_encode_needs *out)
 {
 	uint64_t copies = inv_encode_copies(&of->opts, s->name), from = 0, begun = 0, arrays;
-	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of_split(w, s);
+	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = s->count;
 	uint64_t views = 0, views_begun = 0;
+	const json_t *entry = w ? inv_bank_writer_entry(w, s->name) : NULL;
+	size_t left_out = json_array_size(json_object_get(entry, "left_out"));
 	inv_finished there = {0};
 
+	if (left_out < rows) /* when the split was started */
+		rows -= left_out;
 	if (w)
 		INV_TRY(inv_bank_writer_find(w, s->name, &there));
 	if (there.clean)
@@ -223,25 +216,6 @@ static invar_status add_split_needs(const inv_encoding *of, const inv_bank_write
 	return INVAR_OK;
 }
 
-static invar_status count_needs(const inv_encoding *of, const char *bank, split_work *work,
-                                inv_encode_needs *out)
-{
-	json_t *about = inv_encoding_json(of);
-	inv_bank_writer *w = NULL;
-	invar_status st;
-
-	*out = (inv_encode_needs){.width = of->width, .free_bytes = inv_free_bytes(bank)};
-	INV_TRY_OR(end, about ? INVAR_OK : inv_no_memory());
-	if (inv_exists(bank))
-		INV_TRY_OR(end, inv_bank_writer_open(bank, about, &w));
-	for (size_t i = 0; i < of->dataset->split_count; i++)
-		INV_TRY_OR(end, add_split_needs(of, w, &of->dataset->splits[i], &work[i], out));
-end:
-	inv_bank_writer_close(w);
-	json_decref(about);
-	return st;
-}
-
 /* The time is measured only if `seconds` is not NULL. */
 static invar_status look_ahead(invar_encoder *e, const invar_dataset *d,
                                const invar_options *o, const char *bank,
@@ -251,12 +225,22 @@ static invar_status look_ahead(invar_encoder *e, const invar_dataset *d,
 	inv_encode_settings settings;
 	invar_options *kept;
 	inv_pipeline *walk = NULL;
+	inv_bank_writer *w = NULL;
 	inv_encoding of = {0};
+	json_t *about = NULL;
 	invar_status st;
 
 	INV_TRY_OR(end, inv_encode_read(o, &kept, &settings));
 	INV_TRY_OR(end, inv_encoding_open(e, d, &settings, &of));
-	INV_TRY_OR(end, count_needs(&of, bank, work, out));
+	*out = (inv_encode_needs){.width = of.width, .free_bytes = inv_free_bytes(bank)};
+	about = inv_encoding_json(&of);
+	INV_TRY_OR(end, about ? INVAR_OK : inv_no_memory());
+	if (inv_exists(bank))
+		INV_TRY_OR(end, inv_bank_writer_open(bank, about, &w));
+	for (size_t i = 0; i < d->split_count; i++)
+		INV_TRY_OR(end, add_split_needs(&of, w, &d->splits[i], &work[i], out));
+	inv_bank_writer_close(w); /* it is unlocked while time is measured */
+	w = NULL;
 	if (!seconds || !out->features)
 		goto end;
 	INV_TRY_OR(end, inv_pipeline_new(&of, &walk));
@@ -265,6 +249,8 @@ static invar_status look_ahead(invar_encoder *e, const invar_dataset *d,
 			INV_TRY_OR(end, measure_split(&of, &work[i], walk, seconds));
 end:
 	inv_pipeline_free(walk);
+	inv_bank_writer_close(w);
+	json_decref(about);
 	inv_encoding_close(&of);
 	invar_options_free(kept);
 	return st;

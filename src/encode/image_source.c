@@ -19,14 +19,9 @@ typedef struct image_source {
 	char *called;      /* the folder of `clean` once the run folder has its final name */
 } image_source;
 
-static image_source *of(inv_source *s)
+static image_source *of(const inv_source *s)
 {
 	return (image_source *)s;
-}
-
-static const image_source *of_const(const inv_source *s)
-{
-	return (const image_source *)s;
 }
 
 /* From the bank of clean features if it exists, else from the data set. */
@@ -62,7 +57,7 @@ static invar_status prepare_clean(inv_source *s, uint64_t seed, const char *fold
 
 static invar_status need_augment(const inv_source *s)
 {
-	if (of_const(s)->live->of.augment)
+	if (of(s)->live->of.augment)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "training on images needs an augmentation: set @augment SPEC");
@@ -70,22 +65,22 @@ static invar_status need_augment(const inv_source *s)
 
 static invar_status make_copies(const inv_source *s, const inv_source_batch *b, float *out)
 {
-	return inv_live_fill(of_const(s)->live, b->epoch, b->rows, b->N, b->s, out);
+	return inv_live_fill(of(s)->live, b->epoch, b->rows, b->N, b->s, out);
 }
 
 static const char *path_of_clean(const inv_source *s)
 {
-	return of_const(s)->called;
+	return of(s)->called;
 }
 
 static json_t *encoding_of(const inv_source *s)
 {
-	return inv_encoding_json(&of_const(s)->live->of);
+	return inv_encoding_json(&of(s)->live->of);
 }
 
 static json_t *options_of_images(const inv_source *s)
 {
-	return inv_live_options(of_const(s)->live);
+	return inv_live_options(of(s)->live);
 }
 
 static void cancel(inv_source *s)

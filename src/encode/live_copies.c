@@ -84,42 +84,31 @@ json_t *inv_live_options(const inv_live *f)
 
 /* ---- The clean features ----------------------------------------------------------- */
 
-/* Rows of the bank to indices of images: those that could not be read have no row. */
-static invar_status find_rows(inv_live *f, const invar_bank *clean)
-{
-	const json_t *entry =
-		json_object_get(json_object_get(clean->json, "splits"), f->split->name);
-	const inv_split *s = inv_bank_split(clean, f->split->name);
-
-	if (!s)
-		return INVAR_E_MISMATCH;
-	f->rows = s->rows;
-	return inv_images_without(f->split, json_object_get(entry, "left_out"), &f->index,
-	                          &f->rows);
-}
-
-static invar_status open_known(inv_live *f, const char *folder)
-{
-	char *split = inv_join(folder, f->split->name);
-	char *path = split ? inv_join(split, "fingerprints.npy") : NULL;
-	invar_status st =
-		path ? inv_fingerprints_open(path, f->rows, &f->known) : inv_no_memory();
-
-	inv_free(path);
-	inv_free(split);
-	return st;
-}
-
 invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out)
 {
 	/* Encoding sees a const context; its hooks are only called. */
 	invar_context *ctx = f->encoder->ctx;
+	const json_t *entry;
+	char *split, *path;
+	invar_status st;
 
 	*out = NULL;
-	INV_TRY(inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder));
+	INV_TRY(inv_encode_into(f->encoder, f->of.dataset, &f->of.opts, folder, true));
 	INV_TRY(inv_bank_open(ctx, folder, out));
-	INV_TRY(find_rows(f, *out));
-	INV_TRY(open_known(f, folder));
+	if (!inv_bank_split(*out, f->split->name))
+		return INVAR_E_MISMATCH;
+
+	/* Rows of the bank to indices of images: those that could not be read have no row. */
+	entry = json_object_get(json_object_get((*out)->json, "splits"), f->split->name);
+	INV_TRY(inv_images_without(f->split, json_object_get(entry, "left_out"), &f->index,
+	                           &f->rows));
+
+	split = inv_join(folder, f->split->name);
+	path = split ? inv_join(split, "fingerprints.npy") : NULL;
+	st = path ? inv_fingerprints_open(path, f->rows, &f->known) : inv_no_memory();
+	inv_free(path);
+	inv_free(split);
+	INV_TRY(st);
 	return f->of.augment ? inv_pipeline_new(&f->of, &f->pipeline) : INVAR_OK;
 }
 
@@ -170,33 +159,18 @@ static invar_status check_live_cancel(void *user)
 	           : INVAR_OK;
 }
 
-static invar_status run_live_passes(inv_live *f, uint32_t epoch, const inv_images *images,
-                                    const uint32_t *rows, uint32_t s, float *out)
+invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
+                           uint32_t s, float *out)
 {
-	batch b = {
-		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
-	inv_pipeline_plan plan = {.images = images,
-	                          .count = images->count,
+	inv_images images = *f->split;
+	batch b = {.f = f, .N = N, .images = &images, .rows = rows, .out = out};
+	inv_pipeline_plan plan = {.images = &images,
+	                          .count = N,
 	                          .epoch = epoch,
 	                          .user = &b,
 	                          .see = compare_seen,
 	                          .put = put_copies,
 	                          .tick = check_live_cancel};
-
-	INV_TRY(check_live_cancel(&b));
-	for (; b.first < s; b.first += (uint32_t)plan.arrays) {
-		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
-		     plan.arrays++)
-			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
-		INV_TRY(inv_pipeline_run(f->pipeline, &plan));
-	}
-	return INVAR_OK;
-}
-
-invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
-                           uint32_t s, float *out)
-{
-	inv_images images = *f->split;
 	uint32_t *index;
 	invar_status st;
 
@@ -206,7 +180,13 @@ invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, ui
 	images.index = index;
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
-	INV_TRY_OR(end, run_live_passes(f, epoch, &images, rows, s, out));
+	INV_TRY_OR(end, check_live_cancel(&b));
+	for (; b.first < s; b.first += (uint32_t)plan.arrays) {
+		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
+		     plan.arrays++)
+			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
+		INV_TRY_OR(end, inv_pipeline_run(f->pipeline, &plan));
+	}
 	st = inv_encoding_check_weights(&f->of);
 end:
 	pthread_mutex_unlock(&f->lock);

@@ -125,19 +125,6 @@ static invar_status gather_images(inv_pipeline *k, gathered *g)
 
 /* ---- One group of one array ------------------------------------------------------- */
 
-static void normalise_tensor(const inv_normalisation *n, inv_extent shape, size_t images,
-                             float *x)
-{
-	size_t plane = shape.h * shape.w;
-
-	for (size_t i = 0; i < images * shape.c; i++) {
-		float mean = n->mean[i % shape.c], std = n->std[i % shape.c];
-
-		for (size_t j = 0; j < plane; j++)
-			x[i * plane + j] = (x[i * plane + j] - mean) / std;
-	}
-}
-
 /* Draws are keyed by index, so a call takes images with consecutive indices. */
 static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
                             const uint64_t *index, size_t rows, float *params, float *out)
@@ -186,8 +173,17 @@ static invar_status make_tensor(const inv_pipeline *k, int32_t copy, const gathe
 			               scratch + i * inv_extent_cells(of->clean));
 		*x = scratch;
 	}
-	if (of->pixel_space)
-		normalise_tensor(&of->pending, plan_of(k, copy)->shape, rows, scratch);
+	if (of->pixel_space) {
+		const inv_extent s = plan_of(k, copy)->shape;
+		float *at = scratch;
+
+		for (size_t i = 0; i < rows * s.c; i++) {
+			float mean = of->pending.mean[i % s.c], std = of->pending.std[i % s.c];
+
+			for (size_t j = 0; j < s.h * s.w; j++, at++)
+				*at = (*at - mean) / std;
+		}
+	}
 	return INVAR_OK;
 }
 
@@ -256,46 +252,39 @@ static invar_status gather_group(void *user, uint64_t number, unsigned thread)
 	return st;
 }
 
-/*
- * The next task; *g is NULL if there is none. It may wait for the next group with the lock
- * held, as no other thread has a task to take then, and none needs the lock to end one.
- */
-static invar_status take_task(inv_pipeline *k, gathered **g, size_t *task)
-{
-	invar_status st = INVAR_OK;
-
-	pthread_mutex_lock(&k->lock);
-	if (!k->now && !k->stop) {
-		uint64_t number;
-
-		st = inv_queue_next(k->groups, &number);
-		k->now = &k->place[number % k->places];
-		k->next = 0;
-		if (st != INVAR_OK || number == inv_blocks(k->plan->count, INV_GROUP) ||
-		    !k->now->rows)
-			k->stop = true;
-	}
-	*g = k->stop ? NULL : k->now;
-	*task = k->next++;
-	if (*g && k->next == k->plan->arrays * inv_blocks(k->now->rows, k->group))
-		k->now = NULL;
-	pthread_mutex_unlock(&k->lock);
-	return st;
-}
-
 static invar_status run_tasks(void *user, size_t block, unsigned thread)
 {
 	inv_pipeline *k = user;
-	gathered *g;
-	size_t task;
+	invar_status st = INVAR_OK;
 
 	(void)block;
 	for (;;) {
-		invar_status st;
+		gathered *g;
+		size_t task;
 
-		INV_TRY(take_task(k, &g, &task));
+		/*
+		 * It may wait for the next group with the lock held, as no other thread has a task
+		 * to take then, and none needs the lock to end one.
+		 */
+		pthread_mutex_lock(&k->lock);
+		if (!k->now && !k->stop) {
+			uint64_t number;
+
+			st = inv_queue_next(k->groups, &number);
+			k->now = &k->place[number % k->places];
+			k->next = 0;
+			if (st != INVAR_OK || number == inv_blocks(k->plan->count, INV_GROUP) ||
+			    !k->now->rows)
+				k->stop = true;
+		}
+		g = k->stop ? NULL : k->now;
+		task = k->next++;
+		if (g && k->next == k->plan->arrays * inv_blocks(g->rows, k->group))
+			k->now = NULL;
+		pthread_mutex_unlock(&k->lock);
 		if (!g)
-			return INVAR_OK;
+			return st;
+
 		st = run_task(k, g, task, thread);
 		if (st == INVAR_OK && thread == 0 && k->plan->tick)
 			st = k->plan->tick(k->plan->user);
@@ -307,27 +296,11 @@ static invar_status run_tasks(void *user, size_t block, unsigned thread)
 	}
 }
 
-static invar_status run_on_all_threads(inv_pipeline *k)
-{
-	const inv_queue_spec groups = {.end = inv_blocks(k->plan->count, INV_GROUP),
-	                               .slots = k->places,
-	                               .threads = 1,
-	                               .fill = gather_group,
-	                               .user = k};
-	invar_status st;
-
-	INV_TRY(inv_queue_new(&groups, &k->groups));
-	st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, run_tasks, k);
-	inv_queue_free(k->groups);
-	return st;
-}
-
 /* ---- Batches for an encoder that only the caller runs ----------------------------- */
 
 typedef struct batch {
 	inv_pipeline *k;
 	int32_t copy;
-	size_t groups, rows; /* gathered in the first places */
 } batch;
 
 /* Group i of the batch, at its place in the batch's tensor. */
@@ -348,48 +321,36 @@ static invar_status make_part(void *user, size_t i, unsigned thread)
 	return INVAR_OK;
 }
 
-static invar_status gather_batch(batch *b)
-{
-	inv_pipeline *k = b->k;
-
-	b->groups = b->rows = 0;
-	while (b->groups < k->places && !k->ended) {
-		gathered *g = &k->place[b->groups];
-
-		INV_TRY(gather_images(k, g));
-		b->rows += g->rows;
-		b->groups += g->rows > 0;
-	}
-	return INVAR_OK;
-}
-
 /* Batches lie within blocks, so an array wants all of a batch or nothing. */
-static invar_status encode_batch(batch *b, size_t array)
-{
-	inv_pipeline *k = b->k;
-	const inv_pipeline_plan *p = k->plan;
-	uint64_t row = k->place[0].row;
-	const float *out = NULL;
-
-	b->copy = p->copy[array];
-	if (p->wants && !p->wants(p->user, array, row))
-		return INVAR_OK;
-	INV_TRY(inv_parallel_try(k->of->ctx, b->groups, make_part, b));
-	INV_TRY(encode_tensor(k, b->copy, k->scratch, b->rows, 0, &out));
-	INV_TRY(p->put(p->user, array, row, b->rows, out, k->params));
-	return p->tick ? p->tick(p->user) : INVAR_OK;
-}
-
 static invar_status run_batches(inv_pipeline *k)
 {
+	const inv_pipeline_plan *p = k->plan;
 	batch b = {.k = k};
 
 	for (;;) {
-		INV_TRY(gather_batch(&b));
-		if (!b.rows)
+		size_t groups = 0, rows = 0;
+		uint64_t first;
+
+		while (groups < k->places && !k->ended) {
+			INV_TRY(gather_images(k, &k->place[groups]));
+			rows += k->place[groups].rows;
+			groups += k->place[groups].rows > 0;
+		}
+		if (!rows)
 			return INVAR_OK;
-		for (size_t a = 0; a < k->plan->arrays; a++)
-			INV_TRY(encode_batch(&b, a));
+		first = k->place[0].row;
+		for (size_t a = 0; a < p->arrays; a++) {
+			const float *out = NULL;
+
+			b.copy = p->copy[a];
+			if (p->wants && !p->wants(p->user, a, first))
+				continue;
+			INV_TRY(inv_parallel_try(k->of->ctx, groups, make_part, &b));
+			INV_TRY(encode_tensor(k, b.copy, k->scratch, rows, 0, &out));
+			INV_TRY(p->put(p->user, a, first, rows, out, k->params));
+			if (p->tick)
+				INV_TRY(p->tick(p->user));
+		}
 	}
 }
 
@@ -409,7 +370,19 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	           inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
 	                            plan->count, prepare_image, k,
 	                            inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead));
-	st = k->by_caller ? run_batches(k) : run_on_all_threads(k);
+	if (k->by_caller) {
+		st = run_batches(k);
+	} else {
+		const inv_queue_spec groups = {.end = inv_blocks(plan->count, INV_GROUP),
+		                               .slots = k->places,
+		                               .threads = 1,
+		                               .fill = gather_group,
+		                               .user = k};
+
+		INV_TRY_OR(end, inv_queue_new(&groups, &k->groups));
+		st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, run_tasks, k);
+		inv_queue_free(k->groups);
+	}
 end:
 	inv_prefetch_free(k->ahead);
 	k->ahead = NULL;

@@ -64,48 +64,32 @@ static invar_status put_field_byte(inv_csv *c, uint8_t byte)
 	return INVAR_OK;
 }
 
-/* The position is past the first quote; it ends past the last. */
-static invar_status read_quoted(inv_csv *c)
+static invar_status read_field(inv_csv *c)
 {
 	uint64_t began = c->next_line;
+	bool quoted = c->at < c->size && c->data[c->at] == '"';
 
-	while (c->at < c->size) {
-		uint8_t byte = c->data[c->at++];
-
-		if (byte == '"' && (c->at == c->size || c->data[c->at] != '"'))
-			return INVAR_OK;
-		if (byte == '"')
-			c->at++;
-		if (byte == '\n')
-			c->next_line++;
-		INV_TRY(put_field_byte(c, byte));
+	if (c->count == INV_CSV_FIELDS)
+		return fail_at_line(c, c->line, "has more than 1024 fields");
+	c->field[c->count++] = c->text + c->used;
+	for (c->at += quoted; quoted; c->at++) {
+		if (c->at == c->size)
+			return fail_at_line(c, began, "has a quoted field that does not end");
+		if (c->data[c->at] == '"' && (++c->at == c->size || c->data[c->at] != '"'))
+			break;
+		c->next_line += c->data[c->at] == '\n';
+		INV_TRY(put_field_byte(c, c->data[c->at]));
 	}
-	return fail_at_line(c, began, "has a quoted field that does not end");
-}
-
-static invar_status read_plain(inv_csv *c)
-{
 	for (; c->at < c->size && c->data[c->at] != ',' && !at_line_end(c); c->at++) {
+		if (quoted)
+			return fail_at_line(c, c->next_line,
+			                    "has text after the end of a quoted field");
 		if (c->data[c->at] == '"')
 			return fail_at_line(
 				c, c->next_line,
 				"has a quote inside a field; quote the whole field and double it");
 		INV_TRY(put_field_byte(c, c->data[c->at]));
 	}
-	return INVAR_OK;
-}
-
-static invar_status read_field(inv_csv *c)
-{
-	bool quoted = c->at < c->size && c->data[c->at] == '"';
-
-	if (c->count == INV_CSV_FIELDS)
-		return fail_at_line(c, c->line, "has more than 1024 fields");
-	c->field[c->count++] = c->text + c->used;
-	c->at += quoted;
-	INV_TRY(quoted ? read_quoted(c) : read_plain(c));
-	if (c->at < c->size && c->data[c->at] != ',' && !at_line_end(c))
-		return fail_at_line(c, c->next_line, "has text after the end of a quoted field");
 	if (c->used >= MAX_RECORD)
 		return fail_at_line(c, c->line, "begins a record of more than 1 MB");
 	c->text[c->used++] = '\0';

@@ -131,15 +131,6 @@ static uint64_t load64(const unsigned char *p, bool swap)
 	return swap ? __builtin_bswap64(x) : x;
 }
 
-static double load_double(const unsigned char *p, bool swap)
-{
-	uint64_t bits = load64(p, swap);
-	double x;
-
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
 /* One integer; a uint64 comes as the int64 with the same bits. */
 static int64_t load_int(inv_dtype t, bool swap, const unsigned char *p)
 {
@@ -161,21 +152,10 @@ static int64_t load_int(inv_dtype t, bool swap, const unsigned char *p)
 	}
 }
 
-static void widen_integers(inv_dtype t, bool swap, const unsigned char *p, size_t count,
-                           float *to)
-{
-	size_t size = inv_dtype_size(t);
-
-	for (size_t i = 0; i < count; i++) {
-		int64_t x = load_int(t, swap, p + i * size);
-
-		to[i] = t == INV_U64 ? (float)(uint64_t)x : (float)x;
-	}
-}
-
 void inv_widen(inv_dtype t, bool swap, const void *from, size_t count, float *to)
 {
 	const unsigned char *p = from;
+	size_t size = inv_dtype_size(t);
 
 	switch (t) {
 	case INV_F16:
@@ -193,11 +173,20 @@ void inv_widen(inv_dtype t, bool swap, const void *from, size_t count, float *to
 			to[i] = float_of_bits(load32(p + 4 * i, true));
 		break;
 	case INV_F64:
-		for (size_t i = 0; i < count; i++)
-			to[i] = (float)load_double(p + 8 * i, swap);
+		for (size_t i = 0; i < count; i++) {
+			uint64_t bits = load64(p + 8 * i, swap);
+			double x;
+
+			memcpy(&x, &bits, sizeof x);
+			to[i] = (float)x;
+		}
 		break;
 	default:
-		widen_integers(t, swap, p, count, to);
+		for (size_t i = 0; i < count; i++) {
+			int64_t x = load_int(t, swap, p + i * size);
+
+			to[i] = t == INV_U64 ? (float)(uint64_t)x : (float)x;
+		}
 	}
 }
 

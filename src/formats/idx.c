@@ -156,25 +156,6 @@ static invar_status read_idx(inv_idx *x, const uint8_t *bytes, uint64_t size)
 	return INVAR_OK;
 }
 
-invar_status inv_idx_open(const char *path, inv_idx **out)
-{
-	invar_status st;
-	inv_idx *x;
-
-	*out = NULL;
-	INV_TRY(inv_new(&x));
-	INV_TRY_OR(fail, inv_new_text(&x->path, path));
-	INV_TRY_OR(fail, inv_map_open(path, &x->map));
-	INV_TRY_OR(fail, read_idx(x, x->map.data, x->map.size));
-	if (x->owned)
-		inv_map_close(&x->map);
-	*out = x;
-	return INVAR_OK;
-fail:
-	inv_idx_close(x);
-	return st;
-}
-
 invar_status inv_idx_view(const uint8_t *bytes, uint64_t size, const char *name,
                           inv_idx **out)
 {
@@ -189,6 +170,21 @@ invar_status inv_idx_view(const uint8_t *bytes, uint64_t size, const char *name,
 	return INVAR_OK;
 fail:
 	inv_idx_close(x);
+	return st;
+}
+
+invar_status inv_idx_open(const char *path, inv_idx **out)
+{
+	invar_status st;
+	inv_map map;
+
+	*out = NULL;
+	INV_TRY(inv_map_open(path, &map));
+	st = inv_idx_view(map.data, map.size, path, out);
+	if (st == INVAR_OK && !(*out)->owned)
+		(*out)->map = map;
+	else
+		inv_map_close(&map);
 	return st;
 }
 

@@ -53,17 +53,6 @@ static unsigned big16(const uint8_t *at)
 	return (unsigned)at[0] << 8 | at[1];
 }
 
-static bool is_frame(unsigned marker)
-{
-	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
-	       marker != 0xcc;
-}
-
-static bool has_no_length(unsigned marker)
-{
-	return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7);
-}
-
 /* The marker at or after *at, which moves past it; 0 at the end of the file. */
 static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
 {
@@ -87,7 +76,7 @@ static invar_status find_frame_header(const uint8_t *bytes, uint64_t size, const
 		return inv_fail(INVAR_E_FORMAT, "%s: is not a JPEG file", name);
 	while (!h->components) {
 		marker = next_marker(bytes, size, &at);
-		if (has_no_length(marker))
+		if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7)) /* without a length */
 			continue;
 		if (!marker || marker == EOI || marker == SOS)
 			return inv_fail(
@@ -104,7 +93,8 @@ static invar_status find_frame_header(const uint8_t *bytes, uint64_t size, const
 		at += length;
 		if (marker == APP1 && length > 8 && memcmp(body, "Exif\0\0", 6) == 0)
 			h->orientation = inv_exif_orientation(body + 6, length - 8);
-		if (!is_frame(marker))
+		if (marker < 0xc0 || marker > 0xcf || marker == 0xc4 || marker == 0xc8 ||
+		    marker == 0xcc) /* not a frame header */
 			continue;
 		if (length >= FRAME)
 			*h = (header){.width = big16(body + 3),
@@ -150,35 +140,24 @@ invar_status inv_jpeg_size(const void *bytes, uint64_t size, const char *name,
 
 /* ---- Pixels ----------------------------------------------------------------------- */
 
-static bool ends_properly(const uint8_t *bytes, uint64_t size)
-{
-	uint64_t from = size > TAIL ? size - TAIL : 0;
-
-	for (uint64_t i = size; i-- > from + 1;)
-		if (bytes[i - 1] == 0xff && bytes[i] == EOI)
-			return true;
-	return false;
-}
-
-/* Only the first warning is known, so the end marker is checked too. */
-static bool is_harmless(tjhandle tj, const uint8_t *bytes, uint64_t size)
-{
-	return tjGetErrorCode(tj) == TJERR_WARNING &&
-	       strstr(tjGetErrorStr2(tj), "extraneous bytes before marker") &&
-	       ends_properly(bytes, size);
-}
-
 static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *name,
                               const header *h, int format, uint8_t *out)
 {
 	tjhandle tj = tjInitDecompress();
+	uint64_t from = size > TAIL ? size - TAIL : 0;
+	bool good;
 	invar_status st = INVAR_OK;
 
 	if (!tj)
 		return inv_no_memory();
-	if (tjDecompress2(tj, bytes, (unsigned long)size, out, (int)h->width, 0, (int)h->height,
-	                  format, TJFLAG_LIMITSCANS) != 0 &&
-	    !is_harmless(tj, bytes, size))
+	good = tjDecompress2(tj, bytes, (unsigned long)size, out, (int)h->width, 0,
+	                     (int)h->height, format, TJFLAG_LIMITSCANS) == 0;
+	/* Stray bytes are harmless; only the first warning is known, so the end is checked. */
+	if (!good && tjGetErrorCode(tj) == TJERR_WARNING &&
+	    strstr(tjGetErrorStr2(tj), "extraneous bytes before marker"))
+		for (uint64_t i = size; i-- > from + 1 && !good;)
+			good = bytes[i - 1] == 0xff && bytes[i] == EOI;
+	if (!good)
 		st = inv_fail(INVAR_E_FORMAT, "%s: is a truncated or damaged JPEG file: %s", name,
 		              tjGetErrorStr2(tj));
 	tjDestroy(tj);

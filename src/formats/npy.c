@@ -17,34 +17,28 @@
 enum { BLOCK = 512, WIDEST = 8 }; /* elements per gather, bytes of the widest */
 enum { LET_GO_BYTES = 1 << 20 };  /* worth a system call */
 
-static invar_status view_npy(inv_npy *a, const unsigned char *bytes, uint64_t size)
+invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
+                          inv_npy **out)
 {
-	uint64_t have, want;
 	char text[INV_SHAPE_TEXT];
-
-	INV_TRY(inv_npy_parse(bytes, size, a->path, &a->h));
-	a->data = bytes + a->h.data_from;
-	have = size - a->h.data_from;
-	want = a->h.cells * inv_dtype_size(a->h.dtype); /* the parser has checked the product */
-	if (have == want)
-		return INVAR_OK;
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s: has %" PRIu64 " %s of data, expected %" PRIu64 " for shape %s of %s", a->path,
-		have, inv_noun(have, "byte", "bytes"), want,
-		inv_shape_text(a->h.ndim, a->h.shape, text), inv_dtype_name(a->h.dtype));
-}
-
-invar_status inv_npy_open(const char *path, inv_npy **out)
-{
+	uint64_t have, want;
 	invar_status st;
 	inv_npy *a;
 
 	*out = NULL;
 	INV_TRY(inv_new(&a));
-	INV_TRY_OR(fail, inv_new_text(&a->path, path));
-	INV_TRY_OR(fail, inv_map_open(path, &a->map));
-	INV_TRY_OR(fail, view_npy(a, a->map.data, a->map.size));
+	INV_TRY_OR(fail, inv_new_text(&a->path, name));
+	INV_TRY_OR(fail, inv_npy_parse(bytes, size, name, &a->h));
+	a->data = bytes + a->h.data_from;
+	have = size - a->h.data_from;
+	want = a->h.cells * inv_dtype_size(a->h.dtype); /* the parser has checked the product */
+	if (have != want)
+		INV_TRY_OR(fail, inv_fail(INVAR_E_FORMAT,
+		                          "%s: has %" PRIu64 " %s of data, expected %" PRIu64
+		                          " for shape %s of %s",
+		                          name, have, inv_noun(have, "byte", "bytes"), want,
+		                          inv_shape_text(a->h.ndim, a->h.shape, text),
+		                          inv_dtype_name(a->h.dtype)));
 	*out = a;
 	return INVAR_OK;
 fail:
@@ -52,20 +46,18 @@ fail:
 	return st;
 }
 
-invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
-                          inv_npy **out)
+invar_status inv_npy_open(const char *path, inv_npy **out)
 {
 	invar_status st;
-	inv_npy *a;
+	inv_map map;
 
 	*out = NULL;
-	INV_TRY(inv_new(&a));
-	INV_TRY_OR(fail, inv_new_text(&a->path, name));
-	INV_TRY_OR(fail, view_npy(a, bytes, size));
-	*out = a;
+	INV_TRY(inv_map_open(path, &map));
+	INV_TRY_OR(fail, inv_npy_view(map.data, map.size, path, out));
+	(*out)->map = map;
 	return INVAR_OK;
 fail:
-	inv_npy_close(a);
+	inv_map_close(&map);
 	return st;
 }
 
@@ -130,99 +122,54 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 	                inv_noun(count, "was", "were"), a->h.cells);
 }
 
-/* The place in an array in Fortran order while its elements are visited in C order. */
-typedef struct walk {
-	uint64_t index[INV_NPY_NDIM];
-	uint64_t stride[INV_NPY_NDIM]; /* in elements; the first axis is the dense one */
-	uint64_t at;                   /* sum of index times stride */
-} walk;
-
-static walk start_walk(const inv_npy_header *h, uint64_t first)
+/* To floats or to integers; the other one is NULL. False: an integer is too large. */
+static bool convert_elements(const inv_npy *a, uint64_t first, uint64_t count,
+                             float *floats, int64_t *integers)
 {
-	walk w = {.at = 0};
+	const inv_npy_header *h = &a->h;
+	size_t size = inv_dtype_size(h->dtype);
+	const unsigned char *from = a->data + first * size;
+	unsigned char block[BLOCK * WIDEST];
+	int64_t stride[INV_NPY_NDIM];
+	inv_cell c = {0};
 
-	for (unsigned k = 0; k < h->ndim; k++)
-		w.stride[k] = k ? w.stride[k - 1] * h->shape[k - 1] : 1;
-	for (unsigned k = h->ndim; k-- > 0;) {
-		w.index[k] = first % h->shape[k];
-		w.at += w.index[k] * w.stride[k];
-		first /= h->shape[k];
+	/* In Fortran order the first axis is the dense one. */
+	for (unsigned k = 0; k < h->ndim && h->fortran; k++)
+		stride[k] = k ? stride[k - 1] * (int64_t)h->shape[k - 1] : 1;
+	for (unsigned k = h->ndim; k-- > 0 && h->fortran && count; first /= h->shape[k]) {
+		c.at[k] = first % h->shape[k];
+		c.offset += (int64_t)c.at[k] * stride[k];
 	}
-	return w;
-}
-
-/* Counts up like an odometer: the last axis turns fastest. */
-static void next_in_c_order(const inv_npy_header *h, walk *w)
-{
-	for (unsigned k = h->ndim; k-- > 0;) {
-		w->at += w->stride[k];
-		if (++w->index[k] < h->shape[k])
-			return;
-		w->at -= w->stride[k] * h->shape[k];
-		w->index[k] = 0;
+	for (uint64_t done = 0, n; done < count; done += n) {
+		n = !h->fortran || count - done < BLOCK ? count - done : BLOCK;
+		for (size_t i = 0; i < n && h->fortran; i++) {
+			memcpy(block + i * size, a->data + (uint64_t)c.offset * size, size);
+			inv_next_cell(h->ndim, h->shape, stride, &c);
+			from = block;
+		}
+		if (floats)
+			inv_widen(h->dtype, h->swap, from, n, floats + done);
+		else if (!inv_widen_int(h->dtype, h->swap, from, n, integers + done))
+			return false;
 	}
-}
-
-static void gather_fortran(const inv_npy *a, walk *w, size_t count, unsigned char *block)
-{
-	size_t size = inv_dtype_size(a->h.dtype);
-
-	for (size_t i = 0; i < count; i++) {
-		memcpy(block + i * size, a->data + w->at * size, size);
-		next_in_c_order(&a->h, w);
-	}
-}
-
-static const unsigned char *element(const inv_npy *a, uint64_t first)
-{
-	return a->data + first * inv_dtype_size(a->h.dtype);
+	return true;
 }
 
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out)
 {
-	unsigned char block[BLOCK * WIDEST];
-	walk w;
-
 	INV_TRY(check_range(a, first, count));
-	if (count == 0)
-		return INVAR_OK;
-	if (!a->h.fortran) {
-		inv_widen(a->h.dtype, a->h.swap, element(a, first), count, out);
-		return INVAR_OK;
-	}
-	w = start_walk(&a->h, first);
-	for (uint64_t done = 0, n; done < count; done += n) {
-		n = count - done < BLOCK ? count - done : BLOCK;
-		gather_fortran(a, &w, n, block);
-		inv_widen(a->h.dtype, a->h.swap, block, n, out + done);
-	}
+	convert_elements(a, first, count, out, NULL);
 	return INVAR_OK;
 }
 
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
                               int64_t *out)
 {
-	unsigned char block[BLOCK * WIDEST];
-	bool fits = true;
-	walk w;
-
 	INV_TRY(check_range(a, first, count));
 	if (!inv_dtype_is_integer(a->h.dtype))
 		return inv_fail(INVAR_E_FORMAT, "%s: contains %s, expected integers", a->path,
 		                inv_dtype_name(a->h.dtype));
-	if (count == 0)
-		return INVAR_OK;
-	if (!a->h.fortran) {
-		fits = inv_widen_int(a->h.dtype, a->h.swap, element(a, first), count, out);
-	} else {
-		w = start_walk(&a->h, first);
-		for (uint64_t done = 0, n; fits && done < count; done += n) {
-			n = count - done < BLOCK ? count - done : BLOCK;
-			gather_fortran(a, &w, n, block);
-			fits = inv_widen_int(a->h.dtype, a->h.swap, block, n, out + done);
-		}
-	}
-	if (fits)
+	if (convert_elements(a, first, count, NULL, out))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: contains a uint64 above %" PRId64 ", the largest supported value",

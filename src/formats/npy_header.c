@@ -186,44 +186,17 @@ static invar_status read_descr(cursor *c, inv_npy_header *h)
 	                kind_text(*word ? word[1] : '\0'), word);
 }
 
-static invar_status read_order(cursor *c, inv_npy_header *h)
-{
-	h->fortran = accept_word(c, "True");
-	if (h->fortran || accept_word(c, "False"))
-		return INVAR_OK;
-	return expected(c, "True or False for fortran_order");
-}
-
 static bool is_digit(const cursor *c)
 {
 	return c->at < c->end && *c->at >= '0' && *c->at <= '9';
 }
 
-static invar_status read_dimension(cursor *c, uint64_t *out)
-{
-	const unsigned char *first = c->at;
-	uint64_t n = 0;
-
-	if (!is_digit(c))
-		return expected(c, "a count of shape");
-	for (; is_digit(c); c->at++)
-		if (inv_mul_overflow(n, 10, &n) || inv_add_overflow(n, *c->at - '0', &n))
-			return inv_fail(INVAR_E_FORMAT, "%s: a count in its shape is over 2^64",
-			                c->name);
-	if (*first == '0' && c->at - first > 1) {
-		c->at = first;
-		return expected(c, "a count without leading zeros");
-	}
-	if (c->at < c->end && *c->at == 'L') /* as Python 2 wrote long integers */
-		c->at++;
-	*out = n;
-	return INVAR_OK;
-}
-
 /* (), (3,), (3, 2) or (3, 2,); (3) is a number to Python, not a tuple. */
 static invar_status read_shape(cursor *c, inv_npy_header *h)
 {
+	const unsigned char *first;
 	bool comma = true;
+	uint64_t n;
 
 	if (!accept(c, '('))
 		return expected(c, "a tuple for shape");
@@ -231,7 +204,19 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 		if (h->ndim == INV_NPY_NDIM)
 			return inv_fail(INVAR_E_FORMAT, "%s: has more than %d dimensions", c->name,
 			                INV_NPY_NDIM);
-		INV_TRY(read_dimension(c, &h->shape[h->ndim]));
+		if (!is_digit(c))
+			return expected(c, "a count of shape");
+		for (first = c->at, n = 0; is_digit(c); c->at++)
+			if (inv_mul_overflow(n, 10, &n) || inv_add_overflow(n, *c->at - '0', &n))
+				return inv_fail(INVAR_E_FORMAT, "%s: a count in its shape is over 2^64",
+				                c->name);
+		if (*first == '0' && c->at - first > 1) {
+			c->at = first;
+			return expected(c, "a count without leading zeros");
+		}
+		if (c->at < c->end && *c->at == 'L') /* as Python 2 wrote long integers */
+			c->at++;
+		h->shape[h->ndim] = n;
 		comma = accept(c, ',');
 		if (!comma && (h->ndim == 0 || !accept(c, ')')))
 			return expected(c, "a comma in shape");
@@ -239,38 +224,11 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 	return INVAR_OK;
 }
 
-static invar_status read_header_entry(cursor *c, inv_npy_header *h, unsigned *seen)
-{
-	static const struct {
-		const char *key;
-		unsigned bit;
-		invar_status (*read)(cursor *c, inv_npy_header *h);
-	} keys[] = {{"descr", SEEN_DESCR, read_descr},
-	            {"fortran_order", SEEN_ORDER, read_order},
-	            {"shape", SEEN_SHAPE, read_shape}};
-	char key[WORD];
-
-	INV_TRY(read_string(c, "a key", key));
-	if (!accept(c, ':'))
-		return expected(c, "a colon");
-	for (size_t i = 0; i < 3; i++) {
-		if (strcmp(key, keys[i].key) != 0)
-			continue;
-		if (*seen & keys[i].bit)
-			return inv_fail(INVAR_E_FORMAT, "%s: its header has '%s' twice", c->name, key);
-		*seen |= keys[i].bit;
-		return keys[i].read(c, h);
-	}
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s: its header has the key '%s', expected only descr, fortran_order and shape",
-		c->name, key);
-}
-
 static invar_status read_dict(cursor *c, inv_npy_header *h)
 {
-	unsigned seen = 0;
+	unsigned seen = 0, bit;
 	bool comma = true;
+	char key[WORD];
 
 	if (c->at == c->end || *c->at != '{')
 		return expected(c, "a dict in braces");
@@ -278,7 +236,28 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
 	while (!accept(c, '}')) {
 		if (!comma)
 			return expected(c, "a comma or a closing brace");
-		INV_TRY(read_header_entry(c, h, &seen));
+		INV_TRY(read_string(c, "a key", key));
+		if (!accept(c, ':'))
+			return expected(c, "a colon");
+		bit = strcmp(key, "descr") == 0           ? SEEN_DESCR
+		      : strcmp(key, "fortran_order") == 0 ? SEEN_ORDER
+		      : strcmp(key, "shape") == 0         ? SEEN_SHAPE
+		                                          : 0;
+		if (!bit)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: its header has the key '%s', expected only descr, "
+			                "fortran_order and shape",
+			                c->name, key);
+		if (seen & bit)
+			return inv_fail(INVAR_E_FORMAT, "%s: its header has '%s' twice", c->name, key);
+		seen |= bit;
+		if (bit == SEEN_ORDER) {
+			h->fortran = accept_word(c, "True");
+			if (!h->fortran && !accept_word(c, "False"))
+				return expected(c, "True or False for fortran_order");
+		} else {
+			INV_TRY(bit == SEEN_DESCR ? read_descr(c, h) : read_shape(c, h));
+		}
 		comma = accept(c, ',');
 	}
 	if (c->at != c->end)

@@ -198,22 +198,16 @@ static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float 
 	return INVAR_OK;
 }
 
-static invar_status put_half(inv_npy_writer *w, const float *data, size_t count)
+invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count)
 {
-	for (size_t done = 0, n; done < count; done += n) {
+	INV_TRY(check_put(w, false, count));
+	if (w->dtype == INV_F32 && count)
+		INV_TRY(write_bytes(w, data, count * sizeof *data));
+	for (size_t done = 0, n; w->dtype == INV_F16 && done < count; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
 		INV_TRY(narrow(w, w->done + done, data + done, n, w->half));
 		INV_TRY(write_bytes(w, w->half, n * sizeof *w->half));
 	}
-	return INVAR_OK;
-}
-
-invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count)
-{
-	INV_TRY(check_put(w, false, count));
-	if (count)
-		INV_TRY(w->dtype == INV_F16 ? put_half(w, data, count)
-		                            : write_bytes(w, data, count * sizeof *data));
 	w->done += count;
 	return INVAR_OK;
 }
@@ -229,47 +223,45 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 
 /* ---- In any order ----------------------------------------------------------------- */
 
-invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned ndim,
-                             const uint64_t *shape, bool keep, inv_npy_writer **out)
+typedef enum part_use { START, KEEP, JOIN } part_use;
+
+static invar_status open_npy_part(const char *path, inv_dtype dtype, unsigned ndim,
+                                  const uint64_t *shape, part_use use, inv_npy_writer **out)
 {
 	char header[INV_NPY_HEADER];
 	inv_npy_writer *w;
+	uint64_t bytes;
 	invar_status st;
 
 	*out = NULL;
 	INV_TRY(new_writer(path, -1, dtype, true, ndim, shape, &w));
 	w->done = w->cells; /* what is missing is not known here */
 	w->data_from = inv_npy_make_header(dtype, ndim, shape, header);
-	INV_TRY_OR(fail,
-	           inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype),
-	                              keep, &w->file));
-	if (!keep)
+	bytes = w->data_from + w->cells * inv_dtype_size(dtype);
+	INV_TRY_OR(fail, use == JOIN ? inv_writer_join(path, bytes, &w->file)
+	                             : inv_writer_take_up(path, bytes, use == KEEP, &w->file));
+	if (use == START)
 		INV_TRY_OR(fail, inv_writer_put_at(w->file, 0, header, w->data_from));
 	*out = w;
 	return INVAR_OK;
 fail:
-	inv_npy_abort(w);
+	if (use == JOIN)
+		inv_npy_leave(w);
+	else
+		inv_npy_abort(w);
 	return st;
+}
+
+invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned ndim,
+                             const uint64_t *shape, bool keep, inv_npy_writer **out)
+{
+	return open_npy_part(path, dtype, ndim, shape, keep ? KEEP : START, out);
 }
 
 invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned ndim,
                           const uint64_t *shape, inv_npy_writer **out)
 {
-	char header[INV_NPY_HEADER];
-	inv_npy_writer *w;
-	invar_status st;
-
-	*out = NULL;
-	INV_TRY(new_writer(path, -1, dtype, true, ndim, shape, &w));
-	w->done = w->cells;
-	w->data_from = inv_npy_make_header(dtype, ndim, shape, header);
-	INV_TRY_OR(fail, inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype),
-	                                 &w->file));
-	*out = w;
-	return INVAR_OK;
-fail:
-	inv_npy_leave(w);
-	return st;
+	return open_npy_part(path, dtype, ndim, shape, JOIN, out);
 }
 
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,

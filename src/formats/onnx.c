@@ -51,14 +51,6 @@ static invar_status fail_broken(const char *name)
 	                name);
 }
 
-static const member *find_submessage(kind k, const inv_field *f)
-{
-	for (const member *m = members[k]; m < members[k] + MEMBERS && m->field; m++)
-		if (m->field == f->number)
-			return m;
-	return NULL;
-}
-
 /* depth counts graphs: a message can contain itself only through a graph. */
 static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const char *name,
                                  bool beside)
@@ -70,8 +62,12 @@ static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const c
 		return inv_fail(INVAR_E_FORMAT, "%s: its graphs are nested more than %d deep", name,
 		                INV_ONNX_DEPTH);
 	while ((found = inv_field_next(&rest, &f)) != INV_FIELD_END) {
-		const member *m = find_submessage(k, &f);
+		const member *m = members[k];
 
+		while (m < members[k] + MEMBERS && m->field && m->field != f.number)
+			m++;
+		if (m == members[k] + MEMBERS || !m->field)
+			m = NULL;
 		if (found == INV_FIELD_BROKEN || (m && f.kind != INV_WIRE_BYTES))
 			return fail_broken(name);
 		if (!beside && k == TENSOR &&
@@ -88,34 +84,14 @@ static invar_status check_fields(inv_bytes rest, kind k, unsigned depth, const c
 	return INVAR_OK;
 }
 
-/* The version of the default operators, whose domain is "" or "ai.onnx". */
-static invar_status take_opset(inv_onnx *m, inv_bytes rest, const char *name)
-{
-	bool is_default = true;
-	uint64_t version = 0;
-	inv_field f;
-	inv_field_status found;
-
-	while ((found = inv_field_next(&rest, &f)) == INV_FIELD) {
-		if (f.number == ONNX_OPSET_DOMAIN)
-			is_default = f.part.size == 0 || inv_bytes_are(f.part, "ai.onnx");
-		if (f.number == ONNX_OPSET_VERSION)
-			version = f.value;
-	}
-	if (found == INV_FIELD_BROKEN)
-		return fail_broken(name);
-	if (is_default && m->opset)
-		return inv_fail(INVAR_E_FORMAT, "%s: names two versions of the default operators",
-		                name);
-	if (is_default)
-		m->opset = version;
-	return INVAR_OK;
-}
-
 static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name,
                                bool beside)
 {
-	bool message = f->kind == INV_WIRE_BYTES;
+	bool message = f->kind == INV_WIRE_BYTES, is_default = true;
+	inv_bytes rest = f->part;
+	uint64_t version = 0;
+	inv_field_status found;
+	inv_field g;
 
 	switch (f->number) {
 	case ONNX_MODEL_IR:
@@ -130,7 +106,21 @@ static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name
 		m->graph_field = f->whole;
 		return check_fields(f->part, GRAPH, 1, name, beside);
 	case ONNX_MODEL_OPSET:
-		return message ? take_opset(m, f->part, name) : fail_broken(name);
+		/* The version of the default operators, whose domain is "" or "ai.onnx". */
+		while ((found = inv_field_next(&rest, &g)) == INV_FIELD) {
+			if (g.number == ONNX_OPSET_DOMAIN)
+				is_default = g.part.size == 0 || inv_bytes_are(g.part, "ai.onnx");
+			if (g.number == ONNX_OPSET_VERSION)
+				version = g.value;
+		}
+		if (!message || found == INV_FIELD_BROKEN)
+			return fail_broken(name);
+		if (is_default && m->opset)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: names two versions of the default operators", name);
+		if (is_default)
+			m->opset = version;
+		return INVAR_OK;
 	case ONNX_MODEL_FUNCTION:
 		return message ? check_fields(f->part, FUNCTION, 1, name, beside)
 		               : fail_broken(name);
@@ -285,30 +275,19 @@ static bool find_described(const inv_onnx *m, uint32_t number, const char *wante
 	return false;
 }
 
-static bool is_computed(const inv_onnx *m, const char *wanted, inv_bytes *name)
-{
-	inv_bytes rest = m->graph, node;
-	inv_field f, g;
-
-	while (inv_field_next(&rest, &f) == INV_FIELD) {
-		if (f.number != ONNX_GRAPH_NODE)
-			continue;
-		for (node = f.part; inv_field_next(&node, &g) == INV_FIELD;)
-			if (g.number == ONNX_NODE_OUTPUT && inv_bytes_are(g.part, wanted)) {
-				*name = g.part;
-				return true;
-			}
-	}
-	return false;
-}
-
 static invar_status find_computed(const inv_onnx *m, const char *wanted, const char *name,
                                   inv_onnx_value *out, bool *is_tensor)
 {
+	inv_bytes rest = m->graph, node, computed = {0};
 	char listed[INV_ONNX_LISTED];
-	inv_bytes text;
+	inv_field f, g;
 
-	if (!*wanted || !is_computed(m, wanted, &text)) {
+	while (*wanted && !computed.size && inv_field_next(&rest, &f) == INV_FIELD)
+		for (node = f.part; f.number == ONNX_GRAPH_NODE && !computed.size &&
+		                    inv_field_next(&node, &g) == INV_FIELD;)
+			if (g.number == ONNX_NODE_OUTPUT && inv_bytes_are(g.part, wanted))
+				computed = g.part;
+	if (!computed.size) {
 		inv_onnx_outputs(m, listed);
 		return inv_fail(INVAR_E_USE, "%s: computes no tensor '%.200s'; its outputs are %s",
 		                name, wanted, listed);
@@ -317,7 +296,7 @@ static invar_status find_computed(const inv_onnx *m, const char *wanted, const c
 		*out = (inv_onnx_value){0};
 		*is_tensor = true;
 	}
-	out->name = text;
+	out->name = computed;
 	return INVAR_OK;
 }
 
@@ -384,26 +363,13 @@ bool inv_onnx_output(const inv_onnx *m, const char *wanted, inv_onnx_value *out)
 	return find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor) && is_tensor;
 }
 
-/* Before IR 4 every stored tensor is an input as well. */
-static bool is_stored(const inv_onnx *m, inv_bytes wanted)
-{
-	inv_bytes rest = m->graph, text;
-	inv_field f;
-
-	while (inv_field_next(&rest, &f) == INV_FIELD)
-		if (f.number == ONNX_GRAPH_INITIALIZER &&
-		    find_part(f.part, ONNX_TENSOR_NAME, &text) && same_name(text, wanted))
-			return true;
-	return false;
-}
-
 size_t inv_onnx_inputs(const inv_onnx *m, char out[INV_ONNX_LISTED], inv_onnx_value *first)
 {
-	inv_bytes rest = m->graph;
+	inv_bytes rest = m->graph, others, text;
 	inv_onnx_value v;
 	size_t count = 0;
-	bool is_tensor;
-	inv_field f;
+	bool is_tensor, stored;
+	inv_field f, g;
 
 	out[0] = '\0';
 	*first = (inv_onnx_value){0};
@@ -411,7 +377,12 @@ size_t inv_onnx_inputs(const inv_onnx *m, char out[INV_ONNX_LISTED], inv_onnx_va
 		if (f.number != ONNX_GRAPH_INPUT)
 			continue;
 		describe_value(f.part, &v, &is_tensor);
-		if (is_stored(m, v.name))
+		/* Before IR 4 every stored tensor is an input as well. */
+		stored = false;
+		for (others = m->graph; !stored && inv_field_next(&others, &g) == INV_FIELD;)
+			stored = g.number == ONNX_GRAPH_INITIALIZER &&
+			         find_part(g.part, ONNX_TENSOR_NAME, &text) && same_name(text, v.name);
+		if (stored)
 			continue;
 		list_name(out, v.name);
 		if (count++ == 0)

@@ -17,27 +17,19 @@ inv_bytes inv_onnx_name(const char *text)
 
 /* ---- Nodes ------------------------------------------------------------------------ */
 
-static void put_real(inv_message *m, uint32_t field, float x)
-{
-	uint32_t bits;
-	unsigned char bytes[4];
-
-	memcpy(&bits, &x, sizeof bits);
-	for (unsigned i = 0; i < 4; i++)
-		bytes[i] = (unsigned char)(bits >> 8 * i);
-	inv_message_put_fixed(m, field, bytes);
-}
-
 static void put_attribute(inv_message *node, const inv_onnx_attribute *a)
 {
 	inv_message m = {0};
+	unsigned char bytes[4];
 	unsigned kind = a->is_real ? ONNX_ATTRIBUTE_IS_FLOAT
 	                : a->list  ? ONNX_ATTRIBUTE_IS_INTS
 	                           : ONNX_ATTRIBUTE_IS_INT;
 
 	inv_message_put_text(&m, ONNX_ATTRIBUTE_NAME, a->name);
-	if (a->is_real)
-		put_real(&m, ONNX_ATTRIBUTE_FLOAT, a->real);
+	if (a->is_real) {
+		memcpy(bytes, &a->real, sizeof bytes); /* little-endian, as this machine is */
+		inv_message_put_fixed(&m, ONNX_ATTRIBUTE_FLOAT, bytes);
+	}
 	for (size_t i = 0; i < a->count; i++)
 		inv_message_put_number(&m, a->list ? ONNX_ATTRIBUTE_INTS : ONNX_ATTRIBUTE_INT,
 		                       a->value[i]);
@@ -100,34 +92,6 @@ static void put_constant(inv_message *graph, inv_message *tensor, const char *ou
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
-/* Number i, as the tensor has it. */
-static float number_at(const inv_onnx_floats *f, size_t i)
-{
-	size_t columns = f->transposed ? (size_t)f->shape[1] : 1;
-
-	return f->transposed ? f->x[i % columns * (size_t)f->shape[0] + i / columns] : f->x[i];
-}
-
-static invar_status fill_floats(const inv_onnx_floats *f, size_t count, const char *where,
-                                unsigned char *to)
-{
-	for (size_t i = 0; i < count; i++) {
-		float x = number_at(f, i);
-		uint16_t h = inv_float_to_half(x);
-
-		if (f->half && !isfinite(inv_half_to_float(h)))
-			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: a number of %s is %g, too large for float16; use @dtype "
-			                "float32",
-			                where, f->name, x);
-		if (f->half)
-			memcpy(to + 2 * i, &h, 2);
-		else
-			memcpy(to + 4 * i, &x, 4);
-	}
-	return INVAR_OK;
-}
-
 static void begin_tensor(inv_message *m, const char *name, uint64_t type,
                          const uint64_t *shape, unsigned ndim)
 {
@@ -151,8 +115,22 @@ invar_status inv_onnx_put_floats(inv_message *graph, const inv_onnx_floats *f,
 		count *= (size_t)f->shape[i];
 	begin_tensor(&tensor, stored, f->half ? ONNX_FLOAT16 : ONNX_FLOAT, f->shape, f->ndim);
 	raw = inv_message_put_space(&tensor, ONNX_TENSOR_RAW, count * (f->half ? 2 : 4));
-	if (raw)
-		st = fill_floats(f, count, where, raw);
+	for (size_t i = 0; raw && st == INVAR_OK && i < count; i++) {
+		size_t columns = f->transposed ? (size_t)f->shape[1] : 1;
+		float x =
+			f->transposed ? f->x[i % columns * (size_t)f->shape[0] + i / columns] : f->x[i];
+		uint16_t h = inv_float_to_half(x);
+
+		if (!f->half)
+			memcpy(raw + 4 * i, &x, 4);
+		else if (isfinite(inv_half_to_float(h)))
+			memcpy(raw + 2 * i, &h, 2);
+		else
+			st = inv_fail(INVAR_E_NUMERIC,
+			              "%s: a number of %s is %g, too large for float16; use @dtype "
+			              "float32",
+			              where, f->name, x);
+	}
 	if (f->constant)
 		put_constant(graph, &tensor, stored);
 	else

@@ -22,6 +22,8 @@ enum {
 	MAX_PROTOCOL = 5
 };
 
+#define MARKED SIZE_MAX /* instead of a number of values: those above the last mark */
+
 /* ---- Memory ----------------------------------------------------------------------- */
 
 typedef struct chunk {
@@ -29,34 +31,28 @@ typedef struct chunk {
 	size_t used, size;
 } chunk;
 
-static chunk *new_chunk(inv_pickle *p, size_t bytes)
-{
-	size_t size = bytes > CHUNK ? bytes : CHUNK;
-	chunk *c;
-
-	if (bytes > MAX_MEMORY || p->used + size > MAX_MEMORY) {
-		p->used = MAX_MEMORY + 1; /* see inv_pickle_full */
-		return NULL;
-	}
-	if (!(c = inv_alloc(INV_ALIGN + size)))
-		return NULL;
-	*c = (chunk){.next = p->chunks, .size = size};
-	p->used += size;
-	p->chunks = c;
-	return c;
-}
-
 void *inv_pickle_take(inv_pickle *p, uint64_t count, size_t bytes)
 {
 	chunk *c = p->chunks;
 	uint64_t want;
+	size_t size;
 	char *piece;
 
 	if (inv_mul_overflow(count, bytes, &want) || want > MAX_MEMORY)
 		want = MAX_MEMORY + 1;
 	want = (want + 15) / 16 * 16;
-	if ((!c || want > c->size - c->used) && !(c = new_chunk(p, want)))
-		return NULL;
+	if (!c || want > c->size - c->used) {
+		size = want > CHUNK ? want : CHUNK;
+		if (p->used + size > MAX_MEMORY) {
+			p->used = MAX_MEMORY + 1; /* see inv_pickle_full */
+			return NULL;
+		}
+		if (!(c = inv_alloc(INV_ALIGN + size)))
+			return NULL;
+		*c = (chunk){.next = p->chunks, .size = size};
+		p->used += size;
+		p->chunks = c;
+	}
 	piece = (char *)c + INV_ALIGN + c->used;
 	c->used += want;
 	return memset(piece, 0, want);
@@ -143,30 +139,36 @@ static invar_status push_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 	return push(p, *out);
 }
 
-/* Values above the last mark. */
-static size_t values_above_mark(const inv_pickle *p)
-{
-	return p->depth - (p->mark_count ? p->marks[p->mark_count - 1] : 0);
-}
-
 static invar_status need_values(const inv_pickle *p, size_t count)
 {
-	return values_above_mark(p) < count
+	size_t mark = p->mark_count ? p->marks[p->mark_count - 1] : 0;
+
+	return p->depth - mark < count
 	           ? inv_pickle_bad(p, "its stack has fewer values than an opcode takes")
 	           : INVAR_OK;
 }
 
-/* Takes the last mark; the values above it are *first and the next *count. */
-static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
+/*
+ * Pops `wanted` values, or with MARKED the last mark and all above it: *first and the
+ * next *count. `below` more must be under them.
+ */
+static invar_status take_values(inv_pickle *p, size_t wanted, size_t below, inv_py ***first,
+                                size_t *count)
 {
 	*first = NULL;
-	*count = 0;
-	if (!p->mark_count)
-		return inv_pickle_bad(p, "an opcode needs a mark that is missing");
-	*count = values_above_mark(p);
-	p->depth -= *count;
-	*first = p->stack ? p->stack + p->depth : NULL; /* none: nothing was ever pushed */
-	p->mark_count--;
+	*count = wanted;
+	if (wanted == MARKED) {
+		if (!p->mark_count)
+			return inv_pickle_bad(p, "an opcode needs a mark that is missing");
+		*count = p->depth - p->marks[--p->mark_count];
+		p->depth -= *count;
+		INV_TRY(need_values(p, below));
+	} else {
+		INV_TRY(need_values(p, wanted + below));
+		p->depth -= wanted;
+	}
+	if (p->stack) /* else nothing was ever pushed */
+		*first = p->stack + p->depth;
 	return INVAR_OK;
 }
 
@@ -336,19 +338,12 @@ static invar_status push_mark(inv_pickle *p)
 	return INVAR_OK;
 }
 
-static invar_status pop(inv_pickle *p)
-{
-	INV_TRY(need_values(p, 1));
-	p->depth--;
-	return INVAR_OK;
-}
-
-static invar_status pop_to_mark(inv_pickle *p)
+static invar_status pop(inv_pickle *p, size_t wanted)
 {
 	inv_py **first;
 	size_t count;
 
-	return take_mark(p, &first, &count);
+	return take_values(p, wanted, 0, &first, &count);
 }
 
 static invar_status duplicate(inv_pickle *p)
@@ -389,63 +384,34 @@ static invar_status push_memo_at(inv_pickle *p, unsigned bytes)
 
 /* ---- Opcodes: containers ---------------------------------------------------------- */
 
-/* A container of the `count` values that were just popped. */
-static invar_status push_holding(inv_pickle *p, inv_py_kind kind, size_t count)
+/* A container of values from the stack; see take_values. */
+static invar_status push_container(inv_pickle *p, inv_py_kind kind, size_t wanted)
 {
-	inv_py *v, **items = NULL;
+	inv_py *v, **first, **items = NULL;
+	size_t count;
 
+	INV_TRY(take_values(p, wanted, 0, &first, &count));
 	INV_TRY(inv_pickle_new(p, kind, &v));
 	if (count && !(items = inv_pickle_take(p, count, sizeof *items)))
 		return inv_pickle_full(p);
 	if (count)
-		memcpy(items, p->stack + p->depth, count * sizeof *items);
+		memcpy(items, first, count * sizeof *items);
 	v->of.items = items;
 	v->count = v->capacity = (uint32_t)count;
 	return push(p, v);
 }
 
-static invar_status push_marked(inv_pickle *p, inv_py_kind kind)
+static invar_status append_values(inv_pickle *p, size_t wanted)
 {
-	inv_py **first;
+	inv_py **items;
 	size_t count;
 
-	INV_TRY(take_mark(p, &first, &count));
-	return push_holding(p, kind, count);
-}
-
-static invar_status push_tuple(inv_pickle *p, size_t count)
-{
-	INV_TRY(need_values(p, count));
-	p->depth -= count;
-	return push_holding(p, INV_PY_TUPLE, count);
-}
-
-static invar_status append_items(inv_pickle *p, inv_py **items, size_t count)
-{
-	inv_py *list = items[-1];
-
-	if (list->kind != INV_PY_LIST)
+	INV_TRY(take_values(p, wanted, 1, &items, &count));
+	if (items[-1]->kind != INV_PY_LIST)
 		return inv_pickle_bad(p, "it appends to something that is not a list");
 	for (size_t i = 0; i < count; i++)
-		INV_TRY(inv_pickle_put(p, list, items[i]));
+		INV_TRY(inv_pickle_put(p, items[-1], items[i]));
 	return INVAR_OK;
-}
-
-static invar_status append_one(inv_pickle *p)
-{
-	INV_TRY(need_values(p, 2));
-	p->depth--;
-	return append_items(p, p->stack + p->depth, 1);
-}
-
-static invar_status append_marked(inv_pickle *p)
-{
-	inv_py **first;
-	size_t count;
-
-	INV_TRY(take_mark(p, &first, &count));
-	INV_TRY(need_values(p, 1));
-	return append_items(p, first, count);
 }
 
 static invar_status set_items(inv_pickle *p, inv_py *dict, inv_py **items, size_t count)
@@ -465,20 +431,12 @@ static invar_status set_items(inv_pickle *p, inv_py *dict, inv_py **items, size_
 	return INVAR_OK;
 }
 
-static invar_status set_one(inv_pickle *p)
-{
-	INV_TRY(need_values(p, 3));
-	p->depth -= 2;
-	return set_items(p, p->stack[p->depth - 1], p->stack + p->depth, 2);
-}
-
-static invar_status set_marked(inv_pickle *p)
+static invar_status set_values(inv_pickle *p, size_t wanted)
 {
 	inv_py **first;
 	size_t count;
 
-	INV_TRY(take_mark(p, &first, &count));
-	INV_TRY(need_values(p, 1));
+	INV_TRY(take_values(p, wanted, 1, &first, &count));
 	return set_items(p, first[-1], first, count);
 }
 
@@ -487,7 +445,7 @@ static invar_status push_dict(inv_pickle *p)
 	inv_py **first, *dict;
 	size_t count;
 
-	INV_TRY(take_mark(p, &first, &count));
+	INV_TRY(take_values(p, MARKED, 0, &first, &count));
 	INV_TRY(inv_pickle_new(p, INV_PY_DICT, &dict));
 	INV_TRY(set_items(p, dict, first, count));
 	return push(p, dict);
@@ -575,59 +533,59 @@ static invar_status run_opcode(inv_pickle *p, unsigned char op)
 {
 	/* clang-format off */
 	switch (op) {
-	case 0x80: return check_protocol(p);              /* PROTO */
-	case 0x95: return check_frame(p);                 /* FRAME */
-	case '.':  return stop(p);                        /* STOP */
-	case 'N':  return push_empty(p, INV_PY_NONE);     /* NONE */
-	case 0x88: return push_int(p, INV_PY_BOOL, 1);    /* NEWTRUE */
-	case 0x89: return push_int(p, INV_PY_BOOL, 0);    /* NEWFALSE */
-	case 'K':  return push_number(p, 1);              /* BININT1 */
-	case 'M':  return push_number(p, 2);              /* BININT2 */
-	case 'J':  return push_number(p, 4);              /* BININT */
-	case 0x8a: return push_long(p, 1);                /* LONG1 */
-	case 0x8b: return push_long(p, 4);                /* LONG4 */
-	case 'G':  return push_float(p);                  /* BINFLOAT */
-	case 'S':  return push_quoted(p);                 /* STRING */
-	case 0x8c: return push_bytes(p, 1, INV_PY_TEXT);  /* SHORT_BINUNICODE */
-	case 'X':  return push_bytes(p, 4, INV_PY_TEXT);  /* BINUNICODE */
-	case 0x8d: return push_bytes(p, 8, INV_PY_TEXT);  /* BINUNICODE8 */
-	case 'U':  return push_bytes(p, 1, INV_PY_TEXT);  /* SHORT_BINSTRING, of Python 2: */
-	case 'T':  return push_bytes(p, 4, INV_PY_TEXT);  /* BINSTRING; only UTF-8 is read */
-	case 'C':  return push_bytes(p, 1, INV_PY_BYTES); /* SHORT_BINBYTES */
-	case 'B':  return push_bytes(p, 4, INV_PY_BYTES); /* BINBYTES */
-	case 0x8e: return push_bytes(p, 8, INV_PY_BYTES); /* BINBYTES8 */
-	case 0x96: return push_bytes(p, 8, INV_PY_BYTES); /* BYTEARRAY8 */
-	case '(':  return push_mark(p);                   /* MARK */
-	case '0':  return pop(p);                         /* POP */
-	case '1':  return pop_to_mark(p);                 /* POP_MARK */
-	case '2':  return duplicate(p);                   /* DUP */
-	case 'q':  return put_memo_at(p, 1);              /* BINPUT */
-	case 'r':  return put_memo_at(p, 4);              /* LONG_BINPUT */
-	case 0x94: return put_memo(p, p->memo_count);     /* MEMOIZE */
-	case 'h':  return push_memo_at(p, 1);             /* BINGET */
-	case 'j':  return push_memo_at(p, 4);             /* LONG_BINGET */
-	case ')':  return push_empty(p, INV_PY_TUPLE);    /* EMPTY_TUPLE */
-	case ']':  return push_empty(p, INV_PY_LIST);     /* EMPTY_LIST */
-	case '}':  return push_empty(p, INV_PY_DICT);     /* EMPTY_DICT */
-	case 0x8f: return push_empty(p, INV_PY_LIST);     /* EMPTY_SET */
-	case 't':  return push_marked(p, INV_PY_TUPLE);   /* TUPLE */
-	case 0x85: return push_tuple(p, 1);               /* TUPLE1 */
-	case 0x86: return push_tuple(p, 2);               /* TUPLE2 */
-	case 0x87: return push_tuple(p, 3);               /* TUPLE3 */
-	case 'l':  return push_marked(p, INV_PY_LIST);    /* LIST */
-	case 'd':  return push_dict(p);                   /* DICT */
-	case 'a':  return append_one(p);                  /* APPEND */
-	case 'e':  return append_marked(p);               /* APPENDS */
-	case 0x90: return append_marked(p);               /* ADDITEMS */
-	case 's':  return set_one(p);                     /* SETITEM */
-	case 'u':  return set_marked(p);                  /* SETITEMS */
-	case 'c':  return push_global(p);                 /* GLOBAL */
-	case 0x93: return push_stack_global(p);           /* STACK_GLOBAL */
-	case 'i':  return reject_instance(p);             /* INST */
-	case 'R':  return push_reduced(p);                /* REDUCE */
-	case 0x81: return push_reduced(p);                /* NEWOBJ */
-	case 'b':  return set_state(p);                   /* BUILD */
-	case 'Q':  return push_persistent(p);             /* BINPERSID */
+	case 0x80: return check_protocol(p);                       /* PROTO */
+	case 0x95: return check_frame(p);                          /* FRAME */
+	case '.':  return stop(p);                                 /* STOP */
+	case 'N':  return push_empty(p, INV_PY_NONE);              /* NONE */
+	case 0x88: return push_int(p, INV_PY_BOOL, 1);             /* NEWTRUE */
+	case 0x89: return push_int(p, INV_PY_BOOL, 0);             /* NEWFALSE */
+	case 'K':  return push_number(p, 1);                       /* BININT1 */
+	case 'M':  return push_number(p, 2);                       /* BININT2 */
+	case 'J':  return push_number(p, 4);                       /* BININT */
+	case 0x8a: return push_long(p, 1);                         /* LONG1 */
+	case 0x8b: return push_long(p, 4);                         /* LONG4 */
+	case 'G':  return push_float(p);                           /* BINFLOAT */
+	case 'S':  return push_quoted(p);                          /* STRING */
+	case 0x8c: return push_bytes(p, 1, INV_PY_TEXT);           /* SHORT_BINUNICODE */
+	case 'X':  return push_bytes(p, 4, INV_PY_TEXT);           /* BINUNICODE */
+	case 0x8d: return push_bytes(p, 8, INV_PY_TEXT);           /* BINUNICODE8 */
+	case 'U':  return push_bytes(p, 1, INV_PY_TEXT);           /* SHORT_BINSTRING, of Python 2: */
+	case 'T':  return push_bytes(p, 4, INV_PY_TEXT);           /* BINSTRING; only UTF-8 is read */
+	case 'C':  return push_bytes(p, 1, INV_PY_BYTES);          /* SHORT_BINBYTES */
+	case 'B':  return push_bytes(p, 4, INV_PY_BYTES);          /* BINBYTES */
+	case 0x8e: return push_bytes(p, 8, INV_PY_BYTES);          /* BINBYTES8 */
+	case 0x96: return push_bytes(p, 8, INV_PY_BYTES);          /* BYTEARRAY8 */
+	case '(':  return push_mark(p);                            /* MARK */
+	case '0':  return pop(p, 1);                               /* POP */
+	case '1':  return pop(p, MARKED);                          /* POP_MARK */
+	case '2':  return duplicate(p);                            /* DUP */
+	case 'q':  return put_memo_at(p, 1);                       /* BINPUT */
+	case 'r':  return put_memo_at(p, 4);                       /* LONG_BINPUT */
+	case 0x94: return put_memo(p, p->memo_count);              /* MEMOIZE */
+	case 'h':  return push_memo_at(p, 1);                      /* BINGET */
+	case 'j':  return push_memo_at(p, 4);                      /* LONG_BINGET */
+	case ')':  return push_empty(p, INV_PY_TUPLE);             /* EMPTY_TUPLE */
+	case ']':  return push_empty(p, INV_PY_LIST);              /* EMPTY_LIST */
+	case '}':  return push_empty(p, INV_PY_DICT);              /* EMPTY_DICT */
+	case 0x8f: return push_empty(p, INV_PY_LIST);              /* EMPTY_SET */
+	case 't':  return push_container(p, INV_PY_TUPLE, MARKED); /* TUPLE */
+	case 0x85: return push_container(p, INV_PY_TUPLE, 1);      /* TUPLE1 */
+	case 0x86: return push_container(p, INV_PY_TUPLE, 2);      /* TUPLE2 */
+	case 0x87: return push_container(p, INV_PY_TUPLE, 3);      /* TUPLE3 */
+	case 'l':  return push_container(p, INV_PY_LIST, MARKED);  /* LIST */
+	case 'd':  return push_dict(p);                            /* DICT */
+	case 'a':  return append_values(p, 1);                     /* APPEND */
+	case 'e':  return append_values(p, MARKED);                /* APPENDS */
+	case 0x90: return append_values(p, MARKED);                /* ADDITEMS */
+	case 's':  return set_values(p, 2);                        /* SETITEM */
+	case 'u':  return set_values(p, MARKED);                   /* SETITEMS */
+	case 'c':  return push_global(p);                          /* GLOBAL */
+	case 0x93: return push_stack_global(p);                    /* STACK_GLOBAL */
+	case 'i':  return reject_instance(p);                      /* INST */
+	case 'R':  return push_reduced(p);                         /* REDUCE */
+	case 0x81: return push_reduced(p);                         /* NEWOBJ */
+	case 'b':  return set_state(p);                            /* BUILD */
+	case 'Q':  return push_persistent(p);                      /* BINPERSID */
 	}
 	/* clang-format on */
 	return inv_fail(INVAR_E_FORMAT,

@@ -2,8 +2,8 @@
 /*
  * pickle_torch.c - the names that a pickle of weights may use, and what each means.
  *
- * Every name has a role, every role a function that makes a value of its arguments. They
- * only inspect values: there is nothing here that a file could call.
+ * Every name has a role, and inv_torch_reduce makes a value of its arguments by it. It only
+ * inspects values: there is nothing here that a file could call.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -96,28 +96,11 @@ static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
 	return out;
 }
 
-static invar_status fail_unknown_global(const inv_pickle *p, const char *module,
-                                        size_t module_length, const char *name,
-                                        size_t name_length)
-{
-	static const char whole[] = "torch.nn.modules.";
-	char a[SHOWN + 1], b[SHOWN + 1];
-
-	if (module_length >= strlen(whole) && memcmp(module, whole, strlen(whole)) == 0)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its pickle refers to %s.%s: it is a whole module, not its "
-		                "tensors; save module.state_dict() in Python instead",
-		                p->path, plain(module, module_length, a),
-		                plain(name, name_length, b));
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s: its pickle refers to %s.%s, which no weight file needs; nothing was executed",
-		p->path, plain(module, module_length, a), plain(name, name_length, b));
-}
-
 invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_length,
                               const char *name, size_t name_length, inv_py **out)
 {
+	static const char whole[] = "torch.nn.modules.";
+	char a[SHOWN + 1], b[SHOWN + 1];
 	bool torch = is(module, module_length, "torch");
 	bool storage = torch || is(module, module_length, "torch.storage");
 
@@ -134,7 +117,16 @@ invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_l
 	if (p->modules && module_length >= 9 && memcmp(module, "__torch__", 9) == 0 &&
 	    (module_length == 9 || module[9] == '.'))
 		return new_global(p, ROLE_BAG, NULL, out);
-	return fail_unknown_global(p, module, module_length, name, name_length);
+	if (module_length >= strlen(whole) && memcmp(module, whole, strlen(whole)) == 0)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its pickle refers to %s.%s: it is a whole module, not its "
+		                "tensors; save module.state_dict() in Python instead",
+		                p->path, plain(module, module_length, a),
+		                plain(name, name_length, b));
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s: its pickle refers to %s.%s, which no weight file needs; nothing was executed",
+		p->path, plain(module, module_length, a), plain(name, name_length, b));
 }
 
 /* ---- Storages --------------------------------------------------------------------- */
@@ -144,38 +136,11 @@ static bool is_count(const inv_py *v)
 	return v->kind == INV_PY_INT && v->of.i >= 0;
 }
 
-static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_py **out)
-{
-	inv_torch_storage *s = inv_pickle_take(p, 1, sizeof *s);
-
-	if (!s)
-		return inv_pickle_full(p);
-	INV_TRY(inv_pickle_new(p, INV_PY_STORAGE, out));
-	*s = *of;
-	s->next = p->storages;
-	p->storages = s;
-	(*out)->of.storage = s;
-	return INVAR_OK;
-}
-
-/* In very old files: the storage is a range of elements of another storage. */
-static bool take_storage_view(const inv_py *view, inv_torch_storage *s)
-{
-	if (view->kind == INV_PY_NONE)
-		return true;
-	if (view->kind != INV_PY_TUPLE || view->count != 3 || !is_count(view->of.items[1]) ||
-	    !is_count(view->of.items[2]))
-		return false;
-	s->first = (uint64_t)view->of.items[1]->of.i;
-	s->count = (uint64_t)view->of.items[2]->of.i;
-	return s->first <= s->all && s->count <= s->all - s->first;
-}
-
 /* ('storage', class, key, place, elements[, view]) */
 invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
 {
-	inv_torch_storage s = {0};
 	inv_py **item = id->of.items;
+	inv_torch_storage *s;
 	uint64_t bytes;
 
 	if (id->kind != INV_PY_TUPLE || id->count < 5 || id->count > 6 ||
@@ -185,22 +150,65 @@ invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
 		return inv_pickle_bad(p, "a storage has an unknown class");
 	if (item[2]->kind != INV_PY_TEXT || !item[2]->count || !is_count(item[4]))
 		return inv_pickle_bad(p, "a storage has no key or no number of elements");
-	s.type = item[1]->of.type;
-	s.key = item[2]->of.text;
-	s.key_length = item[2]->count;
-	s.all = s.count = (uint64_t)item[4]->of.i;
-	if (inv_mul_overflow(s.all, s.type ? s.type->bytes : 1, &bytes) || bytes > INT64_MAX)
+	if (!(s = inv_pickle_take(p, 1, sizeof *s)))
+		return inv_pickle_full(p);
+	*s = (inv_torch_storage){.type = item[1]->of.type,
+	                         .key = item[2]->of.text,
+	                         .key_length = item[2]->count,
+	                         .all = (uint64_t)item[4]->of.i,
+	                         .count = (uint64_t)item[4]->of.i,
+	                         .next = p->storages};
+	if (inv_mul_overflow(s->all, s->type ? s->type->bytes : 1, &bytes) || bytes > INT64_MAX)
 		return inv_pickle_bad(p, "a storage claims more bytes than a file can hold");
-	if (id->count == 6 && !take_storage_view(item[5], &s))
-		return inv_pickle_bad(p, "a storage views elements outside its parent storage");
-	return new_storage(p, &s, out);
+
+	/* In very old files: (key, first, count), a range of elements of another storage. */
+	if (id->count == 6 && item[5]->kind != INV_PY_NONE) {
+		inv_py **view = item[5]->of.items;
+		bool valid = item[5]->kind == INV_PY_TUPLE && item[5]->count == 3 &&
+		             is_count(view[1]) && is_count(view[2]);
+
+		s->first = valid ? (uint64_t)view[1]->of.i : 0;
+		s->count = valid ? (uint64_t)view[2]->of.i : 0;
+		if (!valid || s->first > s->all || s->count > s->all - s->first)
+			return inv_pickle_bad(p, "a storage views elements outside its parent storage");
+	}
+	INV_TRY(inv_pickle_new(p, INV_PY_STORAGE, out));
+	(*out)->of.storage = p->storages = s;
+	return INVAR_OK;
 }
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
-static invar_status take_size_and_stride(inv_pickle *p, const inv_py *size,
-                                         const inv_py *stride, inv_torch_tensor *t)
+/* (storage, offset, size, stride, requires_grad, hooks, [type of _v3, ]metadata) */
+static invar_status reduce_tensor(inv_pickle *p, const inv_py *arguments, bool has_type,
+                                  inv_py **out)
 {
+	inv_py **argument = arguments->of.items;
+	const inv_py *size, *stride, *metadata;
+	uint64_t last, count, step;
+	inv_torch_tensor *t;
+
+	if (arguments->count < (has_type ? 7 : 4) || arguments->count > 7u + has_type)
+		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
+	/* It may say that values are negated or conjugated, which is not supported. */
+	metadata = arguments->count == 7u + has_type ? argument[6 + has_type] : NULL;
+	if (metadata && metadata->kind != INV_PY_NONE &&
+	    !(metadata->kind == INV_PY_DICT && !metadata->count))
+		return inv_pickle_bad(p, "a tensor has unknown extra properties");
+	if (has_type && (argument[6]->kind != INV_PY_GLOBAL || argument[6]->role != ROLE_DTYPE))
+		return inv_pickle_bad(p, "a tensor has no type");
+	if (argument[0]->kind != INV_PY_STORAGE || !is_count(argument[1]))
+		return inv_pickle_bad(p, "a tensor has no storage, or no offset in it");
+	if (!(t = inv_pickle_take(p, 1, sizeof *t)))
+		return inv_pickle_full(p);
+	t->storage = argument[0]->of.storage;
+	t->offset = (uint64_t)argument[1]->of.i;
+	t->type = has_type ? argument[6]->of.type : t->storage->type;
+	if (!t->type || (t->storage->type && t->storage->type != t->type))
+		return inv_pickle_bad(p, "a tensor and its storage have different types");
+
+	size = argument[2];
+	stride = argument[3];
 	if ((size->kind != INV_PY_TUPLE && size->kind != INV_PY_LIST) ||
 	    (stride->kind != INV_PY_TUPLE && stride->kind != INV_PY_LIST))
 		return inv_pickle_bad(p, "a tensor's shape or strides are not tuples");
@@ -214,16 +222,10 @@ static invar_status take_size_and_stride(inv_pickle *p, const inv_py *size,
 		t->shape[i] = (uint64_t)size->of.items[i]->of.i;
 		t->stride[i] = stride->of.items[i]->of.i;
 	}
-	return INVAR_OK;
-}
 
-/* offset + sum of (size - 1) stride is the last element that is touched. */
-static invar_status check_within_storage(inv_pickle *p, inv_torch_tensor *t)
-{
-	uint64_t last = t->offset, count = t->storage->count, step;
-
-	if (!t->storage->type)
-		count /= t->type->bytes;
+	/* offset + sum of (size - 1) stride is the last element that is touched. */
+	last = t->offset;
+	count = t->storage->type ? t->storage->count : t->storage->count / t->type->bytes;
 	if (!inv_shape_cells(t->ndim, t->shape, t->type->bytes, &t->cells))
 		return inv_pickle_bad(p, "a tensor has more elements than a file can hold");
 	for (unsigned i = 0; i < t->ndim && t->cells; i++)
@@ -234,59 +236,9 @@ static invar_status check_within_storage(inv_pickle *p, inv_torch_tensor *t)
 		return inv_pickle_bad(p, "a tensor leaves its storage");
 	if (t->cells > count)
 		return inv_pickle_bad(p, "a tensor has more elements than its storage");
-	return INVAR_OK;
-}
-
-static invar_status new_tensor(inv_pickle *p, inv_py **argument, const inv_torch_type *type,
-                               inv_py **out)
-{
-	inv_torch_tensor *t;
-
-	if (argument[0]->kind != INV_PY_STORAGE || !is_count(argument[1]))
-		return inv_pickle_bad(p, "a tensor has no storage, or no offset in it");
-	if (!(t = inv_pickle_take(p, 1, sizeof *t)))
-		return inv_pickle_full(p);
-	t->storage = argument[0]->of.storage;
-	t->offset = (uint64_t)argument[1]->of.i;
-	t->type = type ? type : t->storage->type;
-	if (!t->type || (t->storage->type && t->storage->type != t->type))
-		return inv_pickle_bad(p, "a tensor and its storage have different types");
-	INV_TRY(take_size_and_stride(p, argument[2], argument[3], t));
-	INV_TRY(check_within_storage(p, t));
 	INV_TRY(inv_pickle_new(p, INV_PY_TENSOR, out));
 	(*out)->of.tensor = t;
 	return INVAR_OK;
-}
-
-/* Its last argument may say that values are negated or conjugated: not supported. */
-static bool has_metadata(const inv_py *arguments, unsigned place)
-{
-	const inv_py *v = arguments->count > place ? arguments->of.items[place] : NULL;
-
-	return v && v->kind != INV_PY_NONE && !(v->kind == INV_PY_DICT && !v->count);
-}
-
-static invar_status reduce_tensor(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	if (arguments->count < 4 || arguments->count > 7)
-		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
-	if (has_metadata(arguments, 6))
-		return inv_pickle_bad(p, "a tensor has unknown extra properties");
-	return new_tensor(p, arguments->of.items, NULL, out);
-}
-
-static invar_status reduce_tensor_v3(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	const inv_py *type;
-
-	if (arguments->count < 7 || arguments->count > 8)
-		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
-	if (has_metadata(arguments, 7))
-		return inv_pickle_bad(p, "a tensor has unknown extra properties");
-	type = arguments->of.items[6];
-	if (type->kind != INV_PY_GLOBAL || type->role != ROLE_DTYPE)
-		return inv_pickle_bad(p, "a tensor has no type");
-	return new_tensor(p, arguments->of.items, type->of.type, out);
 }
 
 /* ---- Other roles ------------------------------------------------------------------ */
@@ -313,55 +265,37 @@ static invar_status reduce_dict(inv_pickle *p, const inv_py *arguments, inv_py *
 	return INVAR_OK;
 }
 
-static invar_status reduce_first(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	if (!arguments->count)
-		return inv_pickle_bad(p, "a value is built without arguments");
-	*out = arguments->of.items[0];
-	return INVAR_OK;
-}
-
-static invar_status reduce_parameter(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	if (!arguments->count || arguments->of.items[0]->kind != INV_PY_TENSOR)
-		return inv_pickle_bad(p,
-		                      "a parameter is built from something that is not a tensor");
-	return reduce_first(p, arguments, out);
-}
-
-static invar_status reduce_none(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	(void)arguments;
-	return inv_pickle_new(p, INV_PY_NONE, out);
-}
-
-static invar_status reduce_bag(inv_pickle *p, const inv_py *arguments, inv_py **out)
-{
-	if (arguments->count)
-		return inv_pickle_bad(p, "an object is built with arguments, expected none");
-	return inv_pickle_new(p, INV_PY_BAG, out);
-}
-
 invar_status inv_torch_reduce(inv_pickle *p, const inv_py *callee, const inv_py *arguments,
                               inv_py **out)
 {
-	static invar_status (*const makes[])(inv_pickle *, const inv_py *, inv_py **) = {
-		[ROLE_DICT] = reduce_dict,
-		[ROLE_TENSOR] = reduce_tensor,
-		[ROLE_TENSOR_V3] = reduce_tensor_v3,
-		[ROLE_PARAMETER] = reduce_parameter,
-		[ROLE_FIRST] = reduce_first,
-		[ROLE_NONE] = reduce_none,
-		[ROLE_BAG] = reduce_bag,
-		[ROLE_STORAGE] = NULL,
-		[ROLE_DTYPE] = NULL,
-	};
-
-	if (callee->kind != INV_PY_GLOBAL || !makes[callee->role])
+	if (callee->kind != INV_PY_GLOBAL || callee->role >= ROLE_STORAGE)
 		return inv_pickle_bad(p, "it calls something that is not a function");
 	if (arguments->kind != INV_PY_TUPLE)
 		return inv_pickle_bad(p, "the arguments of a call are not a tuple");
-	return makes[callee->role](p, arguments, out);
+	switch ((role)callee->role) {
+	case ROLE_DICT:
+		return reduce_dict(p, arguments, out);
+	case ROLE_TENSOR:
+	case ROLE_TENSOR_V3:
+		return reduce_tensor(p, arguments, callee->role == ROLE_TENSOR_V3, out);
+	case ROLE_PARAMETER:
+		if (!arguments->count || arguments->of.items[0]->kind != INV_PY_TENSOR)
+			return inv_pickle_bad(
+				p, "a parameter is built from something that is not a tensor");
+		break;
+	case ROLE_FIRST:
+		if (!arguments->count)
+			return inv_pickle_bad(p, "a value is built without arguments");
+		break;
+	case ROLE_BAG:
+		if (arguments->count)
+			return inv_pickle_bad(p, "an object is built with arguments, expected none");
+		return inv_pickle_new(p, INV_PY_BAG, out);
+	default:
+		return inv_pickle_new(p, INV_PY_NONE, out);
+	}
+	*out = arguments->of.items[0];
+	return INVAR_OK;
 }
 
 /* A dictionary's own attributes (_metadata) are of no interest; a bag's are its content. */

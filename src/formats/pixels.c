@@ -53,23 +53,12 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
 	                name, width, height, per_byte, file_bytes);
 }
 
-/* The stored pixel that is shown at (x, y), by the table of EXIF. */
-static const uint8_t *stored_pixel(const inv_image *from, unsigned orientation, uint32_t x,
-                                   uint32_t y)
-{
-	bool swap = orientation >= 5;
-	uint32_t column = swap ? y : x, row = swap ? x : y;
-
-	if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
-		column = from->width - 1 - column;
-	if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
-		row = from->height - 1 - row;
-	return from->pixels + ((size_t)row * from->width + column) * INV_RGB;
-}
-
 invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name)
 {
 	bool swap = orientation >= 5;
+	bool flip_columns = orientation == 2 || orientation == 3 || orientation >= 7;
+	bool flip_rows =
+		orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 	inv_image upright = {0};
 
 	if (orientation < 2 || orientation > 8)
@@ -77,28 +66,29 @@ invar_status inv_image_orient(inv_image *image, unsigned orientation, const char
 	INV_TRY(inv_image_shape(&upright, swap ? image->height : image->width,
 	                        swap ? image->width : image->height, name));
 	for (uint32_t y = 0; y < upright.height; y++)
-		for (uint32_t x = 0; x < upright.width; x++)
+		for (uint32_t x = 0; x < upright.width; x++) {
+			uint32_t column = swap ? y : x, row = swap ? x : y;
+
+			column = flip_columns ? image->width - 1 - column : column;
+			row = flip_rows ? image->height - 1 - row : row;
 			memcpy(upright.pixels + ((size_t)y * upright.width + x) * INV_RGB,
-			       stored_pixel(image, orientation, x, y), INV_RGB);
+			       image->pixels + ((size_t)row * image->width + column) * INV_RGB,
+			       INV_RGB);
+		}
 	inv_image_clear(image);
 	*image = upright;
 	return INVAR_OK;
-}
-
-/* a * b / 255, rounded, as Pillow computes it. */
-static uint8_t scale(unsigned a, unsigned b)
-{
-	unsigned t = a * b + 128;
-
-	return (uint8_t)(((t >> 8) + t) >> 8);
 }
 
 void inv_cmyk_to_rgb(const uint8_t ink[4], uint8_t rgb[INV_RGB])
 {
 	unsigned white = 255u - ink[3];
 
-	for (size_t k = 0; k < INV_RGB; k++)
-		rgb[k] = (uint8_t)(white - scale(ink[k], white));
+	for (size_t k = 0; k < INV_RGB; k++) {
+		unsigned t = ink[k] * white + 128; /* over 255, rounded, as Pillow computes it */
+
+		rgb[k] = (uint8_t)(white - (((t >> 8) + t) >> 8));
+	}
 }
 
 /* ---- EXIF ------------------------------------------------------------------------- */

@@ -137,32 +137,11 @@ static bool take_wire_bytes(inv_bytes *rest, uint64_t size, inv_bytes *out)
 	return true;
 }
 
-static bool take_wire_value(inv_bytes *rest, inv_field *f)
-{
-	const unsigned char *start = rest->data;
-	uint64_t size;
-
-	switch (f->kind) {
-	case INV_WIRE_NUMBER:
-		if (!take_varint(rest, &f->value))
-			return false;
-		f->part = (inv_bytes){start, (size_t)(rest->data - start)};
-		return true;
-	case INV_WIRE_64:
-		return take_wire_bytes(rest, 8, &f->part);
-	case INV_WIRE_32:
-		return take_wire_bytes(rest, 4, &f->part);
-	case INV_WIRE_BYTES:
-		return take_varint(rest, &size) && take_wire_bytes(rest, size, &f->part);
-	default:
-		return false;
-	}
-}
-
 inv_field_status inv_field_next(inv_bytes *rest, inv_field *out)
 {
-	const unsigned char *start = rest->data;
-	uint64_t tag;
+	const unsigned char *start = rest->data, *value;
+	uint64_t tag, size;
+	bool whole;
 
 	*out = (inv_field){0};
 	if (!rest->size)
@@ -171,7 +150,23 @@ inv_field_status inv_field_next(inv_bytes *rest, inv_field *out)
 		return INV_FIELD_BROKEN;
 	out->number = (uint32_t)(tag >> 3);
 	out->kind = (unsigned)(tag & 7);
-	if (!take_wire_value(rest, out))
+	value = rest->data;
+	switch (out->kind) {
+	case INV_WIRE_NUMBER:
+		whole = take_varint(rest, &out->value);
+		out->part = (inv_bytes){value, (size_t)(rest->data - value)};
+		break;
+	case INV_WIRE_64:
+		whole = take_wire_bytes(rest, 8, &out->part);
+		break;
+	case INV_WIRE_32:
+		whole = take_wire_bytes(rest, 4, &out->part);
+		break;
+	default:
+		whole = out->kind == INV_WIRE_BYTES && take_varint(rest, &size) &&
+		        take_wire_bytes(rest, size, &out->part);
+	}
+	if (!whole)
 		return INV_FIELD_BROKEN;
 	out->whole = (inv_bytes){start, (size_t)(rest->data - start)};
 	return INV_FIELD;

@@ -103,26 +103,6 @@ static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
 	return INVAR_OK;
 }
 
-static invar_status check_metadata(inv_safetensors *f)
-{
-	const char *key;
-	json_t *value;
-
-	f->metadata = json_object_get(f->header, "__metadata__");
-	if (!f->metadata)
-		return INVAR_OK;
-	if (!json_is_object(f->metadata))
-		return inv_fail(INVAR_E_FORMAT, "%s: its __metadata__ is not an object of strings",
-		                f->path);
-	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value) {
-		if (!json_is_string(value))
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: the value of '%.200s' in its __metadata__ is not a string",
-			                f->path, key);
-	}
-	return INVAR_OK;
-}
-
 /* ---- One tensor ------------------------------------------------------------------- */
 
 static invar_status bad_entry(const inv_safetensors *f, const entry *e, const char *what)
@@ -232,55 +212,54 @@ static int compare_offsets(const void *a, const void *b)
 	return (x->end > y->end) - (x->end < y->end); /* empty ones first */
 }
 
-static invar_status check_cover(const inv_safetensors *f)
-{
-	uint64_t at = 0;
-
-	for (size_t i = 0; i < f->count; i++) {
-		const entry *e = &f->entries[i];
-
-		if (e->begin != at)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: tensor '%.200s': begins at byte %" PRIu64
-			                ", expected %" PRIu64 " (no gap, no overlap)",
-			                f->path, e->tensor.name, e->begin, at);
-		at = e->end;
-	}
-	if (at != f->data_bytes)
-		return inv_fail(
-			INVAR_E_FORMAT, "%s: has %" PRIu64 " %s of data, but its tensors need %" PRIu64,
-			f->path, f->data_bytes, inv_noun(f->data_bytes, "byte", "bytes"), at);
-	return INVAR_OK;
-}
-
-static invar_status view_tensors(inv_safetensors *f, const unsigned char *bytes,
-                                 uint64_t size)
-{
-	const char *name;
-	json_t *info;
-
-	INV_TRY(parse_header(f, bytes, size));
-	INV_TRY(check_metadata(f));
-	INV_TRY(inv_new_zeros(&f->entries, json_object_size(f->header)));
-	json_object_foreach (f->header, name, info)
-		if (strcmp(name, "__metadata__") != 0)
-			INV_TRY(take_entry(f, name, info, &f->entries[f->count++]));
-	qsort(f->entries, f->count, sizeof *f->entries, compare_offsets);
-	INV_TRY(check_cover(f));
-	qsort(f->entries, f->count, sizeof *f->entries, compare_tensor_names);
-	return INVAR_OK;
-}
-
-invar_status inv_safetensors_open(const char *path, inv_safetensors **out)
+invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
+                                  const char *name, inv_safetensors **out)
 {
 	inv_safetensors *f;
+	const char *key;
+	json_t *value;
+	uint64_t at = 0;
 	invar_status st;
 
 	*out = NULL;
 	INV_TRY(inv_new(&f));
-	INV_TRY_OR(fail, inv_new_text(&f->path, path));
-	INV_TRY_OR(fail, inv_map_open(path, &f->map));
-	INV_TRY_OR(fail, view_tensors(f, f->map.data, f->map.size));
+	INV_TRY_OR(fail, inv_new_text(&f->path, name));
+	INV_TRY_OR(fail, parse_header(f, bytes, size));
+	value = json_object_get(f->header, "__metadata__");
+	f->metadata = value;
+	if (value && !json_is_object(value))
+		INV_TRY_OR(fail,
+		           inv_fail(INVAR_E_FORMAT,
+		                    "%s: its __metadata__ is not an object of strings", f->path));
+	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value)
+		if (!json_is_string(value))
+			INV_TRY_OR(
+				fail,
+				inv_fail(INVAR_E_FORMAT,
+			             "%s: the value of '%.200s' in its __metadata__ is not a string",
+			             f->path, key));
+
+	INV_TRY_OR(fail, inv_new_zeros(&f->entries, json_object_size(f->header)));
+	json_object_foreach (f->header, key, value)
+		if (strcmp(key, "__metadata__") != 0)
+			INV_TRY_OR(fail, take_entry(f, key, value, &f->entries[f->count++]));
+	qsort(f->entries, f->count, sizeof *f->entries, compare_offsets);
+	for (size_t i = 0; i < f->count; at = f->entries[i++].end) {
+		const entry *e = &f->entries[i];
+
+		if (e->begin != at)
+			INV_TRY_OR(fail, inv_fail(INVAR_E_FORMAT,
+			                          "%s: tensor '%.200s': begins at byte %" PRIu64
+			                          ", expected %" PRIu64 " (no gap, no overlap)",
+			                          f->path, e->tensor.name, e->begin, at));
+	}
+	if (at != f->data_bytes)
+		INV_TRY_OR(fail,
+		           inv_fail(INVAR_E_FORMAT,
+		                    "%s: has %" PRIu64 " %s of data, but its tensors need %" PRIu64,
+		                    f->path, f->data_bytes,
+		                    inv_noun(f->data_bytes, "byte", "bytes"), at));
+	qsort(f->entries, f->count, sizeof *f->entries, compare_tensor_names);
 	*out = f;
 	return INVAR_OK;
 fail:
@@ -288,20 +267,18 @@ fail:
 	return st;
 }
 
-invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
-                                  const char *name, inv_safetensors **out)
+invar_status inv_safetensors_open(const char *path, inv_safetensors **out)
 {
-	inv_safetensors *f;
+	inv_map map;
 	invar_status st;
 
 	*out = NULL;
-	INV_TRY(inv_new(&f));
-	INV_TRY_OR(fail, inv_new_text(&f->path, name));
-	INV_TRY_OR(fail, view_tensors(f, bytes, size));
-	*out = f;
+	INV_TRY(inv_map_open(path, &map));
+	INV_TRY_OR(fail, inv_safetensors_view(map.data, map.size, path, out));
+	(*out)->map = map;
 	return INVAR_OK;
 fail:
-	inv_safetensors_close(f);
+	inv_map_close(&map);
 	return st;
 }
 
@@ -354,31 +331,22 @@ invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata
 	return INVAR_OK;
 }
 
-static bool float_type(const char *type, inv_dtype *out)
+invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t, float *out)
 {
 	static const struct {
 		const char *name;
 		inv_dtype dtype;
 	} floats[] = {{"F16", INV_F16}, {"BF16", INV_BF16}, {"F32", INV_F32}, {"F64", INV_F64}};
+	size_t k = 0, count = sizeof floats / sizeof *floats;
 
-	for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
-		*out = floats[i].dtype;
-		if (strcmp(type, floats[i].name) == 0)
-			return true;
-	}
-	return false;
-}
-
-invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t, float *out)
-{
-	inv_dtype dtype;
-
-	if (!float_type(t->type, &dtype))
+	while (k < count && strcmp(t->type, floats[k].name) != 0)
+		k++;
+	if (k == count)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: tensor '%.200s': contains %s, expected one of F16, BF16, F32 and F64",
 			f->path, t->name, t->type);
-	inv_widen(dtype, false, t->data, t->cells, out);
+	inv_widen(floats[k].dtype, false, t->data, t->cells, out);
 	for (uint64_t i = 0; i < t->cells; i++)
 		if (!isfinite(out[i]))
 			return inv_fail(INVAR_E_NUMERIC,

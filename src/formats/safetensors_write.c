@@ -20,19 +20,13 @@
 
 enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MAX_ITEM = 8 };
 
-/* jansson reports invalid UTF-8 and lack of memory in the same way; this is the former. */
-static bool is_utf8(const char *text)
-{
-	return inv_is_utf8(text, strlen(text));
-}
-
-/* Takes value, also if it fails. */
+/* Takes value, also if it fails. jansson reports invalid UTF-8 like lack of memory. */
 static invar_status put_unique(json_t *object, const char *key, json_t *value,
                                const char *path)
 {
 	invar_status st = INVAR_OK;
 
-	if (!is_utf8(key))
+	if (!inv_is_utf8(key, strlen(key)))
 		st = inv_fail(INVAR_E_USE, "%s: the name '%.200s' is not UTF-8 text", path, key);
 	else if (json_object_get(object, key))
 		st = inv_fail(INVAR_E_USE, "%s: the name '%.200s' is given twice", path, key);
@@ -48,7 +42,7 @@ static invar_status put_unique(json_t *object, const char *key, json_t *value,
 static invar_status put_text(json_t *object, const char *key, const char *text,
                              const char *path)
 {
-	if (!is_utf8(text))
+	if (!inv_is_utf8(text, strlen(text)))
 		return inv_fail(INVAR_E_USE, "%s: the value of '%.200s' is not UTF-8 text", path,
 		                key);
 	return put_unique(object, key, json_string(text), path);
@@ -188,13 +182,18 @@ done:
 	return st;
 }
 
-/* Numbers of whole bytes, gathered in pieces. */
-static invar_status write_strided(inv_writer *w, const inv_tensor_stored *t, uint64_t bytes)
+static invar_status write_tensor(inv_writer *w, const inv_tensor_stored *t)
 {
 	size_t item = inv_safetensors_bits(t->type) / 8, used = 0;
 	unsigned char piece[PIECE];
 	inv_cell c = {0};
+	uint64_t bytes;
 
+	if (!count_bytes(t, &bytes) || !bytes)
+		return INVAR_OK;
+	if (inv_is_dense(t->ndim, t->shape, t->stride))
+		return inv_writer_put(w, t->data, bytes);
+	/* Numbers of whole bytes, gathered in pieces. */
 	for (uint64_t i = 0; i < bytes / item; i++) {
 		memcpy(piece + used, (const unsigned char *)t->data + c.offset * (int64_t)item,
 		       item);
@@ -208,37 +207,13 @@ static invar_status write_strided(inv_writer *w, const inv_tensor_stored *t, uin
 	return used ? inv_writer_put(w, piece, used) : INVAR_OK;
 }
 
-static invar_status write_file(const char *path, const unsigned char *header, size_t bytes,
-                               const inv_tensor_stored *tensors, size_t count,
-                               uint64_t data_bytes)
-{
-	inv_writer *w;
-	invar_status st;
-
-	INV_TRY(inv_writer_open(path, bytes + data_bytes, &w));
-	INV_TRY_OR(fail, inv_writer_put(w, header, bytes));
-	for (size_t i = 0; i < count; i++) {
-		const inv_tensor_stored *t = &tensors[i];
-		uint64_t size;
-
-		if (!count_bytes(t, &size) || !size)
-			continue;
-		INV_TRY_OR(fail, inv_is_dense(t->ndim, t->shape, t->stride)
-		                     ? inv_writer_put(w, t->data, size)
-		                     : write_strided(w, t, size));
-	}
-	return inv_writer_commit(w);
-fail:
-	inv_writer_abort(w);
-	return st;
-}
-
 invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *tensors,
                                    size_t count, const inv_metadata *metadata,
                                    size_t metadata_count)
 {
 	inv_tensor_stored *t = new_sorted_list(tensors, count, sizeof *t, by_width_and_name);
 	unsigned char *header = NULL;
+	inv_writer *w = NULL;
 	size_t bytes = 0;
 	uint64_t data_bytes;
 	invar_status st;
@@ -254,25 +229,17 @@ invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *te
 					path, t[i].name, t[i].type));
 	INV_TRY_OR(done, make_header(t, count, metadata, metadata_count, path, &header, &bytes,
 	                             &data_bytes));
-	st = write_file(path, header, bytes, t, count, data_bytes);
+	INV_TRY_OR(done, inv_writer_open(path, bytes + data_bytes, &w));
+	INV_TRY_OR(done, inv_writer_put(w, header, bytes));
+	for (size_t i = 0; i < count; i++)
+		INV_TRY_OR(done, write_tensor(w, &t[i]));
+	st = inv_writer_commit(w);
+	w = NULL;
 done:
+	inv_writer_abort(w);
 	inv_free(header);
 	inv_free(t);
 	return st;
-}
-
-static inv_tensor_stored dense_floats(const inv_tensor_out *t)
-{
-	inv_tensor_stored s = {
-		.name = t->name, .type = "F32", .ndim = t->ndim, .data = t->data};
-	uint64_t stride = 1; /* may wrap; a size that does is rejected before it is used */
-
-	for (unsigned i = t->ndim < INV_TENSOR_NDIM ? t->ndim : INV_TENSOR_NDIM; i-- > 0;) {
-		s.shape[i] = t->shape[i];
-		s.stride[i] = (int64_t)stride;
-		stride *= t->shape[i];
-	}
-	return s;
 }
 
 invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
@@ -283,8 +250,18 @@ invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensor
 	invar_status st;
 
 	INV_TRY(inv_new_zeros(&t, count));
-	for (size_t i = 0; i < count; i++)
-		t[i] = dense_floats(&tensors[i]);
+	for (size_t i = 0; i < count; i++) {
+		const inv_tensor_out *from = &tensors[i];
+		uint64_t stride = 1; /* may wrap; a size that does is rejected before it is used */
+
+		t[i] = (inv_tensor_stored){
+			.name = from->name, .type = "F32", .ndim = from->ndim, .data = from->data};
+		for (unsigned k = from->ndim < INV_TENSOR_NDIM ? from->ndim : INV_TENSOR_NDIM;
+		     k-- > 0; stride *= from->shape[k]) {
+			t[i].shape[k] = from->shape[k];
+			t[i].stride[k] = (int64_t)stride;
+		}
+	}
 	st = inv_safetensors_store(path, t, count, metadata, metadata_count);
 	inv_free(t);
 	return st;

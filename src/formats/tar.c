@@ -134,42 +134,6 @@ static invar_status set_path(const inv_tar *t, char out[INV_TAR_PATH], const uin
 	return INVAR_OK;
 }
 
-/* A POSIX header has the folders of a long path in a field of its own. */
-static void path_of_header(inv_tar *t, const uint8_t *header)
-{
-	size_t name = strnlen((const char *)header, NAME), prefix = 0;
-
-	if (memcmp(header + MAGIC_AT, "ustar\0", 6) == 0)
-		prefix = strnlen((const char *)header + PREFIX_AT, PREFIX);
-	memcpy(t->path, header + PREFIX_AT, prefix);
-	if (prefix)
-		t->path[prefix++] = '/';
-	memcpy(t->path + prefix, header, name);
-	t->path[prefix + name] = '\0';
-}
-
-static bool key_is(const uint8_t *text, size_t length, const char *key)
-{
-	return length == strlen(key) && memcmp(text, key, length) == 0;
-}
-
-static invar_status take_record(inv_tar *t, const uint8_t *key, size_t key_length,
-                                const uint8_t *value, size_t length, pending *next)
-{
-	if (key_is(key, key_length, "path"))
-		return set_path(t, t->path, value, length, &next->has_path);
-	if (key_is(key, key_length, "linkpath"))
-		return set_path(t, t->target, value, length, &next->has_target);
-	if (key_is(key, key_length, "size")) {
-		if (!read_decimal(value, length, &next->size))
-			return fail_damaged_tar(t, "a size that is not a number");
-		next->has_size = true;
-	} else if (key_length > 11 && memcmp(key, "GNU.sparse.", 11) == 0) {
-		next->sparse = true;
-	}
-	return INVAR_OK;
-}
-
 /* Records "LENGTH KEY=VALUE\n"; the length counts all of it. */
 static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pending *next)
 {
@@ -178,14 +142,25 @@ static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pe
 	while (bytes && *text) {
 		const uint8_t *blank = memchr(text, ' ', bytes), *equal;
 		uint64_t length;
+		size_t value;
 
 		if (!blank || !read_decimal(text, (size_t)(blank - text), &length) ||
 		    length > bytes || length < (uint64_t)(blank - text) + 3 ||
 		    text[length - 1] != '\n' ||
 		    !(equal = memchr(blank, '=', (size_t)(text + length - blank))))
 			return fail_damaged_tar(t, "a pax header that cannot be read");
-		INV_TRY(take_record(t, blank + 1, (size_t)(equal - blank - 1), equal + 1,
-		                    (size_t)(text + length - 1 - equal - 1), next));
+		value = (size_t)(text + length - 1 - equal - 1);
+		if (strncmp((const char *)blank, " path=", 6) == 0) {
+			INV_TRY(set_path(t, t->path, equal + 1, value, &next->has_path));
+		} else if (strncmp((const char *)blank, " linkpath=", 10) == 0) {
+			INV_TRY(set_path(t, t->target, equal + 1, value, &next->has_target));
+		} else if (strncmp((const char *)blank, " size=", 6) == 0) {
+			if (!read_decimal(equal + 1, value, &next->size))
+				return fail_damaged_tar(t, "a size that is not a number");
+			next->has_size = true;
+		} else if (strncmp((const char *)blank, " GNU.sparse.", 12) == 0) {
+			next->sparse = true;
+		}
 		text += length;
 		bytes -= length;
 	}
@@ -194,10 +169,12 @@ static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pe
 
 /* ---- Members ---------------------------------------------------------------------- */
 
-/* The size of the member at t->at, which must be in the file. */
-static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *next)
+/* The data of the member at t->at, which must be in the file; *end: the next header. */
+static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *next,
+                              uint64_t *end)
 {
 	char type = (char)header[TYPE_AT];
+	uint64_t blocks;
 
 	t->offset = t->at + BLOCK;
 	if (type >= '1' && type <= '6') /* links, devices, folders: nothing follows */
@@ -211,96 +188,82 @@ static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *
 		                "%s: is a truncated or damaged tar file: a member of %" PRIu64
 		                " bytes at byte %" PRIu64 " of %" PRIu64,
 		                t->name, t->bytes, t->offset, t->size);
+	blocks = (t->bytes + BLOCK - 1) / BLOCK * BLOCK;
+	*end = blocks > t->size - t->offset ? t->size : t->offset + blocks;
 	return INVAR_OK;
-}
-
-static void skip_data(inv_tar *t)
-{
-	uint64_t blocks = (t->bytes + BLOCK - 1) / BLOCK * BLOCK;
-
-	t->at = blocks > t->size - t->offset ? t->size : t->offset + blocks;
-}
-
-static invar_status check_header_block(const inv_tar *t)
-{
-	if (t->size - t->at < BLOCK)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is %s: %" PRIu64 " bytes at byte %" PRIu64 " instead of a header", t->name,
-			t->at ? "a truncated tar file" : "not a tar file", t->size - t->at, t->at);
-	if (is_zero_block(t->data + t->at) || sum_fits(t->data + t->at))
-		return INVAR_OK;
-	if (!t->at)
-		return inv_fail(INVAR_E_FORMAT, "%s: is not a tar file", t->name);
-	return fail_damaged_tar(t, "a header with a wrong checksum");
-}
-
-/* 'L' and 'K' are GNU's long path and long target. */
-static invar_status take_special(inv_tar *t, char type, pending *next)
-{
-	const uint8_t *text = t->data + t->offset;
-	size_t length = strnlen((const char *)text,
-	                        t->bytes < INV_TAR_PATH ? (size_t)t->bytes : INV_TAR_PATH);
-
-	if (type == 'x' || type == 'X')
-		return take_pax(t, text, t->bytes, next);
-	if (type == 'L')
-		return set_path(t, t->path, text, length, &next->has_path);
-	return type == 'K' ? set_path(t, t->target, text, length, &next->has_target) : INVAR_OK;
-}
-
-/* The first tar programs wrote a folder as a file whose name ends in a slash. */
-static inv_tar_type member_type(const inv_tar *t, char type, const pending *next)
-{
-	size_t length = strlen(t->path);
-
-	if (type == '1' || type == '2')
-		return type == '1' ? INV_TAR_HARD : INV_TAR_SYMBOLIC;
-	if ((type && type != '0' && type != '7') || next->sparse ||
-	    (length && t->path[length - 1] == '/'))
-		return INV_TAR_OTHER;
-	return INV_TAR_FILE;
 }
 
 invar_status inv_tar_next(inv_tar *t, bool *more)
 {
+	const pending none = {0};
 	pending next = {0};
+	const uint8_t *header, *text;
+	size_t length, prefix = 0;
+	uint64_t end;
+	char type;
 
+	*more = false;
 	for (;;) {
-		const uint8_t *header = t->data + t->at;
-		char type;
-
-		*more = false;
 		if (t->at == t->size)
 			return INVAR_OK;
-		INV_TRY(check_header_block(t));
+		header = t->data + t->at;
+		if (t->size - t->at < BLOCK)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: is %s: %" PRIu64 " bytes at byte %" PRIu64
+			                " instead of a header",
+			                t->name, t->at ? "a truncated tar file" : "not a tar file",
+			                t->size - t->at, t->at);
 		if (is_zero_block(header))
 			return INVAR_OK;
+		if (!sum_fits(header))
+			return t->at ? fail_damaged_tar(t, "a header with a wrong checksum")
+			             : inv_fail(INVAR_E_FORMAT, "%s: is not a tar file", t->name);
 		type = (char)header[TYPE_AT];
-		if (strchr("LKxXg", type) && type) { /* they have sizes of their own */
-			pending none = {0};
+		if (!type || !strchr("LKxXg", type))
+			break;
 
-			INV_TRY(find_data(t, header, &none));
-			INV_TRY(take_special(t, type, &next));
-			skip_data(t);
-			continue;
-		}
-		if (type == 'S')
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: has a sparse file, which is not supported; write the tar "
-			                "file without --sparse",
-			                t->name);
-		if (!next.has_path)
-			path_of_header(t, header);
-		t->type = member_type(t, type, &next);
-		if (t->type != INV_TAR_HARD && t->type != INV_TAR_SYMBOLIC)
-			*t->target = '\0';
-		else if (!next.has_target)
-			snprintf(t->target, sizeof t->target, "%.*s", TARGET,
-			         (const char *)header + TARGET_AT);
-		INV_TRY(find_data(t, header, &next));
-		skip_data(t);
-		*more = true;
-		return INVAR_OK;
+		/* About the next member: pax records, or GNU's long path (L) or target (K). */
+		INV_TRY(find_data(t, header, &none, &end)); /* they have sizes of their own */
+		text = t->data + t->offset;
+		length = strnlen((const char *)text,
+		                 t->bytes < INV_TAR_PATH ? (size_t)t->bytes : INV_TAR_PATH);
+		if (type == 'x' || type == 'X')
+			INV_TRY(take_pax(t, text, t->bytes, &next));
+		else if (type == 'L')
+			INV_TRY(set_path(t, t->path, text, length, &next.has_path));
+		else if (type == 'K')
+			INV_TRY(set_path(t, t->target, text, length, &next.has_target));
+		t->at = end;
 	}
+	if (type == 'S')
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has a sparse file, which is not supported; write the tar "
+		                "file without --sparse",
+		                t->name);
+
+	/* A POSIX header has the folders of a long path in a field of its own. */
+	if (!next.has_path) {
+		if (memcmp(header + MAGIC_AT, "ustar\0", 6) == 0)
+			prefix = strnlen((const char *)header + PREFIX_AT, PREFIX);
+		snprintf(t->path, sizeof t->path, "%.*s%s%.*s", (int)prefix,
+		         (const char *)header + PREFIX_AT, prefix ? "/" : "", NAME,
+		         (const char *)header);
+	}
+	/* The first tar programs wrote a folder as a file whose name ends in a slash. */
+	length = strlen(t->path);
+	if (type == '1' || type == '2')
+		t->type = type == '1' ? INV_TAR_HARD : INV_TAR_SYMBOLIC;
+	else if ((type && type != '0' && type != '7') || next.sparse ||
+	         (length && t->path[length - 1] == '/'))
+		t->type = INV_TAR_OTHER;
+	else
+		t->type = INV_TAR_FILE;
+	if (t->type != INV_TAR_HARD && t->type != INV_TAR_SYMBOLIC)
+		*t->target = '\0';
+	else if (!next.has_target)
+		snprintf(t->target, sizeof t->target, "%.*s", TARGET,
+		         (const char *)header + TARGET_AT);
+	INV_TRY(find_data(t, header, &next, &t->at));
+	*more = true;
+	return INVAR_OK;
 }

@@ -71,14 +71,6 @@ typedef struct reader {
 
 /* ---- Tags ------------------------------------------------------------------------- */
 
-static unsigned type_bytes(uint64_t type)
-{
-	static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4,
-	                                8, 4, 8, 4, 0, 0, 8, 8, 8};
-
-	return type < sizeof bytes ? bytes[type] : 0;
-}
-
 static invar_status fail_truncated_tags(const char *name)
 {
 	return inv_fail(INVAR_E_FORMAT,
@@ -89,6 +81,8 @@ static invar_status fail_truncated_tags(const char *name)
 /* The first directory is in the file, and its tags claim at most the size of the file. */
 static invar_status check_tags(const uint8_t *bytes, uint64_t size, const char *name)
 {
+	static const uint8_t type_bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4,
+	                                     8, 4, 8, 4, 0, 0, 8, 8, 8};
 	bool motorola, big; /* byte order; BigTIFF */
 	unsigned count_bytes, entry;
 	uint64_t at, count, claim, type, sum = 0;
@@ -113,7 +107,8 @@ static invar_status check_tags(const uint8_t *bytes, uint64_t size, const char *
 	for (; count--; at += entry) {
 		type = inv_tiff_number(bytes + at + 2, 2, motorola);
 		claim = inv_tiff_number(bytes + at + 4, big ? 8 : 4, motorola);
-		if (inv_mul_overflow(claim, type_bytes(type), &claim) ||
+		if (inv_mul_overflow(claim, type < sizeof type_bytes ? type_bytes[type] : 0,
+		                     &claim) ||
 		    inv_add_overflow(sum, claim, &sum) || sum > size + SLACK)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: is a damaged TIFF file: its tags claim more than its "
@@ -229,12 +224,6 @@ static invar_status open_tiff(reader *r)
 	return r->tif ? INVAR_OK : fail_tiff(r);
 }
 
-static void close_tiff(reader *r)
-{
-	if (r->tif)
-		TIFFClose(r->tif);
-}
-
 /* ---- Header ----------------------------------------------------------------------- */
 
 /* Samples that make the colour of a pixel; 0: such pixels are not read. */
@@ -272,18 +261,10 @@ static bool is_read(uint16_t compression)
 	return false;
 }
 
-static bool bits_fit(const reader *r)
-{
-	if (r->bits == 8)
-		return true;
-	if (r->bits == 16)
-		return r->photometric != PHOTOMETRIC_PALETTE;
-	return (r->bits == 1 || r->bits == 2 || r->bits == 4) && r->samples == 1;
-}
-
 static invar_status check_layout(const reader *r, uint16_t format)
 {
 	unsigned min = r->colours, max = min == 1 ? 2 : MAX_SAMPLES;
+	bool few_bits = (r->bits == 1 || r->bits == 2 || r->bits == 4) && r->samples == 1;
 
 	if (!is_read(r->compression))
 		return inv_fail(INVAR_E_FORMAT,
@@ -300,7 +281,8 @@ static invar_status check_layout(const reader *r, uint16_t format)
 		                "%s: its samples are %s, but only unsigned integers are supported; "
 		                "scale it to 8 or 16 bits",
 		                r->name, format == SAMPLEFORMAT_INT ? "signed" : "not integers");
-	if (!bits_fit(r))
+	if (r->bits != 8 && !few_bits &&
+	    (r->bits != 16 || r->photometric == PHOTOMETRIC_PALETTE))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %u %s per sample and %u %s per pixel, which is not "
 		                "supported; scale it to 8 or 16 bits",
@@ -316,31 +298,6 @@ static invar_status check_layout(const reader *r, uint16_t format)
 			"save the bands that matter as grey or RGB",
 			r->name, r->samples, min, max);
 	return INVAR_OK;
-}
-
-static invar_status read_palette(reader *r)
-{
-	uint16_t *map[INV_RGB] = {NULL};
-
-	if (r->photometric != PHOTOMETRIC_PALETTE)
-		return INVAR_OK;
-	if (!TIFFGetField(r->tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) || !map[0] ||
-	    !map[1] || !map[2])
-		return inv_fail(INVAR_E_FORMAT, "%s: is a damaged TIFF file: it has no palette",
-		                r->name);
-	for (size_t k = 0; k < INV_RGB; k++)
-		r->map[k] = map[k];
-	return INVAR_OK;
-}
-
-static bool has_premultiplied_alpha(const reader *r)
-{
-	uint16_t count = 0, *kinds = NULL;
-	unsigned n = r->colours;
-
-	return r->samples > n && n != MAX_INKS && r->photometric != PHOTOMETRIC_PALETTE &&
-	       TIFFGetField(r->tif, TIFFTAG_EXTRASAMPLES, &count, &kinds) && count && kinds &&
-	       kinds[0] == EXTRASAMPLE_ASSOCALPHA;
 }
 
 /* Sizes of tiles: products of libtiff, which are 0 where they overflow. */
@@ -374,7 +331,7 @@ static invar_status read_tiles(reader *r)
 
 static invar_status read_tiff_header(reader *r)
 {
-	uint16_t format = SAMPLEFORMAT_UINT;
+	uint16_t format = SAMPLEFORMAT_UINT, count = 0, *kinds = NULL, *map[INV_RGB] = {NULL};
 
 	INV_TRY(check_tags(r->bytes, r->size, r->name));
 	INV_TRY(open_tiff(r));
@@ -392,10 +349,20 @@ static invar_status read_tiff_header(reader *r)
 
 	INV_TRY(check_layout(r, format));
 	INV_TRY(inv_check_pixels(r->name, r->width, r->height, r->size, PER_BYTE));
-	INV_TRY(read_palette(r));
+	if (r->photometric == PHOTOMETRIC_PALETTE) {
+		if (!TIFFGetField(r->tif, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) || !map[0] ||
+		    !map[1] || !map[2])
+			return inv_fail(INVAR_E_FORMAT, "%s: is a damaged TIFF file: it has no palette",
+			                r->name);
+		for (size_t k = 0; k < INV_RGB; k++)
+			r->map[k] = map[k];
+	}
 	if (r->photometric == PHOTOMETRIC_YCBCR) /* before sizes are asked for */
 		TIFFSetField(r->tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-	r->premultiplied = has_premultiplied_alpha(r);
+	r->premultiplied = r->samples > r->colours && r->colours != MAX_INKS &&
+	                   r->photometric != PHOTOMETRIC_PALETTE &&
+	                   TIFFGetField(r->tif, TIFFTAG_EXTRASAMPLES, &count, &kinds) &&
+	                   count && kinds && kinds[0] == EXTRASAMPLE_ASSOCALPHA;
 	r->wanted = r->colours + r->premultiplied;
 	return read_tiles(r);
 }
@@ -410,7 +377,8 @@ invar_status inv_tiff_size(const void *bytes, uint64_t size, const char *name,
 	*width = r.orientation >= 5 ? r.height : r.width;
 	*height = r.orientation >= 5 ? r.width : r.height;
 done:
-	close_tiff(&r);
+	if (r.tif)
+		TIFFClose(r.tif);
 	return st;
 }
 
@@ -466,39 +434,7 @@ static void put_pixel(const reader *r, const unsigned *v, uint8_t *to)
 	}
 }
 
-/* The first `count` pixels of a row of a tile, to the row `to` of the image. */
-static void put_tile_row(const reader *r, const uint8_t *const plane[MAX_WANTED],
-                         size_t stride, size_t count, uint8_t *to)
-{
-	unsigned v[MAX_WANTED];
-
-	if (r->bits == 8 && stride == INV_RGB && r->wanted == INV_RGB) {
-		memcpy(to, plane[0], count * INV_RGB);
-		return;
-	}
-	for (size_t x = 0; x < count; x++, to += INV_RGB) {
-		for (unsigned k = 0; k < r->wanted; k++)
-			v[k] = sample_at(plane[k], r->bits, x * stride);
-		put_pixel(r, v, to);
-	}
-}
-
 /* ---- Tiles ------------------------------------------------------------------------ */
-
-static bool read_tile(reader *r, uint32_t x, uint32_t y, uint16_t plane, uint8_t *to)
-{
-	uint32_t rows = r->height - y < r->tile_h ? r->height - y : r->tile_h;
-	tmsize_t want = (tmsize_t)r->tile_bytes, got;
-
-	if (TIFFIsTiled(r->tif)) {
-		got =
-			TIFFReadEncodedTile(r->tif, TIFFComputeTile(r->tif, x, y, 0, plane), to, want);
-	} else {
-		want = (tmsize_t)TIFFVStripSize64(r->tif, rows);
-		got = TIFFReadEncodedStrip(r->tif, TIFFComputeStrip(r->tif, y, plane), to, want);
-	}
-	return got == want && !*r->error;
-}
 
 static void put_tile(const reader *r, uint32_t x, uint32_t y, const uint8_t *buffer,
                      inv_image *out)
@@ -506,14 +442,24 @@ static void put_tile(const reader *r, uint32_t x, uint32_t y, const uint8_t *buf
 	bool planes = r->planar == PLANARCONFIG_SEPARATE && r->samples > 1;
 	size_t rows = r->height - y < r->tile_h ? r->height - y : r->tile_h;
 	size_t columns = r->width - x < r->tile_w ? r->width - x : r->tile_w;
-	const uint8_t *at[MAX_WANTED] = {NULL};
+	size_t stride = planes ? 1 : r->samples;
+	unsigned v[MAX_WANTED];
 
 	for (size_t j = 0; j < rows; j++) {
-		for (unsigned k = 0; k < r->wanted; k++)
-			at[k] = buffer + j * r->row_bytes +
-			        (planes ? k * r->tile_bytes : (size_t)k * r->bits / 8);
-		put_tile_row(r, at, planes ? 1 : r->samples, columns,
-		             out->pixels + ((y + j) * (size_t)r->width + x) * INV_RGB);
+		const uint8_t *row = buffer + j * r->row_bytes;
+		uint8_t *to = out->pixels + ((y + j) * (size_t)r->width + x) * INV_RGB;
+
+		if (r->bits == 8 && stride == INV_RGB && r->wanted == INV_RGB) {
+			memcpy(to, row, columns * INV_RGB);
+			continue;
+		}
+		for (size_t i = 0; i < columns; i++, to += INV_RGB) {
+			for (unsigned k = 0; k < r->wanted; k++)
+				v[k] =
+					sample_at(row + (planes ? k * r->tile_bytes : (size_t)k * r->bits / 8),
+				              r->bits, i * stride);
+			put_pixel(r, v, to);
+		}
 	}
 }
 
@@ -521,21 +467,38 @@ static invar_status decode_tiles(reader *r, inv_image *out)
 {
 	unsigned planes = r->planar == PLANARCONFIG_SEPARATE ? r->wanted : 1;
 	uint8_t *buffer;
-	bool good = true;
+	invar_status st;
 
 	*r->error = '\0'; /* an error about a tag that libtiff skips does no harm */
 	INV_TRY(inv_new_zeros(&buffer, planes * r->tile_bytes));
 	/* 64 bits: a tile may end past 2^32 */
-	for (uint64_t y = 0; y < r->height && good; y += r->tile_h)
-		for (uint64_t x = 0; x < r->width && good; x += r->tile_w) {
-			for (unsigned k = 0; k < planes && good; k++)
-				good = read_tile(r, (uint32_t)x, (uint32_t)y, (uint16_t)k,
-				                 buffer + k * r->tile_bytes);
-			if (good)
-				put_tile(r, (uint32_t)x, (uint32_t)y, buffer, out);
+	for (uint64_t top = 0; top < r->height; top += r->tile_h)
+		for (uint64_t left = 0; left < r->width; left += r->tile_w) {
+			uint32_t x = (uint32_t)left, y = (uint32_t)top;
+			uint32_t rows = r->height - y < r->tile_h ? r->height - y : r->tile_h;
+
+			for (unsigned k = 0; k < planes; k++) {
+				uint8_t *to = buffer + k * r->tile_bytes;
+				uint16_t plane = (uint16_t)k;
+				tmsize_t want = (tmsize_t)r->tile_bytes, got;
+
+				if (TIFFIsTiled(r->tif)) {
+					got = TIFFReadEncodedTile(
+						r->tif, TIFFComputeTile(r->tif, x, y, 0, plane), to, want);
+				} else {
+					want = (tmsize_t)TIFFVStripSize64(r->tif, rows);
+					got = TIFFReadEncodedStrip(r->tif, TIFFComputeStrip(r->tif, y, plane),
+					                           to, want);
+				}
+				if (got != want || *r->error)
+					INV_TRY_OR(done, fail_tiff(r));
+			}
+			put_tile(r, x, y, buffer, out);
 		}
+	st = INVAR_OK;
+done:
 	inv_free(buffer);
-	return good ? INVAR_OK : fail_tiff(r);
+	return st;
 }
 
 invar_status inv_tiff_decode(const void *bytes, uint64_t size, const char *name,
@@ -549,6 +512,7 @@ invar_status inv_tiff_decode(const void *bytes, uint64_t size, const char *name,
 	INV_TRY_OR(done, decode_tiles(&r, out));
 	st = inv_image_orient(out, r.orientation, name);
 done:
-	close_tiff(&r);
+	if (r.tif)
+		TIFFClose(r.tif);
 	return st;
 }

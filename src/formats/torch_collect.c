@@ -31,26 +31,11 @@ static bool holds_tensors(const inv_py *v)
 	return v && is_dictionary(v) && v->holds;
 }
 
-static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth);
-
-static invar_status check_items(const inv_weights *w, inv_py *v, unsigned depth)
+static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth)
 {
 	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
 	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
 	inv_py **items = v->kind == INV_PY_BAG ? &v->of.inside : v->of.items;
-
-	for (uint32_t i = step - 1; i < count; i += step) {
-		INV_TRY(check_nesting(w, items[i], depth + 1));
-		if (items[i]->height >= v->height)
-			v->height = items[i]->height + 1;
-		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
-	}
-	return INVAR_OK;
-}
-
-static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned depth)
-{
-	invar_status st;
 
 	if (v->kind != INV_PY_TUPLE && v->kind != INV_PY_LIST && !is_dictionary(v))
 		return INVAR_OK;
@@ -64,9 +49,14 @@ static invar_status check_nesting(const inv_weights *w, inv_py *v, unsigned dept
 	if (v->mark == SEEN)
 		return INVAR_OK;
 	v->mark = WITHIN;
-	st = check_items(w, v, depth);
+	for (uint32_t i = step - 1; i < count; i += step) {
+		INV_TRY(check_nesting(w, items[i], depth + 1));
+		if (items[i]->height >= v->height)
+			v->height = items[i]->height + 1;
+		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
+	}
 	v->mark = SEEN;
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Which dictionary ------------------------------------------------------------- */
@@ -88,14 +78,6 @@ inv_py *inv_torch_find(const inv_py *dict, const char *key)
 			found = dict->of.items[i + 1];
 	}
 	return found;
-}
-
-static bool has_tensors_itself(const inv_py *dict)
-{
-	for (uint32_t i = 1; i < dict->count; i += 2)
-		if (dict->of.items[i]->kind == INV_PY_TENSOR)
-			return true;
-	return false;
 }
 
 /* "a|b" of the dictionaries in root that hold tensors; *only is one of their names. */
@@ -129,46 +111,12 @@ static invar_status set_keys(inv_weights *w, const char *key, size_t length,
 	return inv_new_text(&w->keys, keys);
 }
 
-static invar_status pick_wanted(inv_weights *w, inv_py *root, const char *keys,
-                                inv_py **out)
-{
-	*out = inv_torch_find(root, w->wanted_key);
-	if (holds_tensors(*out))
-		return set_keys(w, w->wanted_key, strlen(w->wanted_key), keys);
-	if (!*keys)
-		return inv_fail(INVAR_E_USE,
-		                "%s: has only one dictionary of tensors; leave out @key %.60s",
-		                w->path, w->wanted_key);
-	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; it has %s",
-	                w->path, w->wanted_key, keys);
-}
-
-/* The teacher's, else one that is named like a model, else the only one. */
-static invar_status pick_usual(inv_weights *w, inv_py *root, const char *keys, size_t count,
-                               const inv_py *only, inv_py **out)
+/* The wanted one; else the teacher's, one that is named like a model, or the only one. */
+static invar_status pick_dictionary(inv_weights *w, inv_py *root, inv_py **out)
 {
 	static const char *const usual[] = {"teacher",          "state_dict",  "model",
 	                                    "model_state_dict", "model_state", "net",
 	                                    "network",          "student",     NULL};
-
-	for (size_t i = 0; usual[i]; i++)
-		if (holds_tensors(*out = inv_torch_find(root, usual[i])))
-			return set_keys(w, usual[i], strlen(usual[i]), keys);
-	*out = root;
-	if (has_tensors_itself(root))
-		return set_keys(w, "", 0, keys);
-	if (count > 1)
-		return inv_fail(INVAR_E_USE,
-		                "%s: has several dictionaries of tensors; choose one with @key: %s",
-		                w->path, keys);
-	for (uint32_t i = 0; only && i < root->count; i += 2)
-		if (root->of.items[i] == only)
-			*out = root->of.items[i + 1];
-	return only ? set_keys(w, only->of.text, only->count, keys) : set_keys(w, "", 0, keys);
-}
-
-static invar_status pick_dictionary(inv_weights *w, inv_py *root, inv_py **out)
-{
 	char keys[MAX_KEYS + 1];
 	const inv_py *only = NULL;
 	size_t count;
@@ -186,10 +134,34 @@ static invar_status pick_dictionary(inv_weights *w, inv_py *root, inv_py **out)
 		return inv_fail(INVAR_E_USE, "%s: contains a single module; leave out @key %.60s",
 		                w->path, w->wanted_key);
 	}
+
 	count = list_keys(root, keys, &only);
-	if (w->wanted_key)
-		return pick_wanted(w, root, keys, out);
-	return pick_usual(w, root, keys, count, only, out);
+	if (w->wanted_key) {
+		*out = inv_torch_find(root, w->wanted_key);
+		if (holds_tensors(*out))
+			return set_keys(w, w->wanted_key, strlen(w->wanted_key), keys);
+		if (!*keys)
+			return inv_fail(INVAR_E_USE,
+			                "%s: has only one dictionary of tensors; leave out @key %.60s",
+			                w->path, w->wanted_key);
+		return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; it has %s",
+		                w->path, w->wanted_key, keys);
+	}
+	for (size_t i = 0; usual[i]; i++)
+		if (holds_tensors(*out = inv_torch_find(root, usual[i])))
+			return set_keys(w, usual[i], strlen(usual[i]), keys);
+	*out = root;
+	for (uint32_t i = 1; i < root->count; i += 2)
+		if (root->of.items[i]->kind == INV_PY_TENSOR)
+			return set_keys(w, "", 0, keys);
+	if (count > 1)
+		return inv_fail(INVAR_E_USE,
+		                "%s: has several dictionaries of tensors; choose one with @key: %s",
+		                w->path, keys);
+	for (uint32_t i = 0; only && i < root->count; i += 2)
+		if (root->of.items[i] == only)
+			*out = root->of.items[i + 1];
+	return only ? set_keys(w, only->of.text, only->count, keys) : set_keys(w, "", 0, keys);
 }
 
 /* ---- Names ------------------------------------------------------------------------ */
@@ -203,78 +175,51 @@ typedef struct walk {
 	char name[MAX_NAME + 1];
 } walk;
 
-static invar_status grow_weights(walk *k)
-{
-	size_t capacity = k->capacity ? 2 * k->capacity : 64;
-	inv_weight *list;
-
-	if (k->w->count < k->capacity)
-		return INVAR_OK;
-	if (k->w->count >= MAX_TENSORS)
-		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
-		                MAX_TENSORS);
-	INV_TRY(inv_new_zeros(&list, capacity));
-	if (k->w->count)
-		memcpy(list, k->w->list, k->w->count * sizeof *list);
-	inv_free(k->w->list);
-	k->w->list = list;
-	k->capacity = capacity;
-	return INVAR_OK;
-}
-
 static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t)
 {
-	uint64_t item = t->type->bytes;
 	inv_torch_storage *s = t->storage;
+	inv_weights *w = k->w;
 	inv_weight *to;
 	char *name;
 
-	INV_TRY(grow_weights(k));
+	if (w->count >= k->capacity) {
+		size_t capacity = k->capacity ? 2 * k->capacity : 64;
+		inv_weight *list;
+
+		if (w->count >= MAX_TENSORS)
+			return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", w->path,
+			                MAX_TENSORS);
+		INV_TRY(inv_new_zeros(&list, capacity));
+		if (w->count)
+			memcpy(list, w->list, w->count * sizeof *list);
+		inv_free(w->list);
+		w->list = list;
+		k->capacity = capacity;
+	}
 	if (!s->data)
 		INV_TRY(k->place(k->user, s));
 	if (!(name = inv_pickle_take(k->p, length + 1, 1)))
 		return inv_pickle_full(k->p);
 	memcpy(name, k->name, length);
-	to = &k->w->list[k->w->count++];
+	to = &w->list[w->count++];
 	to->of = (inv_weight_about){
 		.name = name, .type = t->type->type, .ndim = t->ndim, .cells = t->cells};
 	memcpy(to->of.shape, t->shape, sizeof t->shape);
 	memcpy(to->stride, t->stride, sizeof t->stride);
 	to->data = s->data + (s->type ? s->first * s->type->bytes : s->first) +
-	           (t->cells ? t->offset * item : 0);
+	           (t->cells ? t->offset * t->type->bytes : 0);
 	return INVAR_OK;
 }
 
-/* Appends a key to the name, which has `length` bytes. */
-static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *longer)
-{
-	char number[32];
-	const char *text = key->of.text;
-	size_t bytes = key->count;
-
-	*longer = length;
-	if (key->kind == INV_PY_INT) {
-		bytes = (size_t)snprintf(number, sizeof number, "%lld", (long long)key->of.i);
-		text = number;
-	}
-	if (memchr(text, 0, bytes))
-		return inv_fail(INVAR_E_FORMAT, "%s: a name contains a NUL", k->w->path);
-	if (bytes + (length > 0) > MAX_NAME - length)
-		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
-		                MAX_NAME);
-	if (length)
-		k->name[length++] = '.';
-	memcpy(k->name + length, text, bytes);
-	*longer = length + bytes;
-	return INVAR_OK;
-}
-
+/* The name of the dictionary has `length` bytes; those in it append their keys. */
 static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 {
 	for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
 		const inv_py *key = dict->of.items[i];
 		inv_py *value = dict->of.items[i + 1];
-		size_t longer;
+		const char *text = key->of.text;
+		size_t bytes = key->count, dot = length > 0, longer;
+		char number[32];
 
 		if (++k->steps > MAX_STEPS)
 			return inv_fail(INVAR_E_FORMAT,
@@ -284,7 +229,19 @@ static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
 		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
 			continue;
-		INV_TRY(put_key(k, key, length, &longer));
+		if (key->kind == INV_PY_INT) {
+			bytes = (size_t)snprintf(number, sizeof number, "%lld", (long long)key->of.i);
+			text = number;
+		}
+		if (memchr(text, 0, bytes))
+			return inv_fail(INVAR_E_FORMAT, "%s: a name contains a NUL", k->w->path);
+		if (bytes + dot > MAX_NAME - length)
+			return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes",
+			                k->w->path, MAX_NAME);
+		if (dot)
+			k->name[length] = '.';
+		memcpy(k->name + length + dot, text, bytes);
+		longer = length + dot + bytes;
 		INV_TRY(value->kind == INV_PY_TENSOR ? add_tensor(k, longer, value->of.tensor)
 		                                     : add_dictionary(k, insides(value), longer));
 	}

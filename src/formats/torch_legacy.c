@@ -50,34 +50,6 @@ static invar_status next_pickle(inv_weights *w, legacy *l, inv_py **out)
 	return st;
 }
 
-static invar_status check_head(inv_weights *w, legacy *l)
-{
-	const inv_py *little;
-	inv_py *v;
-
-	INV_TRY(next_pickle(w, l, &v));
-	if (v->kind != INV_PY_BIG || v->count != sizeof magic ||
-	    memcmp(v->of.text, magic, sizeof magic) != 0)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is a pickle without PyTorch's magic number; a checkpoint written "
-			"by torch.save was expected",
-			w->path);
-	INV_TRY(next_pickle(w, l, &v));
-	if (v->kind != INV_PY_INT || v->of.i != PROTOCOL)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: does not use PyTorch's protocol %d, the only one supported",
-		                w->path, PROTOCOL);
-	INV_TRY(next_pickle(w, l, &v));
-	little = inv_torch_find(v, "little_endian");
-	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: does not say that it is little-endian; only little-endian "
-		                "files are supported",
-		                w->path);
-	return INVAR_OK;
-}
-
 /* ---- Storages by key -------------------------------------------------------------- */
 
 static int compare_key(const inv_torch_storage *a, const char *key, size_t length)
@@ -118,31 +90,22 @@ static invar_status sort_storages(const inv_weights *w, legacy *l)
 	return INVAR_OK;
 }
 
-/* The first of that key; l->count if there is none. */
-static size_t find_storage(const legacy *l, const char *key, size_t length)
-{
-	size_t low = 0, high = l->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_key(l->storages[middle], key, length) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->count && compare_key(l->storages[low], key, length) == 0 ? low
-	                                                                         : l->count;
-}
-
 static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
 {
-	size_t i =
-		key->kind == INV_PY_TEXT ? find_storage(l, key->of.text, key->count) : l->count;
+	size_t i = 0, end = l->count; /* i: the first storage of this key */
 	inv_torch_storage *s;
 	uint64_t count, bytes;
 
-	if (i == l->count || l->storages[i]->data)
+	while (key->kind == INV_PY_TEXT && i < end) {
+		size_t middle = i + (end - i) / 2;
+
+		if (compare_key(l->storages[middle], key->of.text, key->count) < 0)
+			i = middle + 1;
+		else
+			end = middle;
+	}
+	if (key->kind != INV_PY_TEXT || i == l->count ||
+	    compare_key(l->storages[i], key->of.text, key->count) != 0 || l->storages[i]->data)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its list of storages has one that no tensor uses, or one twice", w->path);
@@ -165,10 +128,46 @@ static invar_status place_storage(inv_weights *w, legacy *l, const inv_py *key)
 	return INVAR_OK;
 }
 
-static invar_status place_storages(inv_weights *w, legacy *l)
+/* Called for a storage without data: all that are listed have been placed. */
+static invar_status fail_unlisted_storage(void *user, inv_torch_storage *s)
 {
-	inv_py *keys;
+	(void)s;
+	return inv_fail(INVAR_E_FORMAT, "%s: a tensor's storage is not in its list of storages",
+	                (const char *)user);
+}
 
+static invar_status open_legacy(inv_weights *w)
+{
+	const inv_py *little;
+	inv_py *v, *root, *keys;
+	legacy *l;
+
+	INV_TRY(inv_new(&l));
+	w->own = l;
+	l->pickle.path = w->path;
+	INV_TRY(next_pickle(w, l, &v));
+	if (v->kind != INV_PY_BIG || v->count != sizeof magic ||
+	    memcmp(v->of.text, magic, sizeof magic) != 0)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is a pickle without PyTorch's magic number; a checkpoint written "
+			"by torch.save was expected",
+			w->path);
+	INV_TRY(next_pickle(w, l, &v));
+	if (v->kind != INV_PY_INT || v->of.i != PROTOCOL)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: does not use PyTorch's protocol %d, the only one supported",
+		                w->path, PROTOCOL);
+	INV_TRY(next_pickle(w, l, &v));
+	little = inv_torch_find(v, "little_endian");
+	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: does not say that it is little-endian; only little-endian "
+		                "files are supported",
+		                w->path);
+
+	l->pickle.has_storages = true;
+	INV_TRY(next_pickle(w, l, &root));
 	l->pickle.has_storages = false;
 	INV_TRY(sort_storages(w, l));
 	INV_TRY(next_pickle(w, l, &keys));
@@ -179,29 +178,6 @@ static invar_status place_storages(inv_weights *w, legacy *l)
 	if (l->at != w->map.size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its last storage",
 		                w->path);
-	return INVAR_OK;
-}
-
-/* Called for a storage without data: place_storages has found all that are listed. */
-static invar_status fail_unlisted_storage(void *user, inv_torch_storage *s)
-{
-	(void)s;
-	return inv_fail(INVAR_E_FORMAT, "%s: a tensor's storage is not in its list of storages",
-	                (const char *)user);
-}
-
-static invar_status open_legacy(inv_weights *w)
-{
-	legacy *l;
-	inv_py *root;
-
-	INV_TRY(inv_new(&l));
-	w->own = l;
-	l->pickle.path = w->path;
-	INV_TRY(check_head(w, l));
-	l->pickle.has_storages = true;
-	INV_TRY(next_pickle(w, l, &root));
-	INV_TRY(place_storages(w, l));
 	return inv_torch_collect(w, &l->pickle, root, fail_unlisted_storage, w->path);
 }
 

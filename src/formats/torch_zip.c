@@ -47,21 +47,16 @@ static invar_status read_entry_once(archive *a, const inv_zip_entry *e,
 	return INVAR_OK;
 }
 
-static bool is_entry_name(const char *key, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)key[i] <= ' ' || key[i] == '/' || (unsigned char)key[i] > 126)
-			return false;
-	return length <= MAX_KEY;
-}
-
 static invar_status place_entry(void *user, inv_torch_storage *s)
 {
 	archive *a = user;
 	char name[MAX_KEY + 16];
 	const inv_zip_entry *e;
+	bool plain = s->key_length <= MAX_KEY;
 
-	if (!is_entry_name(s->key, s->key_length))
+	for (size_t i = 0; plain && i < s->key_length; i++)
+		plain = s->key[i] > ' ' && s->key[i] <= '~' && s->key[i] != '/';
+	if (!plain)
 		return inv_fail(INVAR_E_FORMAT, "%s: a storage's key is not the name of an entry",
 		                a->zip.path);
 	snprintf(name, sizeof name, "data/%.*s", (int)s->key_length, s->key);
@@ -75,29 +70,29 @@ static invar_status place_entry(void *user, inv_torch_storage *s)
 	return read_entry_once(a, e, &s->data);
 }
 
-static invar_status check_byte_order(archive *a)
+static invar_status open_archive(inv_weights *w)
 {
-	const inv_zip_entry *e = inv_zip_find(&a->zip, "byteorder");
-	const unsigned char *data;
-
-	if (!e)
-		return INVAR_OK;
-	INV_TRY(read_entry_once(a, e, &data));
-	if (e->size != strlen("little") || memcmp(data, "little", e->size) != 0)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: its byteorder is not little; save it on a little-endian machine",
-			a->zip.path);
-	return INVAR_OK;
-}
-
-static invar_status read_pickle(inv_weights *w, archive *a)
-{
-	const inv_zip_entry *e = inv_zip_find(&a->zip, "data.pkl");
+	const inv_zip_entry *e;
 	const unsigned char *data;
 	inv_py *root;
+	archive *a;
 
-	if (!e)
+	INV_TRY(inv_new(&a));
+	w->own = a;
+	INV_TRY(inv_zip_open(w->map.data, w->map.size, w->path, &a->zip));
+	INV_TRY(inv_new_zeros(&a->data, a->zip.count));
+	INV_TRY(inv_new_zeros(&a->own, a->zip.count));
+	if (inv_zip_find(&a->zip, "constants.pkl"))
+		w->format = &torchscript;
+	if ((e = inv_zip_find(&a->zip, "byteorder"))) {
+		INV_TRY(read_entry_once(a, e, &data));
+		if (e->size != strlen("little") || memcmp(data, "little", e->size) != 0)
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: its byteorder is not little; save it on a little-endian machine",
+				w->path);
+	}
+	if (!(e = inv_zip_find(&a->zip, "data.pkl")))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: is a zip archive without data.pkl, not a PyTorch checkpoint",
 		                w->path);
@@ -108,21 +103,6 @@ static invar_status read_pickle(inv_weights *w, archive *a)
 	if (a->pickle.at != e->size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its pickle", w->path);
 	return inv_torch_collect(w, &a->pickle, root, place_entry, a);
-}
-
-static invar_status open_archive(inv_weights *w)
-{
-	archive *a;
-
-	INV_TRY(inv_new(&a));
-	w->own = a;
-	INV_TRY(inv_zip_open(w->map.data, w->map.size, w->path, &a->zip));
-	INV_TRY(inv_new_zeros(&a->data, a->zip.count));
-	INV_TRY(inv_new_zeros(&a->own, a->zip.count));
-	if (inv_zip_find(&a->zip, "constants.pkl"))
-		w->format = &torchscript;
-	INV_TRY(check_byte_order(a));
-	return read_pickle(w, a);
 }
 
 static void close_archive(inv_weights *w)

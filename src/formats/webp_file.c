@@ -40,16 +40,6 @@ static invar_status fail_webp(const char *name, VP8StatusCode error)
 	}
 }
 
-static uint32_t little32(const uint8_t *at)
-{
-	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static uint32_t little24(const uint8_t *at)
-{
-	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
-}
-
 /* The first chunk of this name, or NULL. A chunk is a name, a length, and that many bytes,
  * padded to an even number. */
 static const uint8_t *find_chunk(const uint8_t *bytes, uint64_t size, const char *name,
@@ -60,7 +50,7 @@ static const uint8_t *find_chunk(const uint8_t *bytes, uint64_t size, const char
 	while (at <= size && size - at >= CHUNK) {
 		uint64_t left = size - at - CHUNK;
 
-		*length = little32(bytes + at + 4);
+		*length = inv_tiff_number(bytes + at + 4, 4, false);
 		if (*length > left)
 			break;
 		if (memcmp(bytes + at, name, 4) == 0)
@@ -95,7 +85,7 @@ static invar_status read_webp_header(const void *bytes, uint64_t size, const cha
 	if (error != VP8_STATUS_OK)
 		return fail_webp(name, error);
 	/* Chunks after the pixels may be missing, and with them the orientation. */
-	if (size < RIFF || little32((const uint8_t *)bytes + 4) > size - CHUNK)
+	if (size < RIFF || inv_tiff_number((const uint8_t *)bytes + 4, 4, false) > size - CHUNK)
 		return fail_webp(name, VP8_STATUS_NOT_ENOUGH_DATA);
 	return inv_check_pixels(name, (uint32_t)config->input.width,
 	                        (uint32_t)config->input.height, size, PER_BYTE);
@@ -114,73 +104,58 @@ invar_status inv_webp_size(const void *bytes, uint64_t size, const char *name,
 	return INVAR_OK;
 }
 
-/* What is decoded: a whole file, or a frame and its place in the image. */
-typedef struct frame {
-	const uint8_t *bytes;
-	uint64_t size;
-	uint32_t x, y, width, height;
-} frame;
-
-static invar_status decode_frame(const frame *f, const char *name,
-                                 WebPDecoderConfig *config, inv_image *out)
-{
-	size_t stride = (size_t)out->width * INV_RGB;
-	VP8StatusCode error;
-
-	config->output.colorspace = MODE_RGB;
-	config->output.is_external_memory = 1;
-	config->output.u.RGBA.rgba = out->pixels + f->y * stride + (size_t)f->x * INV_RGB;
-	config->output.u.RGBA.stride = (int)stride;
-	config->output.u.RGBA.size = (f->height - 1) * stride + (size_t)f->width * INV_RGB;
-	error = WebPDecode(f->bytes, f->size, config);
-	WebPFreeDecBuffer(&config->output);
-	return error == VP8_STATUS_OK ? INVAR_OK : fail_webp(name, error);
-}
-
-/*
- * A frame begins with its place and size: x / 2, y / 2, width - 1, height - 1, each in
- * three bytes. Its pixels follow as chunks that libwebp decodes without a file around them.
- */
-static invar_status find_first_frame(const void *bytes, uint64_t size, const char *name,
-                                     const inv_image *canvas, frame *out)
-{
-	WebPBitstreamFeatures pixels;
-	VP8StatusCode error;
-	uint64_t length;
-	const uint8_t *at = find_chunk(bytes, size, "ANMF", &length);
-
-	if (!at || length < FRAME_HEADER)
-		return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
-	*out = (frame){.bytes = at + FRAME_HEADER,
-	               .size = length - FRAME_HEADER,
-	               .x = 2 * little24(at),
-	               .y = 2 * little24(at + 3),
-	               .width = little24(at + 6) + 1,
-	               .height = little24(at + 9) + 1};
-	error = WebPGetFeatures(out->bytes, out->size, &pixels);
-	if (error != VP8_STATUS_OK)
-		return fail_webp(name, error);
-	if ((uint32_t)pixels.width != out->width || (uint32_t)pixels.height != out->height ||
-	    out->x + out->width > canvas->width || out->y + out->height > canvas->height)
-		return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
-	return INVAR_OK;
-}
-
 invar_status inv_webp_decode(const void *bytes, uint64_t size, const char *name,
                              inv_image *out)
 {
 	WebPDecoderConfig config;
-	frame f;
+	WebPBitstreamFeatures pixels;
+	VP8StatusCode error;
+	const uint8_t *at = bytes; /* what is decoded: the file, or a frame of place[] */
+	uint64_t length = size;
+	uint32_t place[4] = {0}; /* x, y, width, height */
+	size_t stride;
 
 	INV_TRY(read_webp_header(bytes, size, name, &config));
-	INV_TRY(inv_image_shape(out, (uint32_t)config.input.width,
-	                        (uint32_t)config.input.height, name));
-	f = (frame){bytes, size, 0, 0, out->width, out->height};
+	place[2] = (uint32_t)config.input.width;
+	place[3] = (uint32_t)config.input.height;
+	INV_TRY(inv_image_shape(out, place[2], place[3], name));
+	stride = (size_t)out->width * INV_RGB;
+
+	/*
+	 * A frame begins with x / 2, y / 2, width - 1, height - 1, each in three bytes. Its
+	 * pixels follow as chunks that libwebp decodes without a file around them.
+	 */
 	if (config.input.has_animation) {
-		INV_TRY(find_first_frame(bytes, size, name, out, &f));
+		at = find_chunk(bytes, size, "ANMF", &length);
+		if (!at || length < FRAME_HEADER)
+			return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
+		for (size_t k = 0; k < 4; k++)
+			place[k] = (uint32_t)inv_tiff_number(at + 3 * k, 3, false);
+		place[0] *= 2;
+		place[1] *= 2;
+		place[2]++;
+		place[3]++;
+		at += FRAME_HEADER;
+		length -= FRAME_HEADER;
+		error = WebPGetFeatures(at, length, &pixels);
+		if (error != VP8_STATUS_OK)
+			return fail_webp(name, error);
+		if ((uint32_t)pixels.width != place[2] || (uint32_t)pixels.height != place[3] ||
+		    place[0] + place[2] > out->width || place[1] + place[3] > out->height)
+			return fail_webp(name, VP8_STATUS_BITSTREAM_ERROR);
 		/* Around the frame the image is transparent, which is black without alpha. */
-		memset(out->pixels, 0, (size_t)out->width * out->height * INV_RGB);
+		memset(out->pixels, 0, out->height * stride);
 	}
-	INV_TRY(decode_frame(&f, name, &config, out));
+
+	config.output.colorspace = MODE_RGB;
+	config.output.is_external_memory = 1;
+	config.output.u.RGBA.rgba =
+		out->pixels + place[1] * stride + (size_t)place[0] * INV_RGB;
+	config.output.u.RGBA.stride = (int)stride;
+	config.output.u.RGBA.size = (place[3] - 1) * stride + (size_t)place[2] * INV_RGB;
+	error = WebPDecode(at, length, &config);
+	WebPFreeDecBuffer(&config.output);
+	if (error != VP8_STATUS_OK)
+		return fail_webp(name, error);
 	return inv_image_orient(out, find_orientation(bytes, size), name);
 }

@@ -14,14 +14,64 @@
 
 enum { MAX_GROWTH = 16 };
 
-static const inv_weights_format *const formats[] = {
-	&inv_weights_torch_zip, /* TorchScript as well */
-	&inv_weights_torch_legacy,
-	&inv_weights_safetensors, /* last: it has no magic number of its own */
-	NULL,
+/* ---- safetensors as weights ------------------------------------------------------- */
+
+/* After 8 bytes, the length, a header in JSON. */
+static bool has_json_header(const inv_map *file)
+{
+	return file->size >= 9 && file->data[8] == '{';
+}
+
+static invar_status open_safetensors(inv_weights *w)
+{
+	inv_safetensors *f;
+
+	if (w->wanted_key)
+		return inv_fail(INVAR_E_USE,
+		                "%s: is a safetensors file, which has only one dictionary; leave "
+		                "out @key %.60s",
+		                w->path, w->wanted_key);
+	INV_TRY(inv_safetensors_view(w->map.data, w->map.size, w->path, &f));
+	w->own = f;
+	w->count = inv_safetensors_count(f);
+	INV_TRY(inv_new_zeros(&w->list, w->count));
+	for (size_t i = 0; i < w->count; i++) {
+		const inv_tensor *from = inv_safetensors_at(f, i);
+		inv_weight *to = &w->list[i];
+		int64_t stride = 1;
+
+		to->of = (inv_weight_about){.name = from->name,
+		                            .type = from->type,
+		                            .ndim = from->ndim,
+		                            .cells = from->cells};
+		memcpy(to->of.shape, from->shape, from->ndim * sizeof *from->shape);
+		to->data = from->data;
+		for (unsigned k = from->ndim; k-- > 0; stride *= (int64_t)from->shape[k])
+			to->stride[k] = stride;
+	}
+	return INVAR_OK;
+}
+
+static void close_safetensors(inv_weights *w)
+{
+	inv_safetensors_close(w->own);
+}
+
+static const inv_weights_format safetensors = {
+	.name = "safetensors",
+	.recognise = has_json_header,
+	.open = open_safetensors,
+	.close = close_safetensors,
 };
 
 /* ---- Opening ---------------------------------------------------------------------- */
+
+static const inv_weights_format *const formats[] = {
+	&inv_weights_torch_zip, /* TorchScript as well */
+	&inv_weights_torch_legacy,
+	&safetensors, /* last: it has no magic number of its own */
+	NULL,
+};
 
 /* In a folder, the weights in it. */
 static invar_status find_weight_file(const char *path, char **out)
@@ -70,19 +120,21 @@ static invar_status read_weight_file(inv_weights *w, const char *key)
 invar_status inv_weights_open(invar_context *ctx, const char *path, const char *key,
                               inv_weights **out)
 {
-	inv_weights *w;
+	inv_map map = {0};
+	char *file = NULL;
 	invar_status st;
 
+	(void)ctx;
 	*out = NULL;
-	INV_TRY(inv_new(&w));
-	w->ctx = ctx;
-	INV_TRY_OR(fail, find_weight_file(path, &w->path));
-	INV_TRY_OR(fail, inv_map_open(w->path, &w->map));
-	INV_TRY_OR(fail, read_weight_file(w, key));
-	*out = w;
-	return INVAR_OK;
-fail:
-	inv_weights_close(w);
+	INV_TRY_OR(done, find_weight_file(path, &file));
+	INV_TRY_OR(done, inv_map_open(file, &map));
+	INV_TRY_OR(done, inv_weights_view(map.data, map.size, file, key, out));
+	(*out)->map = map;
+	(*out)->borrowed = false;
+done:
+	if (st != INVAR_OK)
+		inv_map_close(&map);
+	inv_free(file);
 	return st;
 }
 
@@ -220,33 +272,25 @@ invar_status inv_weights_read(const inv_weights *w, const inv_weight_about *of, 
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
-/* Tensors may share a storage, and each is written in full: a small file must not fill a
- * disk. */
-static invar_status check_saved_size(const inv_weights *w, const char *path)
+invar_status inv_weights_save(const inv_weights *w, const char *path)
 {
+	static const inv_metadata format = {"format", "pt"};
+	inv_tensor_stored *list;
 	uint64_t total = 0;
+	invar_status st;
 
+	/*
+	 * Tensors may share a storage, and each is written in full: a small file must not fill
+	 * a disk. Nothing overflows: cells fit the file, and tensors are counted in memory.
+	 */
 	for (size_t i = 0; i < w->count; i++) {
-		const inv_weight_about *t = &w->list[i].of;
-
-		/* Neither can overflow: cells fit the file, and tensors are counted in memory. */
-		total += t->cells / 8 * inv_safetensors_bits(t->type);
+		total += w->list[i].of.cells / 8 * inv_safetensors_bits(w->list[i].of.type);
 		if (total / MAX_GROWTH > w->map.size)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: would be more than %d times as large as %s, whose tensors "
 			                "share their storage",
 			                path, MAX_GROWTH, w->path);
 	}
-	return INVAR_OK;
-}
-
-invar_status inv_weights_save(const inv_weights *w, const char *path)
-{
-	static const inv_metadata format = {"format", "pt"};
-	inv_tensor_stored *list;
-	invar_status st;
-
-	INV_TRY(check_saved_size(w, path));
 	INV_TRY(inv_new_zeros(&list, w->count));
 	for (size_t i = 0; i < w->count; i++) {
 		const inv_weight *t = &w->list[i];

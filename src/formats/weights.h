@@ -50,11 +50,9 @@ typedef struct inv_weights_format {
 	void (*close)(inv_weights *w);
 } inv_weights_format;
 
-extern const inv_weights_format inv_weights_safetensors, inv_weights_torch_legacy,
-	inv_weights_torch_zip;
+extern const inv_weights_format inv_weights_torch_legacy, inv_weights_torch_zip;
 
 struct inv_weights {
-	const invar_context *ctx;
 	char *path;
 	const char *wanted_key; /* of the call that opens; NULL: not given */
 	inv_map map;

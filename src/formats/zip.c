@@ -82,28 +82,6 @@ static bool agrees_with_zip64(uint64_t narrow, uint64_t wide, uint64_t cannot)
 	return narrow == wide || narrow == cannot;
 }
 
-static invar_status read_end64(const inv_zip *z, uint64_t locator_at, directory *d)
-{
-	const unsigned char *locator = z->bytes + locator_at, *end;
-
-	if (locator_at < END64_BYTES || get64(locator + 8) != locator_at - END64_BYTES)
-		return fail_damaged_zip(z,
-		                        "its ZIP64 locator does not point to the record before it");
-	end = locator - END64_BYTES;
-	if (!is_record(end, "\6\6") || get64(end + 4) != END64_BYTES - 12)
-		return fail_damaged_zip(z, "its ZIP64 locator points to something else");
-	if (get32(locator + 4) || get32(locator + 16) > 1 || get32(end + 16) || get32(end + 20))
-		return fail_damaged_zip(z, "it is split over several disks, expected one");
-	if (get64(end + 24) != get64(end + 32) ||
-	    !agrees_with_zip64(d->count, get64(end + 32), UINT16_MAX) ||
-	    !agrees_with_zip64(d->bytes, get64(end + 40), UINT32_MAX) ||
-	    !agrees_with_zip64(d->offset, get64(end + 48), UINT32_MAX))
-		return fail_damaged_zip(z, "its two end records disagree");
-	*d = (directory){get64(end + 32), get64(end + 40), get64(end + 48),
-	                 locator_at - END64_BYTES};
-	return INVAR_OK;
-}
-
 static invar_status find_directory(const inv_zip *z, directory *d)
 {
 	const unsigned char *end;
@@ -117,8 +95,26 @@ static invar_status find_directory(const inv_zip *z, directory *d)
 		return fail_damaged_zip(z, "its comment is truncated");
 	*d =
 		(directory){get16(end + 10), get32(end + 12), get32(end + 16), z->size - END_BYTES};
-	if (d->end >= LOCATOR_BYTES && is_record(end - LOCATOR_BYTES, "\6\7"))
-		INV_TRY(read_end64(z, d->end - LOCATOR_BYTES, d));
+	if (d->end >= LOCATOR_BYTES && is_record(end - LOCATOR_BYTES, "\6\7")) {
+		const unsigned char *locator = end - LOCATOR_BYTES;
+		uint64_t at = d->end - LOCATOR_BYTES - END64_BYTES;
+
+		if (d->end < LOCATOR_BYTES + END64_BYTES || get64(locator + 8) != at)
+			return fail_damaged_zip(
+				z, "its ZIP64 locator does not point to the record before it");
+		end = z->bytes + at;
+		if (!is_record(end, "\6\6") || get64(end + 4) != END64_BYTES - 12)
+			return fail_damaged_zip(z, "its ZIP64 locator points to something else");
+		if (get32(locator + 4) || get32(locator + 16) > 1 || get32(end + 16) ||
+		    get32(end + 20))
+			return fail_damaged_zip(z, "it is split over several disks, expected one");
+		if (get64(end + 24) != get64(end + 32) ||
+		    !agrees_with_zip64(d->count, get64(end + 32), UINT16_MAX) ||
+		    !agrees_with_zip64(d->bytes, get64(end + 40), UINT32_MAX) ||
+		    !agrees_with_zip64(d->offset, get64(end + 48), UINT32_MAX))
+			return fail_damaged_zip(z, "its two end records disagree");
+		*d = (directory){get64(end + 32), get64(end + 40), get64(end + 48), at};
+	}
 	if (d->offset > d->end || d->bytes != d->end - d->offset)
 		return fail_damaged_zip(z, "its directory is not where its end record says");
 	if (d->count > d->bytes / DIRECTORY_BYTES)
@@ -173,17 +169,38 @@ static bool is_safe_name(const char *name, size_t length)
 	return true;
 }
 
-/* Names start with one common folder, which is removed. */
-static invar_status take_name(const inv_zip *z, const char *name, size_t length,
-                              const char **root, inv_zip_entry *e)
+/* *at moves past the record. Names start with one common folder, which is removed. */
+static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *at,
+                                const char **root, inv_zip_entry *e)
 {
-	const char *slash;
-	size_t folder;
+	const unsigned char *p = z->bytes + *at;
+	const char *name = (const char *)p + DIRECTORY_BYTES, *slash;
+	uint64_t size = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
+	size_t length, extra_bytes, all, folder;
+
+	if (size < DIRECTORY_BYTES || !is_record(p, "\1\2"))
+		return fail_damaged_zip(z, "its directory ends before its last entry");
+	length = get16(p + 28);
+	extra_bytes = get16(p + 30);
+	all = DIRECTORY_BYTES + length + extra_bytes + get16(p + 32);
+	if (all > size)
+		return fail_damaged_zip(z,
+		                        "an entry of its directory extends beyond the directory");
+	*at += all;
+	*e = (inv_zip_entry){.header = get32(p + 42),
+	                     .packed = get32(p + 20),
+	                     .size = get32(p + 24),
+	                     .crc = get32(p + 16),
+	                     .flags = get16(p + 8),
+	                     .method = get16(p + 10)};
+	if (get16(p + 34))
+		return fail_damaged_zip(z, "it is split over several disks, expected one");
+	if (!read_zip64_fields(p + DIRECTORY_BYTES + length, extra_bytes, wide, 3))
+		return fail_damaged_zip(z, "an entry's ZIP64 sizes are missing");
 
 	if (!is_safe_name(name, length))
 		return fail_damaged_zip(z, "an entry's name is not a plain relative path");
-	slash = memchr(name, '/', length);
-	if (!slash)
+	if (!(slash = memchr(name, '/', length)))
 		return fail_damaged_zip(z, "an entry is outside the top folder");
 	folder = (size_t)(slash - name) + 1;
 	if (!*root)
@@ -192,11 +209,7 @@ static invar_status take_name(const inv_zip *z, const char *name, size_t length,
 		return fail_damaged_zip(z, "it has more than one top folder");
 	e->name = name + folder;
 	e->length = length - folder;
-	return INVAR_OK;
-}
 
-static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
-{
 	if (e->flags & ENCRYPTED)
 		return inv_fail(INVAR_E_FORMAT, "%s: its entry %.*s is encrypted", z->path,
 		                shown_length(e), e->name);
@@ -217,65 +230,7 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 	return INVAR_OK;
 }
 
-/* *at moves past the record. */
-static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *at,
-                                const char **root, inv_zip_entry *e)
-{
-	const unsigned char *p = z->bytes + *at, *extra;
-	uint64_t size = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
-	size_t length, extra_bytes, all;
-
-	if (size < DIRECTORY_BYTES || !is_record(p, "\1\2"))
-		return fail_damaged_zip(z, "its directory ends before its last entry");
-	length = get16(p + 28);
-	extra_bytes = get16(p + 30);
-	all = DIRECTORY_BYTES + length + extra_bytes + get16(p + 32);
-	if (all > size)
-		return fail_damaged_zip(z,
-		                        "an entry of its directory extends beyond the directory");
-	extra = p + DIRECTORY_BYTES + length;
-	*e = (inv_zip_entry){.header = get32(p + 42),
-	                     .packed = get32(p + 20),
-	                     .size = get32(p + 24),
-	                     .crc = get32(p + 16),
-	                     .flags = get16(p + 8),
-	                     .method = get16(p + 10)};
-	if (get16(p + 34))
-		return fail_damaged_zip(z, "it is split over several disks, expected one");
-	if (!read_zip64_fields(extra, extra_bytes, wide, 3))
-		return fail_damaged_zip(z, "an entry's ZIP64 sizes are missing");
-	*at += all;
-	INV_TRY(take_name(z, (const char *)p + DIRECTORY_BYTES, length, root, e));
-	return check_entry(z, e);
-}
-
-static invar_status read_directory(inv_zip *z, const directory *d)
-{
-	const char *root = NULL;
-	uint64_t at = d->offset;
-
-	INV_TRY(inv_new_zeros(&z->entries, d->count));
-	z->count = d->count;
-	for (size_t i = 0; i < z->count; i++)
-		INV_TRY(read_record(z, d, &at, &root, &z->entries[i]));
-	if (at != d->end)
-		return fail_damaged_zip(z,
-		                        "its directory has more entries than its end record says");
-	return INVAR_OK;
-}
-
 /* ---- The entries in the file ------------------------------------------------------ */
-
-static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
-                              const inv_zip_entry *e)
-{
-	uint64_t size = get32(p + 22), packed = get32(p + 18), *wide[] = {&size, &packed};
-
-	if ((e->flags & SIZES_FOLLOW) && !size && !packed && !get32(p + 14))
-		return true;
-	return read_zip64_fields(p + LOCAL_BYTES + name, extra, wide, 2) && size == e->size &&
-	       packed == e->packed && get32(p + 14) == e->crc;
-}
 
 /* Sets data; *end becomes the byte after it. The name before e->name is the folder. */
 static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folder,
@@ -283,7 +238,9 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 {
 	const unsigned char *p = z->bytes + e->header;
 	uint64_t size = limit - e->header, head;
+	uint64_t plain, packed, *wide[] = {&plain, &packed};
 	size_t name, extra;
+	bool agree;
 
 	if (size < LOCAL_BYTES || !is_record(p, "\3\4"))
 		return fail_damaged_zip(z, "an entry is not where the directory says");
@@ -295,8 +252,12 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 			z, "an entry overlaps the next one or extends beyond the file");
 	if (name != folder + e->length || memcmp(p + LOCAL_BYTES, e->name - folder, name) != 0)
 		return fail_damaged_zip(z, "an entry's name differs from the one in the directory");
-	if (get16(p + 6) != e->flags || get16(p + 8) != e->method ||
-	    !local_sizes_agree(p, name, extra, e))
+	plain = get32(p + 22);
+	packed = get32(p + 18);
+	agree = (e->flags & SIZES_FOLLOW) && !plain && !packed && !get32(p + 14);
+	agree = agree || (read_zip64_fields(p + LOCAL_BYTES + name, extra, wide, 2) &&
+	                  plain == e->size && packed == e->packed && get32(p + 14) == e->crc);
+	if (get16(p + 6) != e->flags || get16(p + 8) != e->method || !agree)
 		return fail_damaged_zip(
 			z, "an entry's sizes or flags differ from those in the directory");
 	e->data = p + head;
@@ -328,23 +289,6 @@ static int compare_headers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Entries in the order of the file. */
-static invar_status check_entries(const inv_zip *z, size_t folder, uint64_t limit)
-{
-	if (z->entries[0].header != 0)
-		return fail_damaged_zip(z, "its first entry is not at its beginning");
-	for (size_t i = 0; i < z->count; i++) {
-		uint64_t next = i + 1 < z->count ? z->entries[i + 1].header : limit, end = 0;
-
-		if (next > limit || next < z->entries[i].header)
-			return fail_damaged_zip(z, "an entry is outside the file");
-		INV_TRY(check_local(z, &z->entries[i], folder, next, &end));
-		if (!check_descriptor(z->bytes + end, next - end, &z->entries[i]))
-			return fail_damaged_zip(z, "there is other data between two entries");
-	}
-	return INVAR_OK;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
 	const inv_zip_entry *x = a, *y = b;
@@ -357,17 +301,37 @@ static int compare_entries(const void *a, const void *b)
 invar_status inv_zip_open(const unsigned char *bytes, uint64_t size, const char *path,
                           inv_zip *out)
 {
+	const char *root = NULL;
 	directory d = {0};
+	uint64_t at;
 	size_t folder;
 
 	*out = (inv_zip){.path = path, .bytes = bytes, .size = size};
 	INV_TRY(find_directory(out, &d));
-	INV_TRY(read_directory(out, &d));
+	INV_TRY(inv_new_zeros(&out->entries, d.count));
+	out->count = d.count;
+	at = d.offset;
+	for (size_t i = 0; i < out->count; i++)
+		INV_TRY(read_record(out, &d, &at, &root, &out->entries[i]));
+	if (at != d.end)
+		return fail_damaged_zip(out,
+		                        "its directory has more entries than its end record says");
+
 	/* All entries share a top folder: the length of its name, with the slash. */
-	folder =
-		(size_t)(out->entries[0].name - (const char *)bytes - d.offset) - DIRECTORY_BYTES;
+	folder = (size_t)(out->entries[0].name - root);
 	qsort(out->entries, out->count, sizeof *out->entries, compare_headers);
-	INV_TRY(check_entries(out, folder, d.offset));
+	if (out->entries[0].header != 0)
+		return fail_damaged_zip(out, "its first entry is not at its beginning");
+	for (size_t i = 0; i < out->count; i++) {
+		inv_zip_entry *e = &out->entries[i];
+		uint64_t next = i + 1 < out->count ? e[1].header : d.offset, end = 0;
+
+		if (next > d.offset || next < e->header)
+			return fail_damaged_zip(out, "an entry is outside the file");
+		INV_TRY(check_local(out, e, folder, next, &end));
+		if (!check_descriptor(bytes + end, next - end, e))
+			return fail_damaged_zip(out, "there is other data between two entries");
+	}
 
 	qsort(out->entries, out->count, sizeof *out->entries, compare_entries);
 	for (size_t i = 1; i < out->count; i++)

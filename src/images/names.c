@@ -73,24 +73,28 @@ void inv_names_sort(inv_names *n)
 		qsort_r(n->at, n->count, sizeof *n->at, compare_name_texts, n->text);
 }
 
-static bool is_line_blank(char c)
+void inv_names_unique(inv_names *n)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	size_t kept = 0;
+
+	inv_names_sort(n);
+	for (size_t i = 0; i < n->count; i++)
+		if (!kept || strcmp(inv_names_at(n, kept - 1), inv_names_at(n, i)) != 0)
+			n->at[kept++] = n->at[i];
+	n->count = kept;
 }
 
 invar_status inv_names_add_lines(inv_names *n, const char *text)
 {
 	while (*text) {
-		size_t length = strcspn(text, "\n"), next = length + (text[length] != '\0');
-		const char *line = text;
+		const char *line = text + strspn(text, " \t\r");
+		size_t length = strcspn(line, "\n");
 
-		for (; length && is_line_blank(*line); line++)
-			length--;
-		while (length && is_line_blank(line[length - 1]))
+		text = line + length + (line[length] != '\0');
+		while (length && strchr(" \t\r", line[length - 1]))
 			length--;
 		if (length)
 			INV_TRY(inv_names_add(n, line, length));
-		text += next;
 	}
 	return INVAR_OK;
 }

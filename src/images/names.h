@@ -20,7 +20,8 @@ typedef struct inv_names {
 invar_status inv_names_add(inv_names *n, const char *text, size_t length);
 const char *inv_names_at(const inv_names *n, size_t i); /* views, until the next add */
 bool inv_names_find(const inv_names *n, const char *text, size_t *i);
-void inv_names_sort(inv_names *n); /* by their bytes */
+void inv_names_sort(inv_names *n);   /* by their bytes */
+void inv_names_unique(inv_names *n); /* the same, each name once */
 /* The lines of a text without blanks around them; empty ones are left out. */
 invar_status inv_names_add_lines(inv_names *n, const char *text);
 void inv_names_clear(inv_names *n);

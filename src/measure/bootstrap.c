@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 #include "base/threads.h"
-#include "measure/scratch.h"
 
 enum { LOW = 25, HIGH = 975 }; /* places of the percentiles among the sorted resamples */
 
@@ -27,8 +27,6 @@ static inv_interval interval_of(double value, double *resampled, uint64_t n)
 	qsort(resampled, INV_RESAMPLES, sizeof *resampled, by_double);
 	return (inv_interval){value, resampled[LOW - 1], resampled[HIGH - 1], n};
 }
-
-/* ---- Means and ratios ---------------------------------------------------------------- */
 
 typedef struct resampling {
 	const double *fraction; /* [n, k] */
@@ -109,8 +107,6 @@ end:
 	return st;
 }
 
-/* ---- Quantiles ----------------------------------------------------------------------- */
-
 typedef struct quantile_resampling {
 	const inv_sample *sorted;
 	uint64_t images, copies;
@@ -122,7 +118,8 @@ typedef struct quantile_resampling {
 } quantile_resampling;
 
 /* The value at place `at`, from 0, each counted as often as its image was drawn. */
-static double resampled_value(const quantile_resampling *r, const uint32_t *times, uint64_t at)
+static double resampled_value(const quantile_resampling *r, const uint32_t *times,
+                              uint64_t at)
 {
 	uint64_t before = 0, i = 0;
 
@@ -138,7 +135,8 @@ static double quantile_of(const quantile_resampling *r, const uint32_t *times, d
 
 	if (place == whole)
 		return value;
-	return value + (place - whole) * (resampled_value(r, times, (uint64_t)whole + 1) - value);
+	return value +
+	       (place - whole) * (resampled_value(r, times, (uint64_t)whole + 1) - value);
 }
 
 static void resample_quantiles(void *user, size_t number, unsigned thread)
@@ -173,22 +171,20 @@ invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
 	                         .q = q,
 	                         .k = k,
 	                         .stream = inv_stream_of(seed, "bootstrap", 0)};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &r.times, ctx->threads * images));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &r.quantiles, k * INV_RESAMPLES));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &r.times, ctx->threads * images));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &r.quantiles, k * INV_RESAMPLES));
 	qsort(all, images * copies, sizeof *all, by_sample);
 	inv_parallel(ctx, INV_RESAMPLES, resample_quantiles, &r);
 	for (size_t i = 0; i < k; i++)
 		out[i] = interval_of(quantile_of(&r, NULL, q[i]), r.quantiles + i * INV_RESAMPLES,
 		                     images);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
-
-/* ---- As a value ---------------------------------------------------------------------- */
 
 invar_value inv_interval_value(const inv_interval *i, char why[INV_INTERVAL_WHY])
 {

@@ -42,8 +42,6 @@ end:
 	return st;
 }
 
-/* ---- Files ----------------------------------------------------------------------- */
-
 static bool path_of(const invar_bank *bank, const char *name, const char *key,
                     char path[PATH_MAX])
 {

@@ -16,11 +16,10 @@ enum { VERSION = 1, POINTS = 1000 };
 /* ---- What E does ------------------------------------------------------------------ */
 
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t max_rows, inv_scratch *scratch, float **out,
-                           uint64_t *n)
+                           uint64_t max_rows, inv_pool *scratch, float **out, uint64_t *n)
 {
 	*n = inv_min(s->rows, max_rows);
-	INV_TRY(inv_scratch_array(scratch, out, *n * b->dim));
+	INV_TRY(inv_pool_zeros(scratch, out, *n * b->dim));
 	for (uint64_t i = 0; i < *n; i++)
 		INV_TRY(inv_bank_row(b, s, copy, i * s->rows / *n, *out + i * b->dim));
 	return INVAR_OK;
@@ -124,25 +123,8 @@ static json_t *bank_json(const invar_results *r)
 	return bank;
 }
 
-static invar_status make_behaviour(const invar_adapter *e, const invar_bank *bank,
-                                   const inv_split *s, inv_scratch *scratch, json_t **out)
-{
-	float *x, *copies = NULL;
-	inv_behaviour b;
-	uint64_t n;
-
-	INV_TRY(inv_take_rows(bank, s, INVAR_CLEAN, POINTS, scratch, &x, &n));
-	if (s->copies)
-		INV_TRY(inv_take_rows(bank, s, 0, POINTS, scratch, &copies, &n));
-	INV_TRY(inv_behaviour_measure(e, x, copies, n, &b));
-	*out = json_pack("{s:o, s:o, s:o, s:o}", "R2", inv_json_number(b.r2), "CVRMSD",
-	                 inv_json_number(b.cvrmsd), "moved", inv_json_number(b.moved), "gone",
-	                 inv_json_number(b.gone));
-	return INVAR_OK;
-}
-
 static invar_status make_profile(const invar_bank *bank, const inv_split *s,
-                                 inv_scratch *scratch, json_t **out)
+                                 inv_pool *scratch, json_t **out)
 {
 	inv_clean_profile p = {0};
 	float *x;
@@ -166,19 +148,28 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 	const char *train = inv_option_text(o, "train-split");
 	const inv_split *measured = inv_bank_split(bank, inv_option_text(o, "split"));
 	json_t *behaviour = NULL, *profile = NULL, *metrics = json_array(), *all;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	char tensors[INV_SHA256_HEX];
 	invar_status st = INVAR_E_MISMATCH;
+	float *x, *copies = NULL;
+	inv_behaviour b;
+	uint64_t n;
 
 	if (!measured)
 		goto end;
 	INV_TRY_OR(end, inv_adapter_fingerprint(e, tensors));
-	INV_TRY_OR(end, make_behaviour(e, bank, measured, &scratch, &behaviour));
-	INV_TRY_OR(end, make_profile(bank,
-	                             inv_bank_has_split(bank, train)
-	                                 ? inv_bank_split(bank, train)
-	                                 : measured,
-	                             &scratch, &profile));
+	INV_TRY_OR(end, inv_take_rows(bank, measured, INVAR_CLEAN, POINTS, &scratch, &x, &n));
+	if (measured->copies)
+		INV_TRY_OR(end, inv_take_rows(bank, measured, 0, POINTS, &scratch, &copies, &n));
+	INV_TRY_OR(end, inv_behaviour_measure(e, x, copies, n, &b));
+	behaviour = json_pack("{s:o, s:o, s:o, s:o}", "R2", inv_json_number(b.r2), "CVRMSD",
+	                      inv_json_number(b.cvrmsd), "moved", inv_json_number(b.moved),
+	                      "gone", inv_json_number(b.gone));
+	INV_TRY_OR(end,
+	           make_profile(bank,
+	                        inv_bank_has_split(bank, train) ? inv_bank_split(bank, train)
+	                                                        : measured,
+	                        &scratch, &profile));
 	for (size_t i = 0; i < invar_results_metrics(r); i++) {
 		json_t *one = metric_json(r, invar_results_metric(r, i), column);
 
@@ -195,7 +186,7 @@ end:
 	json_decref(behaviour);
 	json_decref(profile);
 	json_decref(metrics);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -295,8 +286,8 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 	adapter = json_object_get(out->document, "adapter");
 	out->adapter = (inv_behaviour){number_in(adapter, "R2"), number_in(adapter, "CVRMSD"),
 	                               number_in(adapter, "moved"), number_in(adapter, "gone")};
-	INV_TRY(
-		inv_clean_profile_read(json_object_get(out->document, "clean"), where, &out->clean));
+	INV_TRY(inv_clean_profile_read(json_object_get(out->document, "clean"), where,
+	                               &out->clean));
 	if (out->clean.d != d)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: takes features of width %zu, but its certificate is about %zu",

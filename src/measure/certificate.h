@@ -24,8 +24,8 @@
 #include "adapter/adapter.h"
 #include "bank/bank.h"
 #include "base/options.h"
+#include "base/pool.h"
 #include "measure/clean_profile.h"
-#include "measure/scratch.h"
 
 enum { INV_CERTIFICATE_MAX = 16 << 20 }; /* bytes */
 
@@ -42,8 +42,7 @@ invar_status inv_behaviour_measure(const invar_adapter *e, const float *x,
 
 /* At most `max_rows` rows of a split, spread evenly: *n of them, [n, d] in the scratch. */
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t max_rows, inv_scratch *scratch, float **out,
-                           uint64_t *n);
+                           uint64_t max_rows, inv_pool *scratch, float **out, uint64_t *n);
 
 typedef struct inv_certificate {
 	json_t *document;

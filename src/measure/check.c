@@ -13,17 +13,9 @@
 #include "measure/measurement.h"
 
 static const invar_option rows_of_options[] = {
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Data",
+	{"split", INVAR_OPTION_TEXT, .meta = "NAME", .group = "Data",
      .help = "split of the bank to check; default: test, or the only one"},
-	{.name = "points",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 20,
-     .max = 10000,
-     .meta = "N",
+	{"points", INVAR_OPTION_COUNT, "1000", .min = 20, .max = 10000, .meta = "N",
      .group = "Data",
      .help = "rows, spread evenly, on which the structure is measured; the shift uses up "
              "to 10000"},
@@ -34,8 +26,6 @@ invar_status inv_check_declare(invar_options *o)
 {
 	return inv_options_add_rows(o, rows_of_options);
 }
-
-/* ---- The rules ------------------------------------------------------------------- */
 
 /* Shifts of features and of norms that are fine however many rows there are. */
 static const double fine[2] = {0.2, 0.3};
@@ -85,22 +75,26 @@ bool inv_check_judge(const inv_check_facts *f, char why[INV_CHECK_WHY])
 
 	why[0] = '\0';
 	if (s->shift[0] > inv_check_limit(s, 0))
-		add_drift_reason(&r,
-		                 "clean features are shifted by %.2f of their spread, at most %.2f is "
-		                 "expected",
-		                 s->shift[0], inv_check_limit(s, 0));
+		add_drift_reason(
+			&r,
+			"clean features are shifted by %.2f of their spread, at most %.2f is "
+			"expected",
+			s->shift[0], inv_check_limit(s, 0));
 	if (s->shift[1] > inv_check_limit(s, 1))
-		add_drift_reason(&r, "norms are shifted by %.2f of their spread, at most %.2f is expected",
-		                 s->shift[1], inv_check_limit(s, 1));
+		add_drift_reason(
+			&r, "norms are shifted by %.2f of their spread, at most %.2f is expected",
+			s->shift[1], inv_check_limit(s, 1));
 	if (now->r2 < old->r2 - 0.1 * wide)
 		add_drift_reason(&r, "R² is %.3f, it was %.3f", now->r2, old->r2);
 	if (now->cvrmsd > half * old->cvrmsd && now->cvrmsd > old->cvrmsd + 0.02 * wide)
 		add_drift_reason(&r, "CVRMSD is %.3f, it was %.3f", now->cvrmsd, old->cvrmsd);
 	if (now->moved > half * old->moved && now->moved > old->moved + 0.05 * wide)
-		add_drift_reason(&r, "clean features are moved by %.2f of their spread, it was %.2f",
+		add_drift_reason(&r,
+		                 "clean features are moved by %.2f of their spread, it was %.2f",
 		                 now->moved, old->moved);
 	if (now->gone < old->gone - 0.15 * wide)
-		add_drift_reason(&r, "%.0f %% of the displacement of copies is removed, it was %.0f %%",
+		add_drift_reason(&r,
+		                 "%.0f %% of the displacement of copies is removed, it was %.0f %%",
 		                 100 * now->gone, 100 * old->gone);
 	if (!r.count)
 		snprintf(why, INV_CHECK_WHY,
@@ -109,8 +103,6 @@ bool inv_check_judge(const inv_check_facts *f, char why[INV_CHECK_WHY])
 		         s->shift[0], inv_check_limit(s, 0), s->rows);
 	return r.count > 0;
 }
-
-/* ---- The results ------------------------------------------------------------------ */
 
 #define METRIC(ID, ROW, BETTER, DIGITS) \
 	INV_NUMBER_METRIC("check", "check." ID, ROW, NULL, BETTER, DIGITS)
@@ -159,15 +151,13 @@ static invar_status put_check(invar_results *r, const inv_certificate *c,
 	INV_TRY(inv_results_declare(r, "check", "check", metrics));
 	INV_TRY(put_check_column(r, "certified", old, c->clean.rows));
 	INV_TRY(put_check_column(r, "new", now, s->rows));
-	INV_TRY(inv_results_describe_all(
-		r, json_pack("{s:s, s:s, s:I, s:o*}", "verdict", drift ? "drift" : "fine", "why",
-	                 why, "rows", (json_int_t)s->rows, "bank",
-	                 bank ? inv_json_path(bank) : NULL)));
+	INV_TRY(inv_results_describe_all(r, json_pack("{s:s, s:s, s:I, s:o*}", "verdict",
+	                                              drift ? "drift" : "fine", "why", why,
+	                                              "rows", (json_int_t)s->rows, "bank",
+	                                              bank ? inv_json_path(bank) : NULL)));
 	return inv_results_note(
 		r, "in the rows of shifts, 'certified' is the largest shift that is fine");
 }
-
-/* ---- The call --------------------------------------------------------------------- */
 
 static const inv_split *choose_split(const invar_bank *b, const char *name)
 {
@@ -198,7 +188,7 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	const invar_bank view = inv_unit_view(bank), *rows = e->unit ? &view : bank;
 	inv_certificate c = {0};
 	inv_check_facts f = {.points = 0};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	const inv_split *s;
 	float *x, *points, *copies = NULL; /* for the shift; for the structure */
 	uint64_t n, max;
@@ -214,8 +204,8 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	INV_TRY_OR(end, inv_compatibility_warn_split(e, bank, s));
 
 	max = inv_option_count(o, "points");
-	INV_TRY_OR(end, inv_take_rows(rows, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &scratch, &x,
-	                              &n));
+	INV_TRY_OR(end,
+	           inv_take_rows(rows, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &scratch, &x, &n));
 	INV_TRY_OR(end, inv_take_rows(rows, s, INVAR_CLEAN, max, &scratch, &points, &f.points));
 	if (s->copies && is_same_augment(bank, &c))
 		INV_TRY_OR(end, inv_take_rows(rows, s, 0, max, &scratch, &copies, &f.points));
@@ -226,7 +216,7 @@ invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
 	INV_TRY_OR(end, inv_results_new(out));
 	st = put_check(*out, &c, &f, bank->in_memory ? NULL : bank->path);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	inv_certificate_clear(&c);
 	return inv_results_give(st, out);
 }

@@ -4,8 +4,8 @@
  * by a classifier of F.
  *
  * Every class is a metric of its own, for programs; the table has the weakest and the
- * strongest, and a note names the weakest ones. The fraction of an image is over its copies,
- * intervals are over the images of the class.
+ * strongest, and a note names the weakest ones. The fraction of an image is over its
+ * copies, intervals are over the images of the class.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -30,26 +30,6 @@ static const char *class_name(const class_table *c, uint32_t k, char text[INV_CL
 	int64_t label = c->in->labels.class_label[k];
 
 	return inv_class_text(inv_bank_class(c->in->bank, label), label, text);
-}
-
-static invar_status measure_class(class_table *c, inv_outcome which, uint32_t k)
-{
-	const inv_outcomes *o = c->outcomes;
-	uint64_t images = 0;
-
-	for (uint64_t i = 0; i < o->n; i++) {
-		double sum = 0;
-
-		if (c->label[i] != c->in->labels.class_label[k])
-			continue;
-		for (uint32_t copy = 0; copy < o->copies; copy++)
-			sum += o->value[which][copy * o->n + i];
-		c->fraction[images++] = sum / o->copies;
-	}
-	c->found[k] = (inv_interval){.images = images};
-	return images ? inv_bootstrap(c->in->ctx, c->fraction, images, 1, c->in->seed,
-	                              &c->found[k])
-	              : INVAR_OK;
 }
 
 static invar_status put_class(const class_table *c, inv_outcome which, uint32_t k)
@@ -90,11 +70,27 @@ static invar_status put_outcome(class_table *c, inv_outcome which)
 	char sentence[800], name[NAME], title[INV_OUTCOME_TITLE], id[64];
 	size_t fill;
 
-	for (k = 0; k < classes; k++)
-		INV_TRY(measure_class(c, which, k));
+	for (k = 0; k < classes; k++) {
+		const inv_outcomes *o = c->outcomes;
+		uint64_t images = 0;
+
+		for (uint64_t i = 0; i < o->n; i++) {
+			double sum = 0;
+
+			if (c->label[i] != in->labels.class_label[k])
+				continue;
+			for (uint32_t copy = 0; copy < o->copies; copy++)
+				sum += o->value[which][copy * o->n + i];
+			c->fraction[images++] = sum / o->copies;
+		}
+		c->found[k] = (inv_interval){.images = images};
+		if (images)
+			INV_TRY(inv_bootstrap(in->ctx, c->fraction, images, 1, in->seed, &c->found[k]));
+	}
 	low = high = next_weakest(c, INV_NO_CLASS);
 	if (low == INV_NO_CLASS)
-		return inv_fail(INVAR_E_MISMATCH, "no selected row of %s has a label; raise @points",
+		return inv_fail(INVAR_E_MISMATCH,
+		                "no selected row of %s has a label; raise @points",
 		                in->split->name);
 	for (k = 0; k < classes; k++)
 		if (c->found[k].images) {
@@ -109,9 +105,10 @@ static invar_status put_outcome(class_table *c, inv_outcome which)
 	INV_TRY(inv_put_number(in->results, id, in->column, c->found[high].value,
 	                       c->found[high].images));
 
-	fill = (size_t)snprintf(sentence, sizeof sentence,
-	                        "%.100s, %s: classes recognised least often in copies:",
-	                        in->title, inv_outcome_title(in, which, title));
+	fill =
+		(size_t)snprintf(sentence, sizeof sentence,
+	                     "%.100s, %s: classes recognised least often in copies:", in->title,
+	                     inv_outcome_title(in, which, title));
 	k = low;
 	for (int i = 0; i < NAMED && k != INV_NO_CLASS && fill < sizeof sentence; i++) {
 		fill +=
@@ -133,16 +130,16 @@ static invar_status measure_classes(const inv_measure_input *in)
 	INV_TRY(inv_outcomes_take(in, 1u << INV_KNN | 1u << INV_KEPT, "classes", &c.outcomes));
 	if (!c.outcomes->value[INV_KEPT])
 		return inv_fail(INVAR_E_MISMATCH, "%s", c.outcomes->why[INV_KEPT]);
-	INV_TRY(inv_scratch_array(in->scratch, &c.label, c.outcomes->n));
-	INV_TRY(inv_scratch_array(in->scratch, &c.fraction, c.outcomes->n));
-	INV_TRY(inv_scratch_array(in->scratch, &c.found, in->labels.classes));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.label, c.outcomes->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.fraction, c.outcomes->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &c.found, in->labels.classes));
 	inv_measure_labels(&c.outcomes->images, &in->labels, c.label);
 	INV_TRY(put_outcome(&c, INV_KNN));
 	return put_outcome(&c, INV_KEPT);
 }
 
-#define ENDS(ID, ROW)                                                             \
-	INV_SHARE_METRIC("classes", "classes." ID ".weakest", ROW, "weakest", 1),     \
+#define ENDS(ID, ROW)                                                         \
+	INV_SHARE_METRIC("classes", "classes." ID ".weakest", ROW, "weakest", 1), \
 		INV_SHARE_METRIC("classes", "classes." ID ".strongest", ROW, "strongest", 1)
 
 static const invar_metric metrics[] = {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "base/rng.h"
 #include "base/threads.h"
-#include "measure/scratch.h"
 
 enum { NORMS = INV_PROFILE_DIRECTIONS, ROWS = 64, QUANTILES = INV_PROFILE_QUANTILES };
 
@@ -59,15 +59,14 @@ static invar_status check_profile_rows(uint64_t rows)
 }
 
 static invar_status take_along(const invar_context *ctx, const float *x, uint64_t rows,
-                               size_t d, const double *scale, inv_scratch *scratch,
-                               along *out)
+                               size_t d, const double *scale, inv_pool *scratch, along *out)
 {
 	inv_stream s = inv_stream_of(0, "profile", 0);
 
 	*out = (along){.x = x, .rows = rows, .d = d};
 	out->used = rows < INV_PROFILE_MAX_ROWS ? rows : INV_PROFILE_MAX_ROWS;
-	INV_TRY(inv_scratch_array(scratch, &out->direction, INV_PROFILE_DIRECTIONS * d));
-	INV_TRY(inv_scratch_array(scratch, &out->value, INV_PROFILE_CURVES * out->used));
+	INV_TRY(inv_pool_zeros(scratch, &out->direction, INV_PROFILE_DIRECTIONS * d));
+	INV_TRY(inv_pool_zeros(scratch, &out->value, INV_PROFILE_CURVES * out->used));
 	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++) {
 		float *v = out->direction + k * d;
 		double sum = 0;
@@ -125,33 +124,6 @@ static void sum_up(const double square[INV_PROFILE_CURVES], double out[2])
 }
 
 /* ---- Making ----------------------------------------------------------------------- */
-
-/*
- * Deviations of the dimensions, halfway to the mean of all: a unit that is almost never
- * active would decide everything once it is, if its own tiny deviation were the measure.
- */
-static invar_status find_scales(const float *x, uint64_t rows, inv_clean_profile *p)
-{
-	double all = 0;
-
-	for (size_t j = 0; j < p->d; j++) {
-		double mean = 0, square = 0;
-
-		for (uint64_t i = 0; i < rows; i++)
-			mean += x[i * p->d + j] / (double)rows;
-		for (uint64_t i = 0; i < rows; i++)
-			square += (x[i * p->d + j] - mean) * (x[i * p->d + j] - mean);
-		p->scale[j] = square / (double)rows;
-		all += p->scale[j] / (double)p->d;
-	}
-	if (!(all > 0))
-		return inv_fail(INVAR_E_NUMERIC,
-		                "all clean features are equal, so there is nothing to compare "
-		                "others with");
-	for (size_t j = 0; j < p->d; j++)
-		p->scale[j] = sqrt((p->scale[j] + all) / 2);
-	return INVAR_OK;
-}
 
 static void find_spread(const along *a, inv_clean_profile *p)
 {
@@ -231,16 +203,16 @@ static invar_status halve_curve(void *user, size_t k, unsigned thread)
 
 /* Fills quantiles, typical and largest. */
 static invar_status compare_halves(const invar_context *ctx, const along *a,
-                                   inv_scratch *scratch, inv_clean_profile *p)
+                                   inv_pool *scratch, inv_clean_profile *p)
 {
 	inv_stream s = inv_stream_of(0, "profile/halves", 0);
 	uint32_t *order;
 	bool *first;
 	double(*square)[INV_PROFILE_CURVES];
 
-	INV_TRY(inv_scratch_array(scratch, &order, a->used));
-	INV_TRY(inv_scratch_array(scratch, &first, INV_PROFILE_HALVES * a->used));
-	INV_TRY(inv_scratch_array(scratch, &square, INV_PROFILE_HALVES));
+	INV_TRY(inv_pool_zeros(scratch, &order, a->used));
+	INV_TRY(inv_pool_zeros(scratch, &first, INV_PROFILE_HALVES * a->used));
+	INV_TRY(inv_pool_zeros(scratch, &square, INV_PROFILE_HALVES));
 	for (uint32_t r = 0; r < INV_PROFILE_HALVES; r++) {
 		inv_permutation(&s, r, order, (uint32_t)a->used);
 		for (uint64_t i = 0; i < a->used / 2; i++)
@@ -265,20 +237,42 @@ static invar_status compare_halves(const invar_context *ctx, const along *a,
 invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, uint64_t rows,
                                     size_t d, inv_clean_profile *out)
 {
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	along a;
 	invar_status st;
+	double all = 0;
 
 	*out = (inv_clean_profile){.d = d};
 	INV_TRY(check_profile_rows(rows));
 	INV_TRY(inv_new_zeros(&out->scale, d));
-	INV_TRY(find_scales(x, rows, out));
+
+	/*
+	 * Deviations of the dimensions, halfway to the mean of all: a unit that is almost never
+	 * active would decide everything once it is, if its own tiny deviation were the
+	 * measure.
+	 */
+	for (size_t j = 0; j < out->d; j++) {
+		double mean = 0, square = 0;
+
+		for (uint64_t i = 0; i < rows; i++)
+			mean += x[i * out->d + j] / (double)rows;
+		for (uint64_t i = 0; i < rows; i++)
+			square += (x[i * out->d + j] - mean) * (x[i * out->d + j] - mean);
+		out->scale[j] = square / (double)rows;
+		all += out->scale[j] / (double)out->d;
+	}
+	if (!(all > 0))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "all clean features are equal, so there is nothing to compare "
+		                "others with");
+	for (size_t j = 0; j < out->d; j++)
+		out->scale[j] = sqrt((out->scale[j] + all) / 2);
 	INV_TRY_OR(end, take_along(ctx, x, rows, d, out->scale, &scratch, &a));
 	out->rows = a.used;
 	find_spread(&a, out);
 	st = compare_halves(ctx, &a, &scratch, out);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -295,12 +289,28 @@ static double median_of(const double quantile[QUANTILES])
 	return (quantile[QUANTILES / 2 - 1] + quantile[QUANTILES / 2]) / 2;
 }
 
-/* What a distance says, for n new rows. */
-static void put_shift(const inv_clean_profile *p, const double distance[2], uint64_t rows,
-                      inv_shift *out)
+invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,
+                                       const float *x, uint64_t rows, inv_shift *out)
 {
-	double n = (double)rows, m = (double)p->rows, fewer = (1 / n + 1 / m) / (4 / m);
+	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
+	inv_pool scratch = {0};
+	along a;
+	invar_status st;
+	double n, m, fewer;
 
+	INV_TRY(check_profile_rows(rows));
+	INV_TRY_OR(end, take_along(ctx, x, rows, p->d, p->scale, &scratch, &a));
+	for (size_t k = 0; k < INV_PROFILE_CURVES; k++) {
+		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_curve_value);
+		take_quantiles(a.value + k * a.used, a.used, now);
+		square[k] = mean_square(now, p->quantile[k]);
+	}
+	sum_up(square, distance);
+
+	/* What a distance says, for n new rows. */
+	n = (double)a.used;
+	m = (double)p->rows;
+	fewer = (1 / n + 1 / m) / (4 / m);
 	for (int i = 0; i < 2; i++) {
 		/* Norms that are equal up to rounding, as those of unit rows, have no spread. */
 		double least = i ? 1e-3 * median_of(p->quantile[NORMS]) : 0;
@@ -311,30 +321,11 @@ static void put_shift(const inv_clean_profile *p, const double distance[2], uint
 		out->shift[i] = sqrt(fmax(0, distance[i] * distance[i] - typical)) / unit;
 		out->chance[i] = sqrt(fmax(0, largest - typical)) / unit;
 	}
-	out->rows = rows;
-}
-
-invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,
-                                       const float *x, uint64_t rows, inv_shift *out)
-{
-	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
-	inv_scratch scratch = {0};
-	along a;
-	invar_status st;
-
-	INV_TRY(check_profile_rows(rows));
-	INV_TRY_OR(end, take_along(ctx, x, rows, p->d, p->scale, &scratch, &a));
-	for (size_t k = 0; k < INV_PROFILE_CURVES; k++) {
-		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_curve_value);
-		take_quantiles(a.value + k * a.used, a.used, now);
-		square[k] = mean_square(now, p->quantile[k]);
-	}
-	sum_up(square, distance);
-	put_shift(p, distance, a.used, out);
+	out->rows = a.used;
 	old = median_of(p->quantile[NORMS]);
 	out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -80,8 +80,6 @@ void inv_codes_free(inv_codes *c)
 	inv_free(c);
 }
 
-/* ---- Sheets ------------------------------------------------------------------------- */
-
 /* An unnamed file of `bytes`; -1 if there is no space for it. */
 static int open_file(uint64_t bytes)
 {
@@ -142,8 +140,6 @@ static invar_status find_sheet(inv_codes *c, const inv_split *split, int32_t cop
 	map_codes(c, *out);
 	return INVAR_OK;
 }
-
-/* ---- Rows --------------------------------------------------------------------------- */
 
 invar_status inv_codes_take(inv_codes *c, const inv_split *split, int32_t copy,
                             unsigned view, const uint64_t *row, size_t count, size_t stride,

@@ -4,10 +4,10 @@
  *
  * A point collides if the nearest clean point of another class is strictly closer than
  * the nearest of its own class, which includes the clean point of the same image unless
- * that is left out. Three rates: raw; aligned, after the best rigid map of the copy onto the clean
- * points, fitted on the same points, as published; and held out, with the map fitted on
- * other points. The published form can fit anything once the width approaches the number
- * of points, so the held-out one is shown beside it.
+ * that is left out. Three rates: raw; aligned, after the best rigid map of the copy onto
+ * the clean points, fitted on the same points, as published; and held out, with the map
+ * fitted on other points. The published form can fit anything once the width approaches the
+ * number of points, so the held-out one is shown beside it.
  *
  * Held out: fitted on the same copy of train. If train has fewer copies than the split:
  * fitted on the even points and measured on the odd ones, and vice versa, for all copies,
@@ -62,19 +62,28 @@ static uint64_t keep_half(const float *rows, size_t w, uint64_t count, uint64_t 
 	return kept;
 }
 
-/* ---- Fitting ---------------------------------------------------------------------- */
-
-/* Adds the points of a copy and their clean ones: to pairs[0] all, to the others halves. */
-static invar_status add_points(collision *c, int32_t copy, inv_pairs *pairs[3])
+/* held[i] is for points with number % 2 = i; held[0] for all if it is fitted on train. */
+static invar_status fit_maps(collision *c, int32_t copy, inv_map_affine *aligned,
+                             inv_map_affine held[2])
 {
-	size_t w = c->in->w;
+	inv_pairs *pairs[3] = {NULL, NULL, NULL}; /* all points; train, or even and odd ones */
+	size_t count = c->halves ? 3 : 2;
+	invar_status st;
+	size_t w;
 
+	for (size_t i = 0; i < count; i++)
+		INV_TRY_OR(end, inv_pairs_new(c->in->ctx, c->in->w, false, &pairs[i]));
+
+	/* Adds the points of a copy and their clean ones: to pairs[0] all, to the others
+	 * halves. */
+	w = c->in->w;
 	for (uint64_t first = 0; first < c->points; first += BLOCK) {
 		uint64_t now = inv_min(c->points - first, BLOCK);
 		const float *clean = c->clean + first * w;
 
-		INV_TRY(report_progress(c, copy, 0));
-		INV_TRY(inv_measure_rows(c->in, &c->measured, copy, false, first, now, c->rows));
+		INV_TRY_OR(end, report_progress(c, copy, 0));
+		INV_TRY_OR(end,
+		           inv_measure_rows(c->in, &c->measured, copy, false, first, now, c->rows));
 		inv_pairs_add(pairs[0], c->rows, clean, now);
 		for (uint64_t i = 0; i < 2 && c->halves; i++) {
 			float *targets = c->moved + BLOCK / 2 * w;
@@ -84,38 +93,21 @@ static invar_status add_points(collision *c, int32_t copy, inv_pairs *pairs[3])
 			inv_pairs_add(pairs[1 + i], c->moved, targets, kept);
 		}
 	}
-	return INVAR_OK;
-}
+	if (!c->halves) {
+		const inv_measure_input *in = c->in;
+		uint64_t rows = c->train.points;
 
-static invar_status add_train(collision *c, int32_t copy, inv_pairs *pairs)
-{
-	const inv_measure_input *in = c->in;
-	uint64_t rows = c->train.points;
+		for (uint64_t first = 0; first < rows; first += BLOCK) {
+			uint64_t now = inv_min(rows - first, BLOCK);
 
-	for (uint64_t first = 0; first < rows; first += BLOCK) {
-		uint64_t now = inv_min(rows - first, BLOCK);
-
-		INV_TRY(report_progress(c, copy, 0));
-		INV_TRY(inv_measure_rows(in, &c->train, copy, false, first, now, c->rows));
-		INV_TRY(inv_measure_rows(in, &c->train, INVAR_CLEAN, false, first, now, c->moved));
-		inv_pairs_add(pairs, c->rows, c->moved, now);
+			INV_TRY_OR(end, report_progress(c, copy, 0));
+			INV_TRY_OR(end,
+			           inv_measure_rows(in, &c->train, copy, false, first, now, c->rows));
+			INV_TRY_OR(end, inv_measure_rows(in, &c->train, INVAR_CLEAN, false, first, now,
+			                                 c->moved));
+			inv_pairs_add(pairs[1], c->rows, c->moved, now);
+		}
 	}
-	return INVAR_OK;
-}
-
-/* held[i] is for points with number % 2 = i; held[0] for all if it is fitted on train. */
-static invar_status fit_maps(collision *c, int32_t copy, inv_map_affine *aligned,
-                             inv_map_affine held[2])
-{
-	inv_pairs *pairs[3] = {NULL, NULL, NULL}; /* all points; train, or even and odd ones */
-	size_t count = c->halves ? 3 : 2;
-	invar_status st;
-
-	for (size_t i = 0; i < count; i++)
-		INV_TRY_OR(end, inv_pairs_new(c->in->ctx, c->in->w, false, &pairs[i]));
-	INV_TRY_OR(end, add_points(c, copy, pairs));
-	if (!c->halves)
-		INV_TRY_OR(end, add_train(c, copy, pairs[1]));
 	INV_TRY_OR(end, inv_fit_rigid(pairs[0], aligned));
 	for (size_t i = 1; i < count; i++) /* odd points get the map of the even ones */
 		INV_TRY_OR(end, inv_fit_rigid(pairs[i], &held[c->halves ? 2 - i : 0]));
@@ -166,8 +158,8 @@ static invar_status measure_copy(collision *c, int32_t copy)
 		uint64_t now = inv_min(c->points - first, BLOCK);
 
 		INV_TRY_OR(end, report_progress(c, copy, first));
-		INV_TRY_OR(end, inv_measure_rows(c->in, &c->measured, copy, false, first, now,
-		                                 c->rows));
+		INV_TRY_OR(end,
+		           inv_measure_rows(c->in, &c->measured, copy, false, first, now, c->rows));
 		count_hits(c, RAW, copy, c->rows, first, 1, now);
 		memcpy(c->moved, c->rows, now * w * sizeof *c->moved);
 		INV_TRY_OR(end, count_moved(c, ALIGNED, copy, &aligned, first, 1, now));
@@ -187,38 +179,6 @@ end:
 }
 
 /* ---- The column ---------------------------------------------------------- */
-
-/* The clean codes with their classes, of which there are at least two. */
-static invar_status prepare_collision(collision *c)
-{
-	const inv_measure_input *in = c->in;
-	inv_scratch *s = in->scratch;
-	uint64_t same = 0;
-
-	INV_TRY(inv_scratch_array(s, &c->clean, c->points * in->w));
-	INV_TRY(inv_scratch_array(s, &c->labels, c->points));
-	INV_TRY(inv_scratch_array(s, &c->rows, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(s, &c->moved, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(s, &c->classes, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->leave, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &c->other, BLOCK));
-	for (int kind = 0; kind < KINDS; kind++) {
-		INV_TRY(inv_scratch_array(s, &c->fraction[kind], c->points));
-		INV_TRY(inv_scratch_array(s, &c->rate[kind], c->copies));
-	}
-	inv_measure_classes(&c->measured, &in->labels, c->labels);
-	while (same < c->points && c->labels[same] == c->labels[0])
-		same++;
-	if (same == c->points)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "collision needs at least two classes, but the points of %s have "
-		                "only class %" PRId64,
-		                in->split->name, in->labels.class_label[c->labels[0]]);
-	INV_TRY(inv_measure_rows(in, &c->measured, INVAR_CLEAN, false, 0, c->points, c->clean));
-	return inv_neighbours_new(in->ctx, c->clean, c->points, in->w, c->labels, 1,
-	                          &c->gallery);
-}
 
 /* Details have the rate of each copy alone, and on what the held-out map was fitted. */
 static invar_status put_collision(collision *c)
@@ -251,19 +211,47 @@ static invar_status put_collision(collision *c)
 static invar_status measure_collision(const inv_measure_input *in)
 {
 	const inv_split *train = in->train;
-	collision c = {.in = in,
-	               .measured =
-	                   inv_select_points(in, inv_select_labelled(in->split, &in->labels)),
-	               .copies = in->split->copies,
-	               .halves = !train || train == in->split ||
-	                         train->copies < in->split->copies,
-	               .leave_one_out = inv_option_flag(in->options, "leave-one-out")};
+	collision c = {
+		.in = in,
+		.measured = inv_select_points(in, inv_select_labelled(in->split, &in->labels)),
+		.copies = in->split->copies,
+		.halves = !train || train == in->split || train->copies < in->split->copies,
+		.leave_one_out = inv_option_flag(in->options, "leave-one-out")};
 	invar_status st;
+	inv_pool *s;
+	uint64_t same = 0;
 
 	c.points = c.measured.points;
 	if (train)
 		c.train = inv_select_all(train);
-	INV_TRY_OR(end, prepare_collision(&c));
+
+	/* The clean codes with their classes, of which there are at least two. */
+	s = in->scratch;
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.clean, c.points * in->w));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.labels, c.points));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.rows, BLOCK * in->w));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.moved, BLOCK * in->w));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.classes, BLOCK));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.leave, BLOCK));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.own, BLOCK));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.other, BLOCK));
+	for (int kind = 0; kind < KINDS; kind++) {
+		INV_TRY_OR(end, inv_pool_zeros(s, &c.fraction[kind], c.points));
+		INV_TRY_OR(end, inv_pool_zeros(s, &c.rate[kind], c.copies));
+	}
+	inv_measure_classes(&c.measured, &in->labels, c.labels);
+	while (same < c.points && c.labels[same] == c.labels[0])
+		same++;
+	if (same == c.points)
+		INV_TRY_OR(
+			end, inv_fail(INVAR_E_MISMATCH,
+		                  "collision needs at least two classes, but the points of %s have "
+		                  "only class %" PRId64,
+		                  in->split->name, in->labels.class_label[c.labels[0]]));
+	INV_TRY_OR(end,
+	           inv_measure_rows(in, &c.measured, INVAR_CLEAN, false, 0, c.points, c.clean));
+	INV_TRY_OR(end, inv_neighbours_new(in->ctx, c.clean, c.points, in->w, c.labels, 1,
+	                                   &c.gallery));
 	for (uint32_t copy = 0; copy < c.copies; copy++)
 		INV_TRY_OR(end, measure_copy(&c, (int32_t)copy));
 	st = put_collision(&c);
@@ -272,12 +260,8 @@ end:
 	return st;
 }
 
-/* ---- What it declares ---------------------------------------------------------------- */
-
 static const invar_option options[] = {
-	{.name = "leave-one-out",
-     .type = INVAR_OPTION_FLAG,
-     .flags = INVAR_OPTION_EXPERT,
+	{"leave-one-out", INVAR_OPTION_FLAG, .flags = INVAR_OPTION_EXPERT,
      .group = "Measurements",
      .help = "collision: the clean feature of the same image does not count"},
 	{0},

@@ -84,7 +84,8 @@ static bool describe_parameter(const curves *c, size_t column, parameter *p)
 		size_t times = 0, columns = inv_copy_params_columns(c->params);
 
 		snprintf(height, sizeof height, "%.*sh", prefix, name);
-		while (times < columns && strcmp(inv_copy_params_name(c->params, times), height) != 0)
+		while (times < columns &&
+		       strcmp(inv_copy_params_name(c->params, times), height) != 0)
 			times++;
 		if (times < columns) {
 			p->times = times;
@@ -214,58 +215,25 @@ end:
 	return st;
 }
 
-/* ---- The column ---------------------------------------------------------------------- */
-
-/* The extremes of each outcome; and, once, why there is no curve of an outcome. */
-static invar_status put_extremes(const curves *c)
-{
-	const inv_measure_input *in = c->in;
-	char id[64], sentence[600], text[INV_OUTCOME_TITLE];
-
-	for (int i = 0; i < INV_OUTCOMES; i++) {
-		inv_outcome o = (inv_outcome)i;
-
-		for (int high = 0; high < 2 && c->outcomes->value[o]; high++) {
-			double value = high ? c->highest[o] : c->lowest[o];
-
-			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
-			         high ? "highest" : "lowest");
-			if (isfinite(value))
-				INV_TRY(inv_put_number(in->results, id, in->column, value,
-				                       c->outcomes->n));
-		}
-	}
-	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
-		inv_outcome o = (inv_outcome)i;
-
-		if (!*c->outcomes->why[o])
-			continue;
-		snprintf(sentence, sizeof sentence, "curves have no %s: %s",
-		         o == INV_KNN ? "kNN" : inv_outcome_title(in, o, text),
-		         c->outcomes->why[o]);
-		INV_TRY(inv_results_note(in->results, sentence));
-	}
-	return INVAR_OK;
-}
-
 static invar_status measure_curves(const inv_measure_input *in)
 {
 	size_t bins = (size_t)inv_option_count(in->options, "bins") + 1, drawn = 0;
 	uint64_t n = in->split->rows;
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 	curves c = {.in = in};
+	char id[64], sentence[600], text[INV_OUTCOME_TITLE];
 	invar_status st;
 
 	INV_TRY(inv_copy_params_open(in->bank, in->split, &c.params));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.values, n * in->split->copies));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.row, inv_copy_params_columns(c.params)));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.sum, n));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.count, n));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.x, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.y, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.low, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.high, bins));
-	INV_TRY_OR(end, inv_scratch_array(s, &c.images, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.values, n * in->split->copies));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.row, inv_copy_params_columns(c.params)));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.sum, n));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.count, n));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.x, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.y, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.low, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.high, bins));
+	INV_TRY_OR(end, inv_pool_zeros(s, &c.images, bins));
 	for (int o = 0; o < INV_OUTCOMES; o++) {
 		c.lowest[o] = INFINITY;
 		c.highest[o] = -INFINITY;
@@ -279,35 +247,51 @@ static invar_status measure_curves(const inv_measure_input *in)
 			INV_TRY_OR(end, put_curves(&c, &p, &drawn));
 	}
 	if (!drawn)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "the parameters of all copies of %s are equal or NaN, so there is "
-		              "nothing to draw a curve over",
-		              in->split->name);
-	else
-		st = put_extremes(&c);
+		INV_TRY_OR(
+			end,
+			inv_fail(INVAR_E_MISMATCH,
+		             "the parameters of all copies of %s are equal or NaN, so there is "
+		             "nothing to draw a curve over",
+		             in->split->name));
+
+	/* The extremes of each outcome; and, once, why there is no curve of an outcome. */
+	for (int i = 0; i < INV_OUTCOMES; i++) {
+		inv_outcome o = (inv_outcome)i;
+
+		for (int high = 0; high < 2 && c.outcomes->value[o]; high++) {
+			double value = high ? c.highest[o] : c.lowest[o];
+
+			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id(o),
+			         high ? "highest" : "lowest");
+			if (isfinite(value))
+				INV_TRY_OR(
+					end, inv_put_number(in->results, id, in->column, value, c.outcomes->n));
+		}
+	}
+	for (int i = 0; i < INV_OUTCOMES && !in->adapter; i++) {
+		inv_outcome o = (inv_outcome)i;
+
+		if (!*c.outcomes->why[o])
+			continue;
+		snprintf(sentence, sizeof sentence, "curves have no %s: %s",
+		         o == INV_KNN ? "kNN" : inv_outcome_title(in, o, text), c.outcomes->why[o]);
+		INV_TRY_OR(end, inv_results_note(in->results, sentence));
+	}
 end:
 	inv_copy_params_close(c.params);
 	return st;
 }
 
-/* ---- What it declares ---------------------------------------------------------------- */
-
 static const invar_option options[] = {
-	{.name = "bins",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "12",
-     .min = 2,
-     .max = 360,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Measurements",
-     .help = "curves: number of bins of a parameter"},
+	{"bins", INVAR_OPTION_COUNT, "12", .min = 2, .max = 360, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Measurements", .help = "curves: number of bins of a parameter"},
 	{0},
 };
 
-#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                                       \
+#define EXTREMES(ID, ROW, UNIT, BETTER, DIGITS)                                        \
 	INV_METRIC("curves", "curves." ID ".lowest", ROW, "lowest", UNIT, BETTER, DIGITS), \
-		INV_METRIC("curves", "curves." ID ".highest", ROW, "highest", UNIT, BETTER, DIGITS)
+		INV_METRIC("curves", "curves." ID ".highest", ROW, "highest", UNIT, BETTER,    \
+	               DIGITS)
 
 static const invar_metric metrics[] = {
 	EXTREMES("displacement", "displacement, lowest | highest bin", INVAR_UNIT_NUMBER, -1,

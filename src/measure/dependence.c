@@ -69,18 +69,6 @@ static inv_side side_of(const dependence_job *j, size_t column, const uint32_t *
 	                  .M = j->p->rows};
 }
 
-static void draw_shuffle(const dependence_job *j, size_t block, uint32_t *sigma[2])
-{
-	char purpose[40];
-	inv_stream stream;
-
-	snprintf(purpose, sizeof purpose, "dependence/shuffle/%s", j->t->name);
-	stream = inv_stream_of(j->o->seed, purpose, 0);
-	for (uint32_t half = 0; half < 2; half++)
-		inv_permutation(&stream, 2 * (uint32_t)block + half, sigma[half],
-		                (uint32_t)j->p->rows);
-}
-
 static void measure_direction_block(void *user, size_t block, unsigned thread)
 {
 	const dependence_job *j = user;
@@ -97,8 +85,14 @@ static void measure_direction_block(void *user, size_t block, unsigned thread)
 	                  .others = others,
 	                  .other_count = t->pairings,
 	                  .other_powers = broken};
+	char purpose[40];
+	inv_stream stream;
 
-	draw_shuffle(j, (j->from + column) / BLOCK, sigma);
+	snprintf(purpose, sizeof purpose, "dependence/shuffle/%s", j->t->name);
+	stream = inv_stream_of(j->o->seed, purpose, 0);
+	for (uint32_t half = 0; half < 2; half++)
+		inv_permutation(&stream, 2 * (uint32_t)((j->from + column) / BLOCK) + half,
+		                sigma[half], (uint32_t)j->p->rows);
 	job.first = side_of(j, column, j->rows, j->rows);
 	job.second = side_of(j, column, sigma[0], sigma[1]);
 	for (size_t b = 0; b < t->pairings; b++)
@@ -109,28 +103,26 @@ static void measure_direction_block(void *user, size_t block, unsigned thread)
 		       broken + b * job.L, job.L * sizeof *broken);
 }
 
-/* ---- One distance ---------------------------------------------------------------- */
-
 static invar_status measure_term(const invar_context *ctx, const inv_sliced_settings *o,
                                  const term *t, size_t rows, const uint32_t *in_order)
 {
 	size_t sort = inv_sliced_scratch(NULL, rows, false), total = o->projections;
 	inv_projected p;
 	dependence_job j = {.ctx = ctx, .o = o, .t = t, .p = &p, .rows = in_order};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	inv_stream stream;
 	char purpose[40];
 	invar_status st;
 
 	snprintf(purpose, sizeof purpose, "dependence/directions/%s", t->name);
 	stream = inv_stream_of(o->seed, purpose, 0);
-	INV_TRY(inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal,
-	                          &p));
+	INV_TRY(
+		inv_projected_new(ctx, rows, t->first, t->second, true, total, o->orthogonal, &p));
 	j.bytes = (2 * rows * sizeof(uint32_t) + sort + 63) / 64 * 64;
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads * j.bytes));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sides, ctx->threads * t->pairings));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.scratch, ctx->threads * j.bytes));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.sides, ctx->threads * t->pairings));
 	INV_TRY_OR(end,
-	           inv_scratch_array(&scratch, &j.powers, ctx->threads * t->pairings * BLOCK));
+	           inv_pool_zeros(&scratch, &j.powers, ctx->threads * t->pairings * BLOCK));
 	for (j.from = 0; j.from < total; j.from += p.chunk) {
 		j.count = (size_t)inv_min(total - j.from, p.chunk);
 		INV_TRY_OR(end, inv_projected_run(&p, &stream, j.from, j.count, NULL, t->x, t->z));
@@ -140,7 +132,7 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	}
 end:
 	inv_projected_clear(&p);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -193,11 +185,32 @@ static void find_floor(const inv_sliced_settings *o, const term *xz, dependence_
 		out->floor_deviation = sqrt(fmax(squares - sum * sum / count, 0) / (count - 1));
 }
 
-static void conclude_dependence(const inv_sliced_settings *o, const term t[3],
-                                dependence_result *out)
+static invar_status measure_terms(const invar_context *ctx, const inv_sliced_settings *o,
+                                  term t[3], size_t rows, dependence_result *out)
 {
-	double p = o->p, error[3];
+	size_t L = o->projections, pairings = o->permutations;
+	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
+	inv_pool scratch = {0};
+	uint32_t *in_order, *broken;
+	double *powers;
+	invar_status st;
+	double p, error[3];
 
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &broken, pairings * rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &powers, (3 + pairings) * L));
+	for (size_t r = 0; r < rows; r++)
+		in_order[r] = (uint32_t)r;
+	for (size_t b = 0; b < pairings; b++)
+		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
+	t[0].broken = broken;
+	t[0].pairings = pairings;
+	t[0].broken_powers = powers + 3 * L;
+	for (int i = 0; i < 3; i++) {
+		t[i].powers = powers + (size_t)i * L;
+		INV_TRY_OR(end, measure_term(ctx, o, &t[i], rows, in_order));
+	}
+	p = o->p;
 	for (int i = 0; i < 3; i++)
 		error[i] = relative_error(t[i].powers, o->projections) / p;
 	out->dependence = inv_sliced_distance(t[0].powers, o->projections, p);
@@ -210,39 +223,10 @@ static void conclude_dependence(const inv_sliced_settings *o, const term t[3],
 		out->correlation *
 		sqrt(error[0] * error[0] + (error[1] * error[1] + error[2] * error[2]) / (p * p));
 	find_floor(o, &t[0], out);
-}
-
-/* ---- The whole ------------------------------------------------------------------- */
-
-static invar_status measure_terms(const invar_context *ctx, const inv_sliced_settings *o,
-                                  term t[3], size_t rows, dependence_result *out)
-{
-	size_t L = o->projections, pairings = o->permutations;
-	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
-	inv_scratch scratch = {0};
-	uint32_t *in_order, *broken;
-	double *powers;
-	invar_status st;
-
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &broken, pairings * rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, (3 + pairings) * L));
-	for (size_t r = 0; r < rows; r++)
-		in_order[r] = (uint32_t)r;
-	for (size_t b = 0; b < pairings; b++)
-		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
-	t[0].broken = broken;
-	t[0].pairings = pairings;
-	t[0].broken_powers = powers + 3 * L;
-	for (int i = 0; i < 3; i++) {
-		t[i].powers = powers + (size_t)i * L;
-		INV_TRY_OR(end, measure_term(ctx, o, &t[i], rows, in_order));
-	}
-	conclude_dependence(o, t, out);
 	if (!isfinite(out->dependence + out->sw_xx * out->sw_zz))
 		st = inv_sliced_overflow();
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

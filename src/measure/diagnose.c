@@ -20,18 +20,9 @@ enum { TRIED = sizeof tried / sizeof *tried, WHY = 1024 };
 static const double alike = 0.005; /* of a share: half a point */
 
 static const invar_option option_rows[] = {
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .meta = "NAME",
-     .group = "Data",
+	{"split", INVAR_OPTION_TEXT, "train", .meta = "NAME", .group = "Data",
      .help = "split that an adapter would be trained on"},
-	{.name = "hidden",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1 << 20,
-     .meta = "N",
-     .group = "Method",
+	{"hidden", INVAR_OPTION_COUNT, "0", .max = 1 << 20, .meta = "N", .group = "Method",
      .help = "width of the hidden layer, as for train; 0: that of each preset"},
 	{INV_SEED_ROW},
 	{0},
@@ -125,17 +116,16 @@ invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
 		INV_TRY_OR(end, try_preset(bank, o, tried[i], i == 0, &t));
 	INV_TRY_OR(end, inv_trial_results(&t, out));
 	best = best_attempt(&t);
-	INV_TRY_OR(end,
-	           inv_results_describe(
-				   *out, "verdict",
-				   json_string(best         ? best->id
-	                           : t.attempts ? inv_trial_words[INV_TRIAL_NONE]
-	                                        : inv_trial_words[INV_TRIAL_UNKNOWN])));
+	INV_TRY_OR(end, inv_results_describe(
+						*out, "verdict",
+						json_string(best         ? best->id
+	                                : t.attempts ? inv_trial_words[INV_TRIAL_NONE]
+	                                             : inv_trial_words[INV_TRIAL_UNKNOWN])));
 	fill = (size_t)snprintf(why, sizeof why, "%s", t.unknown.why);
 	for (size_t i = 0; i < t.attempts && fill < sizeof why; i++) /* a line per preset */
-		fill += (size_t)snprintf(why + fill, sizeof why - fill, "%s%s %s: %s",
-		                         i ? "\n" : "", t.attempt[i].id,
-		                         verbs[t.attempt[i].verdict.word], t.attempt[i].verdict.why);
+		fill += (size_t)snprintf(
+			why + fill, sizeof why - fill, "%s%s %s: %s", i ? "\n" : "", t.attempt[i].id,
+			verbs[t.attempt[i].verdict.word], t.attempt[i].verdict.why);
 	st = inv_results_describe(*out, "why", json_string(why));
 end:
 	inv_trial_clear(&t);

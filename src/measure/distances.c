@@ -183,16 +183,17 @@ static invar_status measure_index(distance_table *t, int index, inv_distance dis
 			INV_TRY(inv_progress(in->ctx, "distances", t->done, t->total));
 			t->done += now;
 			for (uint64_t i = 0; i < now; i++) { /* t->gallery: not in the gallery */
-				uint64_t row = t->first_row + inv_selected_row(&t->asked, first + i), at = 0;
+				uint64_t row = t->first_row + inv_selected_row(&t->asked, first + i),
+						 at = 0;
 
 				while (at < t->gallery && t->row[at] < row)
 					at++;
 				t->own[i] = at < t->gallery && t->row[at] == row ? at : t->gallery;
 			}
-			INV_TRY(inv_measure_rows(in, &t->asked, INVAR_CLEAN, true, first, now,
-			                         t->query));
-			INV_TRY(inv_measure_rows(in, &t->asked, (int32_t)copy, false, first, now,
-			                         t->code));
+			INV_TRY(
+				inv_measure_rows(in, &t->asked, INVAR_CLEAN, true, first, now, t->query));
+			INV_TRY(
+				inv_measure_rows(in, &t->asked, (int32_t)copy, false, first, now, t->code));
 			INV_TRY(inv_distance_errors(in->ctx, distance, &pairs, t->error + first,
 			                            t->whole + first));
 		}
@@ -201,8 +202,8 @@ static invar_status measure_index(distance_table *t, int index, inv_distance dis
 	if (!(whole > 0)) /* all rows are equal */
 		return INVAR_OK;
 	INV_TRY(inv_bootstrap_ratio(in->ctx, t->error, t->whole, t->images, in->seed, &found));
-	found = (inv_interval){sqrt(found.value), sqrt(found.low), sqrt(found.high),
-	                       found.images};
+	found =
+		(inv_interval){sqrt(found.value), sqrt(found.low), sqrt(found.high), found.images};
 	snprintf(id, sizeof id, "distances.%s.%s.error", index_name[index],
 	         distance_name[distance]);
 	return inv_put_interval(in->results, id, in->column, &found);
@@ -214,7 +215,7 @@ static invar_status measure_distances(const inv_measure_input *in)
 	const bool measured[INDEXES] = {in->w == in->d, in->adapter != NULL};
 	distance_table t = {.in = in,
 	                    .asked = inv_select_points(in, inv_select_all(in->split))};
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 	uint64_t all;
 
 	INV_TRY(inv_gallery_count(in, &all, &t.first_row));
@@ -222,14 +223,14 @@ static invar_status measure_distances(const inv_measure_input *in)
 	t.gallery = inv_min(all, GALLERY);
 	t.total = (uint64_t)(measured[OLD] + measured[NEW]) * INV_DISTANCES * t.images *
 	          in->split->copies;
-	INV_TRY(inv_scratch_array(s, &t.row, t.gallery));
-	INV_TRY(inv_scratch_array(s, &t.old, t.gallery * in->d));
-	INV_TRY(inv_scratch_array(s, &t.new, t.gallery * in->w));
-	INV_TRY(inv_scratch_array(s, &t.query, BLOCK * (size_t)in->d));
-	INV_TRY(inv_scratch_array(s, &t.code, BLOCK * (size_t)in->w));
-	INV_TRY(inv_scratch_array(s, &t.own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &t.error, t.images));
-	INV_TRY(inv_scratch_array(s, &t.whole, t.images));
+	INV_TRY(inv_pool_zeros(s, &t.row, t.gallery));
+	INV_TRY(inv_pool_zeros(s, &t.old, t.gallery * in->d));
+	INV_TRY(inv_pool_zeros(s, &t.new, t.gallery * in->w));
+	INV_TRY(inv_pool_zeros(s, &t.query, BLOCK * (size_t)in->d));
+	INV_TRY(inv_pool_zeros(s, &t.code, BLOCK * (size_t)in->w));
+	INV_TRY(inv_pool_zeros(s, &t.own, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &t.error, t.images));
+	INV_TRY(inv_pool_zeros(s, &t.whole, t.images));
 
 	for (uint64_t i = 0; i < t.gallery; i++) {
 		t.row[i] = i * all / t.gallery;
@@ -241,8 +242,8 @@ static invar_status measure_distances(const inv_measure_input *in)
 	return INVAR_OK;
 }
 
-#define ERROR(ID, INDEX, PART)                                                          \
-	INV_NUMBER_METRIC("distances", "distances." ID ".error",                            \
+#define ERROR(ID, INDEX, PART)                               \
+	INV_NUMBER_METRIC("distances", "distances." ID ".error", \
 	                  "error of distances, " INDEX " index, L2 | cosine", PART, -1, 3)
 
 static const invar_metric metrics[] = {

@@ -165,22 +165,6 @@ end:
 	return st;
 }
 
-/* Ends at the first row that differs, which is the second of any real bank. */
-static invar_status compare_features(inv_measure_input *in)
-{
-	float *row;
-	invar_status st;
-
-	INV_TRY(inv_scratch_array(in->scratch, &row, 2 * (size_t)in->d));
-	st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row);
-	in->constant = st == INVAR_OK && in->split->rows > 1;
-	for (uint64_t i = 1; i < in->split->rows && in->constant; i++) {
-		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
-		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
-	}
-	return st == INVAR_E_NUMERIC ? INVAR_OK : st; /* a NaN is what measurements report */
-}
-
 /* ---- What could not be measured -------------------------------------------------- */
 
 /*
@@ -230,7 +214,8 @@ static const inv_measurement *next_wanted(const invar_options *o, size_t *i)
 }
 
 /* Adds a measurement and the options that matter for it. */
-static invar_status declare_measurement(const inv_measure_input *in, const inv_measurement *m)
+static invar_status declare_measurement(const inv_measure_input *in,
+                                        const inv_measurement *m)
 {
 	INV_TRY(inv_results_add_measurement(in->results, m->name, m->title));
 	return inv_results_options(in->results, m->name, inv_eval_options_of(in->options, m));
@@ -267,76 +252,49 @@ static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 
 /* ---- Columns ------------------------------------------------------------------------- */
 
-static invar_status measure_cell(const inv_measure_input *in, const inv_measurement *m,
-                                 faults *f)
-{
-	char reason[SENTENCE / 2], marked[SENTENCE / 2], sentence[SENTENCE];
-	invar_status st = m->measure(in);
-
-	inv_scratch_free(in->scratch);
-	if (st == INVAR_OK) {
-		f->measured = true;
-		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, in->title);
-		inv_test_stop("eval:%s of %s", m->name, in->title);
-		return INVAR_OK;
-	}
-	if (!inv_is_unmeasurable(st))
-		return st == INVAR_E_CANCELLED ? st
-		                               : inv_context(st, "%s of %s", m->name, in->title);
-	snprintf(reason, sizeof reason, "%s", invar_last_error());
-	inv_last_error_spelled(INV_MARKED, marked, sizeof marked);
-	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, in->title,
-	        reason);
-	snprintf(sentence, sizeof sentence, "%s of %.200s cannot be measured: %s", m->name,
-	         in->title, marked);
-	keep_fault(in, m, st, sentence, f);
-	return inv_results_skip(in->results, m->name, in->column, reason);
-}
-
+/* The wanted measurements of a column. A reason replaces what cannot be measured. */
 static invar_status measure_cells(const inv_measure_input *in, faults *f)
 {
+	char reason[SENTENCE / 2], marked[SENTENCE / 2], sentence[SENTENCE];
 	const inv_measurement *m;
+	invar_status st;
 
-	for (size_t i = 0; (m = next_wanted(in->options, &i));)
-		if (!inv_results_skipped(in->results, m->name, NULL) &&
-		    !(in->adapter && m->needs & INV_ONLY_F) &&
-		    (!in->views || m->needs & INV_TAKES_VIEWS))
-			INV_TRY(measure_cell(in, m, f));
+	for (size_t i = 0; (m = next_wanted(in->options, &i));) {
+		if (inv_results_skipped(in->results, m->name, NULL) ||
+		    (in->adapter && m->needs & INV_ONLY_F) ||
+		    (in->views && !(m->needs & INV_TAKES_VIEWS)))
+			continue;
+		st = m->measure(in);
+		inv_pool_free(in->scratch);
+		if (st == INVAR_OK) {
+			f->measured = true;
+			inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, in->title);
+			inv_test_stop("eval:%s of %s", m->name, in->title);
+			continue;
+		}
+		if (!inv_is_unmeasurable(st))
+			return st == INVAR_E_CANCELLED
+			           ? st
+			           : inv_context(st, "%s of %s", m->name, in->title);
+		snprintf(reason, sizeof reason, "%s", invar_last_error());
+		inv_last_error_spelled(INV_MARKED, marked, sizeof marked);
+		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, in->title,
+		        reason);
+		snprintf(sentence, sizeof sentence, "%s of %.200s cannot be measured: %s", m->name,
+		         in->title, marked);
+		keep_fault(in, m, st, sentence, f);
+		INV_TRY(inv_results_skip(in->results, m->name, in->column, reason));
+	}
 	return INVAR_OK;
 }
 
-/* The column again with queries of four views, if the split has them. */
-static invar_status measure_with_views(inv_measure_input *in, faults *f)
-{
-	const inv_split *s = in->split;
-	bool copies = inv_split_copies_have_views(s);
-	char id[40], title[TITLE];
-	invar_status st;
-
-	if (!is_needed(in->options, INV_TAKES_VIEWS) || !(s->clean_views || copies))
-		return INVAR_OK;
-	if (!in->adapter)
-		INV_TRY(inv_results_note(in->results, INV_NOTE_VIEWS));
-	if (!in->adapter && s->copies && !copies)
-		INV_TRY(inv_results_note(in->results,
-		                         "not all copies have views, so only clean queries are "
-		                         "measured with 4 views; encode adds the missing ones"));
-	snprintf(id, sizeof id, "%s.views", in->column);
-	snprintf(title, sizeof title, "%.*s, %d views", TITLE - 20, in->title, INV_VIEWS);
-	in->views = true;
-	in->column = id;
-	in->title = title;
-	INV_TRY_OR(end, inv_results_add_column(in->results, id, title, NULL));
-	st = measure_cells(in, f);
-end:
-	in->views = false;
-	return st;
-}
-
-/* F, or an adapter. */
+/* F, or an adapter; then the same with views, if the split has them. */
 static invar_status measure_column(inv_measure_input *in, const invar_adapter *e,
                                    const char *id, const char *title, faults *f)
 {
+	const inv_split *s = in->split;
+	bool copies = inv_split_copies_have_views(s);
+	char id_views[40], title_views[TITLE];
 	inv_outcomes outcomes = {0};
 	invar_status st;
 
@@ -346,13 +304,33 @@ static invar_status measure_column(inv_measure_input *in, const invar_adapter *e
 	in->column = id;
 	in->title = title;
 	in->w = e ? (uint32_t)e->s.w : in->d;
-	INV_TRY(inv_results_add_column(in->results, id, title,
-	                               e ? invar_adapter_path(e) : NULL));
+	INV_TRY(
+		inv_results_add_column(in->results, id, title, e ? invar_adapter_path(e) : NULL));
 	if (e)
 		INV_TRY(inv_codes_new(e, in->bank, inv_codes_bound(), &in->codes));
 	INV_TRY_OR(end, measure_cells(in, f));
-	st = measure_with_views(in, f);
+	if (!is_needed(in->options, INV_TAKES_VIEWS) || !(s->clean_views || copies))
+		goto end;
+
+	/* The column again with queries of four views. */
+	if (!e)
+		INV_TRY_OR(end, inv_results_note(in->results, INV_NOTE_VIEWS));
+	if (!e && s->copies && !copies)
+		INV_TRY_OR(end, inv_results_note(
+							in->results,
+							"not all copies have views, so only clean queries are measured "
+							"with 4 views; encode adds the missing ones"));
+	snprintf(id_views, sizeof id_views, "%s.views", id);
+	snprintf(title_views, sizeof title_views, "%.*s, %d views", TITLE - 20, title,
+	         INV_VIEWS);
+	in->views = true;
+	in->column = id_views;
+	in->title = title_views;
+	INV_TRY_OR(end, inv_results_add_column(in->results, id_views, title_views, NULL));
+	st = measure_cells(in, f);
 end:
+	in->views = false;
+
 	inv_codes_free(in->codes);
 	in->codes = NULL;
 	inv_outcomes_clear(&outcomes);
@@ -377,101 +355,55 @@ static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t
 	           : inv_no_memory();
 }
 
-static invar_status hash_json(const json_t *json, char hex[INV_SHA256_HEX])
-{
-	char *text = inv_json_text(json, 0);
-	invar_status st = text ? inv_sha256(text, strlen(text), hex) : inv_no_memory();
-
-	inv_free(text);
-	return st;
-}
-
-/*
- * { measurement: hash } for those that also read what the fingerprint does not cover: the
- * other splits and views, if there are any.
- */
-static invar_status describe_galleries(const inv_measure_input *in)
-{
-	json_t *all, *galleries;
-	const inv_measurement *m;
-	char hex[INV_SHA256_HEX];
-	invar_status st = INVAR_OK;
-
-	if (!is_needed(in->options, INV_READS_ALL_SPLITS))
-		return INVAR_OK;
-	all = json_array();
-	for (size_t i = 0; i < in->bank->split_count; i++) {
-		const inv_split *s = &in->bank->splits[i];
-
-		if (s != in->split && s != in->train)
-			INV_TRY_OR(end, add_split(in->bank, s, all));
-	}
-	INV_TRY_OR(end, inv_bank_fingerprint_views(in->split, all));
-	if (!json_array_size(all))
-		goto end;
-	INV_TRY_OR(end, hash_json(all, hex));
-	galleries = json_object();
-	for (size_t i = 0; (m = next_wanted(in->options, &i));)
-		if (m->needs & INV_READS_ALL_SPLITS)
-			json_object_set_new(galleries, m->name, json_string(hex));
-	st = inv_results_describe(in->results, "galleries", galleries);
-end:
-	json_decref(all);
-	return st;
-}
-
 /* Records in the results which bank, split and rows they describe. */
 static invar_status describe_bank(const inv_measure_input *in)
 {
 	const invar_bank *b = in->bank;
 	uint64_t points = inv_select_points(in, inv_select_all(in->split)).points;
 	json_t *hashes = json_array(); /* of the measured rows and of the rows of train */
+	json_t *others = json_array(), *galleries;
+	const inv_measurement *m;
 	char hex[INV_SHA256_HEX];
 	invar_status st;
 
 	INV_TRY_OR(end, add_split(b, in->split, hashes));
 	if (in->train)
 		INV_TRY_OR(end, add_split(b, in->train, hashes));
-	INV_TRY_OR(end, hash_json(hashes, hex));
+	INV_TRY_OR(end, inv_json_sha256(hashes, hex));
 	INV_TRY_OR(end, inv_ranks_same(in->ctx, hex, b->path));
-	INV_TRY_OR(
-		end, inv_results_describe_all(
-				 in->results,
-				 json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}", "bank",
-	                       inv_json_path(b->path), "fingerprint", hex, "encoder",
-	                       invar_bank_field(b, "encoder"), "augment",
-	                       invar_bank_field(b, "augment"), "split", in->split->name,
-	                       "points", (json_int_t)points, "copies",
-	                       (json_int_t)in->split->copies, "dim", (json_int_t)in->d,
-	                       "classes", inv_bank_view_classes(b), "unit",
-	                       b->unit ? json_true() : NULL)));
-	st = describe_galleries(in);
+	INV_TRY_OR(end, inv_results_describe_all(
+						in->results,
+						json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*, s:o*}",
+	                              "bank", inv_json_path(b->path), "fingerprint", hex,
+	                              "encoder", invar_bank_field(b, "encoder"), "augment",
+	                              invar_bank_field(b, "augment"), "split", in->split->name,
+	                              "points", (json_int_t)points, "copies",
+	                              (json_int_t)in->split->copies, "dim", (json_int_t)in->d,
+	                              "classes", inv_bank_view_classes(b), "unit",
+	                              b->unit ? json_true() : NULL)));
+	if (!is_needed(in->options, INV_READS_ALL_SPLITS))
+		goto end;
+
+	/*
+	 * { measurement: hash } for those that also read what the fingerprint does not cover:
+	 * the other splits and views, if there are any.
+	 */
+	for (size_t i = 0; i < b->split_count; i++)
+		if (&b->splits[i] != in->split && &b->splits[i] != in->train)
+			INV_TRY_OR(end, add_split(b, &b->splits[i], others));
+	INV_TRY_OR(end, inv_bank_fingerprint_views(in->split, others));
+	if (!json_array_size(others))
+		goto end;
+	INV_TRY_OR(end, inv_json_sha256(others, hex));
+	galleries = json_object();
+	for (size_t i = 0; (m = next_wanted(in->options, &i));)
+		if (m->needs & INV_READS_ALL_SPLITS)
+			json_object_set_new(galleries, m->name, json_string(hex));
+	st = inv_results_describe(in->results, "galleries", galleries);
 end:
+	json_decref(others);
 	json_decref(hashes);
 	return st;
-}
-
-/* What the features of a column are, if they are not those of the bank. */
-static invar_status note_units(const inv_measure_input *in,
-                               const invar_adapter *const *adapters,
-                               const char *const *titles)
-{
-	char sentence[SENTENCE];
-	size_t first = 0;
-
-	if (in->unit_rows == in->rows && !in->rows->unit)
-		return INVAR_OK;
-	if (in->rows->unit)
-		return inv_results_note(in->results,
-		                        "features are divided by their norms, as the adapter does: "
-		                        "distances are those of an index of unit vectors");
-	while (!adapters[first]->unit)
-		first++;
-	snprintf(sentence, sizeof sentence,
-	         "%.200s divides features by their norms: its column is compared with features "
-	         "of norm 1, the others with features as they are",
-	         titles[first]);
-	return inv_results_note(in->results, sentence);
 }
 
 /*
@@ -479,8 +411,8 @@ static invar_status note_units(const inv_measure_input *in,
  * it fills; `all`: there are no others. Both are false if the features have norm 1.
  */
 static invar_status begin_input(const invar_bank *bank, bool some, bool all,
-                                const invar_options *o, inv_scratch *scratch,
-                                invar_bank *view, inv_measure_input *in)
+                                const invar_options *o, inv_pool *scratch, invar_bank *view,
+                                inv_measure_input *in)
 {
 	bool are_unit = false;
 	invar_status st;
@@ -506,6 +438,11 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
                                     const invar_adapter *const *adapters,
                                     const char *const *titles, size_t count, faults *f)
 {
+	char sentence[SENTENCE];
+	size_t first = 0;
+	float *row;
+	invar_status st;
+
 	for (size_t i = 0; i < count; i++) {
 		char hex[INV_SHA256_HEX];
 
@@ -513,10 +450,34 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
 		INV_TRY(inv_adapter_fingerprint(adapters[i], hex));
 		INV_TRY(inv_ranks_same(in->ctx, hex, adapters[i]->path));
 	}
-	INV_TRY(note_units(in, adapters, titles));
+	/* What the features of a column are, if they are not those of the bank. */
+	if (in->rows->unit) {
+		INV_TRY(inv_results_note(
+			in->results, "features are divided by their norms, as the adapter does: "
+						 "distances are those of an index of unit vectors"));
+	} else if (in->unit_rows != in->rows) {
+		while (!adapters[first]->unit)
+			first++;
+		snprintf(sentence, sizeof sentence,
+		         "%.200s divides features by their norms: its column is compared with "
+		         "features of norm 1, the others with features as they are",
+		         titles[first]);
+		INV_TRY(inv_results_note(in->results, sentence));
+	}
+
 	INV_TRY(describe_bank(in));
 	INV_TRY(prepare_labels(in));
-	INV_TRY(compare_features(in));
+
+	/* Are all rows equal? Of any real bank, the second one differs from the first. */
+	INV_TRY(inv_pool_zeros(in->scratch, &row, 2 * (size_t)in->d));
+	st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row);
+	in->constant = st == INVAR_OK && in->split->rows > 1;
+	for (uint64_t i = 1; i < in->split->rows && in->constant; i++) {
+		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
+		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
+	}
+	if (st != INVAR_E_NUMERIC) /* a NaN is what measurements report */
+		INV_TRY(st);
 	INV_TRY(begin_measurements(in, f));
 	for (size_t i = 0; i <= count; i++) {
 		char id[24] = "F";
@@ -524,8 +485,8 @@ static invar_status measure_columns(inv_measure_input *in, const invar_bank *ban
 		INV_TRY(inv_progress(in->ctx, "eval", i, count + 1));
 		if (i)
 			snprintf(id, sizeof id, "%zu", i);
-		INV_TRY(measure_column(in, i ? adapters[i - 1] : NULL, id, i ? titles[i - 1] : "F",
-		                       f));
+		INV_TRY(
+			measure_column(in, i ? adapters[i - 1] : NULL, id, i ? titles[i - 1] : "F", f));
 	}
 	return INVAR_OK;
 }
@@ -535,7 +496,7 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
                         invar_results **out)
 {
 	inv_measure_input in;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_bank view;
 	faults f = {.measured = false};
 	size_t units = 0;
@@ -549,7 +510,7 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 	st = measure_columns(&in, bank, adapters, titles, count, &f);
 	inv_labels_clear(&in.labels);
 	inv_labels_clear(&in.train_labels);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	if (inv_processes_check(in.ctx->processes) != INVAR_OK) { /* some results are none */
 		invar_results_free(in.results);
 		return inv_processes_check(in.ctx->processes);
@@ -568,21 +529,6 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 }
 
 /* ---- What a run lacks ---------------------------------------------------------------- */
-
-static invar_status load_metrics(const char *run, json_t **out)
-{
-	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st = path ? INVAR_OK : inv_no_memory();
-
-	*out = NULL;
-	if (!path || !inv_exists(path))
-		goto end;
-	INV_TRY_OR(end, inv_json_load(path, out));
-	st = inv_results_check_metrics(*out, path);
-end:
-	inv_free(path);
-	return st;
-}
 
 /* Does the adapter of a run normalise? One without a file yet does not. */
 static invar_status is_unit_run(const char *run, bool *out)
@@ -609,7 +555,7 @@ invar_status inv_eval_missing(const invar_bank *bank, const invar_options *o,
                               const char *run, char **metrics)
 {
 	inv_measure_input in;
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	const inv_measurement *m;
 	invar_bank view;
 	json_t *found = NULL;
@@ -623,7 +569,7 @@ invar_status inv_eval_missing(const invar_bank *bank, const invar_options *o,
 	INV_TRY_OR(end, describe_bank(&in));
 	for (size_t i = 0; (m = next_wanted(o, &i));)
 		INV_TRY_OR(end, declare_measurement(&in, m));
-	INV_TRY_OR(end, load_metrics(run, &found));
+	INV_TRY_OR(end, inv_run_load_metrics(run, &found));
 	st = inv_results_missing(in.results, found, metrics);
 end:
 	json_decref(found);

@@ -19,26 +19,13 @@
 enum { NAMES = 400 };
 
 static const invar_option rows[] = {
-	{.name = "split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "test",
-     .meta = "NAME",
-     .group = "Measurements",
+	{"split", INVAR_OPTION_TEXT, "test", .meta = "NAME", .group = "Measurements",
      .help = "split to measure"},
-	{.name = "points",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 4e9,
-     .meta = "N",
-     .group = "Measurements",
+	{"points", INVAR_OPTION_COUNT, "0", .max = 4e9, .meta = "N", .group = "Measurements",
      .help = "measure N rows spread evenly over the split; 0: all. Classifiers and knn "
              "take all rows"},
-	{.name = "train-split",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "train",
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "NAME",
-     .group = "Measurements",
+	{"train-split", INVAR_OPTION_TEXT, "train", .flags = INVAR_OPTION_EXPERT,
+     .meta = "NAME", .group = "Measurements",
      .help = "split that probes, galleries and held-out maps are fitted on"},
 	{INV_SEED_ROW},
 	{0},
@@ -59,8 +46,6 @@ const char *inv_measurement_about(size_t i, const char **title, const char **abo
 		*about = m ? m->about : NULL;
 	return m ? m->name : NULL;
 }
-
-/* ---- Declaring ------------------------------------------------------------------- */
 
 static bool is_in_group(const inv_measurement *m, const char *group)
 {
@@ -83,11 +68,8 @@ static void list_measurements(const char *group, bool on_request, char out[NAMES
 static invar_status declare_metrics(invar_options *o)
 {
 	char names[NAMES], members[NAMES], help[3 * NAMES];
-	const invar_option row = {.name = "metrics",
-	                          .type = INVAR_OPTION_TEXT,
-	                          .meta = "LIST",
-	                          .group = "Measurements",
-	                          .help = help};
+	const invar_option row = {"metrics", INVAR_OPTION_TEXT, .meta = "LIST",
+	                          .group = "Measurements", .help = help};
 	const inv_measurement *m;
 	size_t fill;
 
@@ -126,8 +108,6 @@ invar_status inv_eval_declare(invar_options *o)
 		INV_TRY(inv_options_share(o, "metrics", m->name, m->shares));
 	return INVAR_OK;
 }
-
-/* ---- Which measurements ------------------------------------------------------------- */
 
 static bool answers_to(const inv_measurement *m, const char *word)
 {

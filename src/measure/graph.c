@@ -29,9 +29,9 @@ typedef struct graph_job {
 	size_t n, w, listed; /* listed: neighbours of a row */
 	inv_graph_side *side;
 	uint64_t done, total; /* steps of progress: the search, then spectra */
-	uint32_t *index; /* [n, listed] */
-	double *squared; /* [n, listed] */
-	double *vectors; /* [PAIRS, n] */
+	uint32_t *index;      /* [n, listed] */
+	double *squared;      /* [n, listed] */
+	double *vectors;      /* [PAIRS, n] */
 } graph_job;
 
 /* ---- A side ---------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 	               .side = side,
 	               .total = 1 + SIZES * (published ? 2 : 1)};
 	const size_t max_k = inv_graph_k[SIZES - 1];
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
 	if (j.n <= max_k)
@@ -193,9 +193,9 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 	for (size_t i = 0; i < j.n * w; i++)
 		if (!isfinite(x[i]))
 			return inv_fail(INVAR_E_NUMERIC, "row %zu is not finite", i / w);
-	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.index, j.n * j.listed));
-	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.squared, j.n * j.listed));
-	INV_TRY_OR(done, inv_scratch_array(&scratch, &j.vectors, PAIRS * j.n));
+	INV_TRY_OR(done, inv_pool_zeros(&scratch, &j.index, j.n * j.listed));
+	INV_TRY_OR(done, inv_pool_zeros(&scratch, &j.squared, j.n * j.listed));
+	INV_TRY_OR(done, inv_pool_zeros(&scratch, &j.vectors, PAIRS * j.n));
 	INV_TRY_OR(done, search_neighbours(&j));
 	for (size_t size = 0; size < SIZES; size++) {
 		INV_TRY_OR(done, measure_widths(&j, size));
@@ -204,7 +204,7 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 	}
 	st = INVAR_OK;
 done:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 

@@ -29,10 +29,10 @@ extern const size_t inv_graph_k[INV_GRAPH_SIZES]; /* 10, 20, 50 */
 
 /* The graphs of one k. Doubles only, so that a cache can hold it. */
 typedef struct inv_graph_spectrum {
-	double components, edges; /* edges: a loop counts as one */
-	double duplicates;        /* rows that equal another row */
-	double sigma;             /* mean distance to the k-th nearest */
-	double heat_components;   /* of the graph of heat weights */
+	double components, edges;           /* edges: a loop counts as one */
+	double duplicates;                  /* rows that equal another row */
+	double sigma;                       /* mean distance to the k-th nearest */
+	double heat_components;             /* of the graph of heat weights */
 	double eigenvalue[INV_GRAPH_PAIRS]; /* ascending; [1] is the Fiedler value */
 } inv_graph_spectrum;
 

@@ -18,8 +18,6 @@
 enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES };
 enum { ID = 64 };
 
-/* ---- Measuring ------------------------------------------------------------------- */
-
 static invar_status measure_side(const inv_measure_input *in, const inv_selection *rows,
                                  bool published, bool raw, inv_graph_side *side)
 {
@@ -43,11 +41,11 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 	const size_t bytes = f->doubles * sizeof(double), count = bytes / sizeof(float);
 	char key[INV_SHA256_HEX];
 	float *floats;
-	json_t *options = json_pack("{s:b, s:I}", "published", published, "points",
-	                            (json_int_t)rows->points);
+	json_t *options =
+		json_pack("{s:b, s:I}", "published", published, "points", (json_int_t)rows->points);
 
 	INV_TRY(inv_cache_key(in->ctx, options, arrays, 1, key));
-	INV_TRY(inv_scratch_array(in->scratch, &floats, count));
+	INV_TRY(inv_pool_zeros(in->scratch, &floats, count));
 	if (inv_cache_find(in->bank, "graph", key, floats, count)) {
 		memcpy(f->spectrum, floats, bytes);
 		return INVAR_OK;
@@ -58,11 +56,10 @@ static invar_status measure_f_once(const inv_measure_input *in, const inv_select
 	return INVAR_OK;
 }
 
-/* ---- Results --------------------------------------------------------------------- */
-
 /* For k number `size`; size SIZES: of all k. */
-static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n, const char *figure,
-                                     size_t size, double number, const char *reason)
+static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n,
+                                     const char *figure, size_t size, double number,
+                                     const char *reason)
 {
 	const invar_value value = {
 		.value = number, .low = NAN, .high = NAN, .count = n, .reason = reason};
@@ -73,30 +70,6 @@ static invar_status put_graph_figure(const inv_measure_input *in, uint64_t n, co
 	else
 		snprintf(id, sizeof id, "graph.%s", figure);
 	return inv_results_put(in->results, id, in->column, &value);
-}
-
-static invar_status put_distances(const inv_measure_input *in, bool published,
-                                  const inv_graph_side *f, const inv_graph_side *side)
-{
-	double spectral = 0, heat = 0;
-	const char *reason = NULL;
-
-	for (size_t i = 0; i < SIZES; i++) {
-		const char *why =
-			inv_graph_has_heat(f, i) && inv_graph_has_heat(side, i)
-				? NULL
-				: "a graph of more than 50 components has no definite 50 eigenvectors";
-		double s = inv_graph_spectral_distance(f, side, published, i);
-		double h = why ? NAN : inv_graph_heat_distance(f, side, published, i);
-
-		reason = why ? why : reason;
-		spectral += s / SIZES;
-		heat += h / SIZES;
-		INV_TRY(put_graph_figure(in, side->n, "spectral", i, s, NULL));
-		INV_TRY(put_graph_figure(in, side->n, "heat", i, h, why));
-	}
-	INV_TRY(put_graph_figure(in, side->n, "spectral", SIZES, spectral, NULL));
-	return put_graph_figure(in, side->n, "heat", SIZES, heat, reason);
 }
 
 static invar_status put_spectrum(const inv_measure_input *in, const inv_graph_spectrum *s,
@@ -125,10 +98,10 @@ static invar_status put_graphs(const inv_measure_input *in, bool published,
 {
 	json_t *k = json_array(), *edges = json_array(), *sigma = json_array(),
 		   *gap_index = json_array();
-	json_t *details = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points",
-	                            (json_int_t)side->n, "duplicates",
-	                            (json_int_t)side->spectrum[0].duplicates, "k", k, "edges",
-	                            edges, "sigma", sigma, "largest_gap_index", gap_index);
+	json_t *details =
+		json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "points", (json_int_t)side->n,
+	              "duplicates", (json_int_t)side->spectrum[0].duplicates, "k", k, "edges",
+	              edges, "sigma", sigma, "largest_gap_index", gap_index);
 	invar_status st;
 
 	for (size_t i = 0; i < SIZES; i++) {
@@ -141,10 +114,12 @@ static invar_status put_graphs(const inv_measure_input *in, bool published,
 		json_array_append_new(edges, json_integer((json_int_t)s->edges));
 		json_array_append_new(sigma, json_real(s->sigma));
 		json_array_append_new(gap_index, json_integer((json_int_t)at));
-		INV_TRY_OR(end, put_graph_figure(in, side->n, "fiedler", i, s->eigenvalue[1], NULL));
+		INV_TRY_OR(end,
+		           put_graph_figure(in, side->n, "fiedler", i, s->eigenvalue[1], NULL));
 		INV_TRY_OR(end, put_graph_figure(in, side->n, "gap", i, gap, NULL));
 		INV_TRY_OR(end, put_graph_figure(in, side->n, "trace", i, trace, NULL));
-		INV_TRY_OR(end, put_graph_figure(in, side->n, "components", i, s->components, NULL));
+		INV_TRY_OR(end,
+		           put_graph_figure(in, side->n, "components", i, s->components, NULL));
 		INV_TRY_OR(end, put_spectrum(in, s, inv_graph_k[i]));
 	}
 	st = inv_results_detail(in->results, "graph", in->column, json_incref(details));
@@ -153,8 +128,6 @@ end:
 	return st;
 }
 
-/* ---- The column ------------------------------------------------------------------ */
-
 static invar_status measure_graph(const inv_measure_input *in)
 {
 	const inv_selection rows = inv_select_points(in, inv_select_all(in->split));
@@ -162,6 +135,8 @@ static invar_status measure_graph(const inv_measure_input *in)
 	inv_graph_side f, e = {0}, *side = in->adapter ? &e : &f;
 	char note[300];
 	invar_status st;
+	double spectral = 0, heat = 0;
+	const char *reason = NULL;
 
 	INV_TRY(inv_graph_side_new(rows.points, &f));
 	INV_TRY_OR(end, measure_f_once(in, &rows, published, &f));
@@ -169,7 +144,22 @@ static invar_status measure_graph(const inv_measure_input *in)
 		INV_TRY_OR(end, inv_graph_side_new(rows.points, &e));
 		INV_TRY_OR(end, measure_side(in, &rows, published, false, &e));
 	}
-	INV_TRY_OR(end, put_distances(in, published, &f, side));
+	for (size_t i = 0; i < SIZES; i++) {
+		const char *why =
+			inv_graph_has_heat(&f, i) && inv_graph_has_heat(side, i)
+				? NULL
+				: "a graph of more than 50 components has no definite 50 eigenvectors";
+		double s = inv_graph_spectral_distance(&f, side, published, i);
+		double h = why ? NAN : inv_graph_heat_distance(&f, side, published, i);
+
+		reason = why ? why : reason;
+		spectral += s / SIZES;
+		heat += h / SIZES;
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "spectral", i, s, NULL));
+		INV_TRY_OR(end, put_graph_figure(in, side->n, "heat", i, h, why));
+	}
+	INV_TRY_OR(end, put_graph_figure(in, side->n, "spectral", SIZES, spectral, NULL));
+	INV_TRY_OR(end, put_graph_figure(in, side->n, "heat", SIZES, heat, reason));
 	INV_TRY_OR(end, put_graphs(in, published, side));
 	if (side->spectrum[0].duplicates) {
 		snprintf(note, sizeof note,
@@ -184,16 +174,9 @@ end:
 	return st;
 }
 
-/* ---- What it declares ------------------------------------------------------------ */
-
 static const invar_option options[] = {
-	{.name = "graph",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "published",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "published|plain",
-     .meta = "WORD",
-     .group = "Measurements",
+	{"graph", INVAR_OPTION_TEXT, "published", .flags = INVAR_OPTION_EXPERT,
+     .choices = "published|plain", .meta = "WORD", .group = "Measurements",
      .help = "graph: as published (loops, spectra divided by their largest value, "
              "heat weights) or plain (no loops, weights 1)"},
 	{0},

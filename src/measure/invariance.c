@@ -82,8 +82,8 @@ static invar_status measure_clean_spread(invariance *v)
 		for (uint64_t first = 0; first < v->images; first += BLOCK) {
 			uint64_t now = inv_min(v->images - first, BLOCK);
 
-			INV_TRY(inv_measure_rows(v->in, &v->rows, INVAR_CLEAN, true, first, now,
-			                         v->clean));
+			INV_TRY(
+				inv_measure_rows(v->in, &v->rows, INVAR_CLEAN, true, first, now, v->clean));
 			add_spread(v, v->clean, now, s);
 		}
 		if (pass)
@@ -116,31 +116,6 @@ static void add_image(invariance *v, uint64_t image, uint32_t copy, size_t at)
 	v->cosines[copy * v->images + image] = (inv_sample){cosine, (uint32_t)image};
 }
 
-static invar_status measure_copies(invariance *v)
-{
-	const inv_measure_input *in = v->in;
-
-	for (uint32_t copy = 0; copy < v->copies; copy++)
-		for (uint64_t first = 0; first < v->images; first += BLOCK) {
-			uint64_t now = inv_min(v->images - first, BLOCK);
-
-			INV_TRY(inv_progress(in->ctx, "invariance", copy * v->images + first,
-			                     v->copies * v->images));
-			INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, first, now,
-			                         v->clean));
-			INV_TRY(inv_measure_rows(in, &v->rows, (int32_t)copy, true, first, now,
-			                         v->copy));
-			INV_TRY(inv_measure_rows(in, &v->rows, (int32_t)copy, false, first, now,
-			                         v->code));
-			for (uint64_t i = 0; i < now; i++)
-				add_image(v, first + i, copy, (size_t)i);
-			add_spread(v, v->code, now, &v->code_sums);
-		}
-	v->spread_ratio =
-		v->clean_spread > 0 ? spread_of(v, &v->code_sums) / v->clean_spread : NAN;
-	return INVAR_OK;
-}
-
 /* 1 for F; NaN if clean rows have no structure to fit. */
 static invar_status measure_slope(invariance *v)
 {
@@ -152,8 +127,8 @@ static invar_status measure_slope(invariance *v)
 	v->slope = 1;
 	if (!in->adapter)
 		return INVAR_OK;
-	INV_TRY(inv_scratch_array(in->scratch, &x, n * v->d));
-	INV_TRY(inv_scratch_array(in->scratch, &e, n * v->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &x, n * v->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &e, n * v->d));
 	INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, true, 0, n, x));
 	INV_TRY(inv_measure_rows(in, &v->rows, INVAR_CLEAN, false, 0, n, e));
 	INV_TRY(inv_structure_try(in->ctx, x, in->d, e, in->w, n, &s));
@@ -209,29 +184,13 @@ static invar_status put_gone(const invariance *v)
 	return put_invariance_value(v, "gone", &i);
 }
 
-static invar_status note_shrinkage(const invariance *v)
-{
-	char sentence[400], slope[32] = "";
-
-	if (!v->in->adapter || !(v->spread_ratio < shrunk))
-		return INVAR_OK;
-	if (isfinite(v->slope)) /* two images have no slope */
-		snprintf(slope, sizeof slope, " (m %.2f)", v->slope);
-	snprintf(sentence, sizeof sentence,
-	         "%.100s shrinks: its copies have %.2f times the spread of clean features"
-	         "%s, which harms a search by L2 in the old index; train with the option "
-	         "spread, make a new index, or search by cosine",
-	         v->in->title, v->spread_ratio, slope);
-	inv_log(v->in->ctx, INVAR_LOG_DETAIL, "%s", sentence);
-	return inv_results_note(v->in->results, sentence);
-}
-
 /* The mean displacement also in units of the spread of clean features. */
 static invar_status put_invariance(const invariance *v)
 {
 	const inv_measure_input *in = v->in;
 	double spread = v->clean_spread;
 	inv_interval i;
+	char sentence[400], slope[32] = "";
 
 	INV_TRY(put_distribution(v, "displacement", v->mean, v->all, &i));
 	i = (inv_interval){i.value / spread, i.low / spread, i.high / spread, i.images};
@@ -245,10 +204,18 @@ static invar_status put_invariance(const invariance *v)
 	if (!isnan(v->spread_ratio))
 		INV_TRY(inv_put_number(in->results, "invariance.spread", in->column,
 		                       v->spread_ratio, v->images));
-	return note_shrinkage(v);
+	if (!v->in->adapter || !(v->spread_ratio < shrunk))
+		return INVAR_OK;
+	if (isfinite(v->slope)) /* two images have no slope */
+		snprintf(slope, sizeof slope, " (m %.2f)", v->slope);
+	snprintf(sentence, sizeof sentence,
+	         "%.100s shrinks: its copies have %.2f times the spread of clean features"
+	         "%s, which harms a search by L2 in the old index; train with the option "
+	         "spread, make a new index, or search by cosine",
+	         v->in->title, v->spread_ratio, slope);
+	inv_log(v->in->ctx, INVAR_LOG_DETAIL, "%s", sentence);
+	return inv_results_note(v->in->results, sentence);
 }
-
-/* ---- The column ------------------------------------------------------------------ */
 
 static invar_status measure_invariance(const inv_measure_input *in)
 {
@@ -256,30 +223,43 @@ static invar_status measure_invariance(const inv_measure_input *in)
 	                .rows = inv_select_points(in, inv_select_all(in->split)),
 	                .copies = in->split->copies,
 	                .d = in->d};
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
 
 	v.images = v.rows.points;
 	INV_TRY(inv_measure_same_width(in, "displacement compares codes with features"));
-	INV_TRY(inv_scratch_array(s, &v.clean, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.copy, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.code, BLOCK * v.d));
-	INV_TRY(inv_scratch_array(s, &v.mean, v.images));
-	INV_TRY(inv_scratch_array(s, &v.before, v.images));
-	INV_TRY(inv_scratch_array(s, &v.after, v.images));
-	INV_TRY(inv_scratch_array(s, &v.cosine, v.images));
-	INV_TRY(inv_scratch_array(s, &v.all, v.images * v.copies));
-	INV_TRY(inv_scratch_array(s, &v.cosines, v.images * v.copies));
-	INV_TRY(inv_scratch_array(s, &v.origin, v.d));
-	INV_TRY(inv_scratch_array(s, &v.clean_sums.sum, v.d));
-	INV_TRY(inv_scratch_array(s, &v.code_sums.sum, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.clean, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.copy, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.code, BLOCK * v.d));
+	INV_TRY(inv_pool_zeros(s, &v.mean, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.before, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.after, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.cosine, v.images));
+	INV_TRY(inv_pool_zeros(s, &v.all, v.images * v.copies));
+	INV_TRY(inv_pool_zeros(s, &v.cosines, v.images * v.copies));
+	INV_TRY(inv_pool_zeros(s, &v.origin, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.clean_sums.sum, v.d));
+	INV_TRY(inv_pool_zeros(s, &v.code_sums.sum, v.d));
 
 	INV_TRY(measure_clean_spread(&v));
-	INV_TRY(measure_copies(&v));
+	for (uint32_t copy = 0; copy < v.copies; copy++)
+		for (uint64_t first = 0; first < v.images; first += BLOCK) {
+			uint64_t now = inv_min(v.images - first, BLOCK);
+
+			INV_TRY(inv_progress(in->ctx, "invariance", copy * v.images + first,
+			                     v.copies * v.images));
+			INV_TRY(inv_measure_rows(in, &v.rows, INVAR_CLEAN, true, first, now, v.clean));
+			INV_TRY(inv_measure_rows(in, &v.rows, (int32_t)copy, true, first, now, v.copy));
+			INV_TRY(
+				inv_measure_rows(in, &v.rows, (int32_t)copy, false, first, now, v.code));
+			for (uint64_t i = 0; i < now; i++)
+				add_image(&v, first + i, copy, (size_t)i);
+			add_spread(&v, v.code, now, &v.code_sums);
+		}
+	v.spread_ratio =
+		v.clean_spread > 0 ? spread_of(&v, &v.code_sums) / v.clean_spread : NAN;
 	INV_TRY(measure_slope(&v));
 	return put_invariance(&v);
 }
-
-/* ---- What it declares ------------------------------------------------------------ */
 
 #define DISPLACEMENT(NAME, ROW, PART)                                                  \
 	{                                                                                  \
@@ -305,8 +285,8 @@ static const invar_metric metrics[] = {
 	COSINE("q10", "10 % | 90 %", "10 %", 1),
 	COSINE("q90", "10 % | 90 %", "90 %", 1),
 	INV_SHARE_METRIC("invariance", "invariance.gone", "squared displacement gone", NULL, 1),
-	INV_NUMBER_METRIC("invariance", "invariance.slope", "m | spread of copies / clean", "m", 0,
-                      3),
+	INV_NUMBER_METRIC("invariance", "invariance.slope", "m | spread of copies / clean", "m",
+                      0, 3),
 	INV_NUMBER_METRIC("invariance", "invariance.spread", "m | spread of copies / clean",
                       "spread of copies / clean", 0, 3),
 	{0},

@@ -12,8 +12,6 @@
 
 enum { BLOCK = 2048, MAX_FOUND = 1 << 22 }; /* queries, neighbours per block */
 
-/* ---- Voters ---------------------------------------------------------------------- */
-
 /*
  * By cosine, rows are unit vectors with two more values, which are 0: |a - b|² is then
  * 2 (1 - cos). A stored row of zeros gets 1 as the first of them and a query of zeros as
@@ -63,30 +61,30 @@ invar_status inv_voters_new(const inv_measure_input *in, bool old_index, inv_vot
 
 	*out = NULL;
 	if (old_index)
-		INV_TRY(inv_measure_same_width(
-			in, INV_MARKED "index old compares codes with features"));
-	INV_TRY(inv_scratch_array(in->scratch, &v, 1));
+		INV_TRY(inv_measure_same_width(in, INV_MARKED
+		                               "index old compares codes with features"));
+	INV_TRY(inv_pool_zeros(in->scratch, &v, 1));
 	*v = (inv_voters){.k = (size_t)count_voters(in),
 	                  .w = in->w,
 	                  .cosine = inv_option_is(in->options, "metric", "cosine")};
 	v->block = MAX_FOUND / v->k < 1 ? 1 : (size_t)inv_min(BLOCK, MAX_FOUND / v->k);
 	width = v->w + (v->cosine ? MORE : 0);
-	INV_TRY(inv_scratch_array(in->scratch, &rows, from.points * v->w));
-	INV_TRY(inv_scratch_array(in->scratch, &v->classes, from.points));
-	INV_TRY(inv_scratch_array(in->scratch, &v->index, v->block * v->k));
-	INV_TRY(inv_scratch_array(in->scratch, &v->squared, v->block * v->k));
-	INV_TRY(inv_scratch_array(in->scratch, &v->votes, v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &rows, from.points * v->w));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->classes, from.points));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->index, v->block * v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->squared, v->block * v->k));
+	INV_TRY(inv_pool_zeros(in->scratch, &v->votes, v->k));
 
 	INV_TRY(inv_measure_rows(in, &from, INVAR_CLEAN, old_index, 0, from.points, rows));
 	inv_measure_classes(&from, &in->train_labels, v->classes);
 	stored = rows;
 	if (v->cosine) {
-		INV_TRY(inv_scratch_array(in->scratch, &v->unit, v->block * width));
-		INV_TRY(inv_scratch_array(in->scratch, &stored, from.points * width));
+		INV_TRY(inv_pool_zeros(in->scratch, &v->unit, v->block * width));
+		INV_TRY(inv_pool_zeros(in->scratch, &stored, from.points * width));
 		make_unit(rows, from.points, v->w, STORED, stored);
 	}
-	INV_TRY(inv_neighbours_new(in->ctx, stored, from.points, width, NULL, v->k,
-	                           &v->gallery));
+	INV_TRY(
+		inv_neighbours_new(in->ctx, stored, from.points, width, NULL, v->k, &v->gallery));
 	*out = v;
 	return INVAR_OK;
 }
@@ -138,8 +136,6 @@ void inv_voters_ask(inv_voters *v, const float *queries, uint64_t count, uint32_
 	}
 }
 
-/* ---- The column ---------------------------------------------------------- */
-
 /* The clean rows, or all copies; the fraction of an image is over its copies. */
 static invar_status measure_set(const inv_measure_input *in, inv_voters *voters, bool clean,
                                 inv_interval *out)
@@ -151,16 +147,16 @@ static invar_status measure_set(const inv_measure_input *in, inv_voters *voters,
 	float *queries;
 	double *fraction; /* [rows] */
 
-	INV_TRY(inv_scratch_array(in->scratch, &labels, rows));
-	INV_TRY(inv_scratch_array(in->scratch, &queries, BLOCK * in->w));
-	INV_TRY(inv_scratch_array(in->scratch, &fraction, rows));
+	INV_TRY(inv_pool_zeros(in->scratch, &labels, rows));
+	INV_TRY(inv_pool_zeros(in->scratch, &queries, BLOCK * in->w));
+	INV_TRY(inv_pool_zeros(in->scratch, &fraction, rows));
 	inv_measure_classes(&asked, &in->train_labels, labels);
 	for (uint32_t c = 0; c < copies; c++)
 		for (uint64_t first = 0; first < rows; first += BLOCK) {
 			uint64_t now = inv_min(rows - first, BLOCK);
 
-			INV_TRY(inv_progress(in->ctx, "knn", (clean ? 0 : 1 + (uint64_t)c) * rows + first,
-			                     total));
+			INV_TRY(inv_progress(in->ctx, "knn",
+			                     (clean ? 0 : 1 + (uint64_t)c) * rows + first, total));
 			INV_TRY(inv_measure_rows(in, &asked, clean ? INVAR_CLEAN : (int32_t)c, false,
 			                         first, now, queries));
 			inv_voters_ask(voters, queries, now, answers);
@@ -195,31 +191,14 @@ end:
 	return st;
 }
 
-/* ---- What it declares ---------------------------------------------------------------- */
-
 static const invar_option options[] = {
-	{.name = "k",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "20",
-     .min = 1,
-     .max = 4e9,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Measurements",
-     .help = "knn: number of neighbours that vote"},
-	{.name = "index",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "new",
-     .choices = "new|old",
-     .meta = "WORD",
+	{"k", INVAR_OPTION_COUNT, "20", .min = 1, .max = 4e9, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Measurements", .help = "knn: number of neighbours that vote"},
+	{"index", INVAR_OPTION_TEXT, "new", .choices = "new|old", .meta = "WORD",
      .group = "Measurements",
      .help = "knn: search in a new index, whose stored features pass through E, or in the "
              "old one, whose stored features stay F(x)"},
-	{.name = "metric",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "l2",
-     .choices = "l2|cosine",
-     .meta = "WORD",
+	{"metric", INVAR_OPTION_TEXT, "l2", .choices = "l2|cosine", .meta = "WORD",
      .group = "Measurements",
      .help = "knn: metric of the search; same-image and same-class measure both"},
 	{0},

@@ -13,10 +13,10 @@
 #include "adapter/adapter.h"
 #include "bank/bank.h"
 #include "base/options.h"
+#include "base/pool.h"
 #include "measure/bootstrap.h"
 #include "measure/codes.h"
 #include "measure/labels.h"
-#include "measure/scratch.h"
 #include "run/results.h"
 
 /* What a measurement needs of the bank; it is skipped with the reason if that is missing.
@@ -51,7 +51,7 @@ typedef struct inv_measure_input {
 	inv_outcomes *outcomes;       /* of the column, see outcomes.h */
 	bool views;                   /* a query is four views of its image */
 	uint32_t d, w;                /* width of features, of codes */
-	inv_scratch *scratch;         /* arrays until the running measurement is done */
+	inv_pool *scratch;            /* arrays until the running measurement is done */
 	invar_results *results;
 	const char *column, *title; /* its id and title in the results */
 } inv_measure_input;
@@ -121,10 +121,10 @@ invar_status inv_check_width(const invar_adapter *e, const char *title,
                              const invar_bank *bank);
 
 /* Rows of a table of metrics; fractions are shown in percent with one decimal. */
-#define INV_METRIC(MEASUREMENT, ID, ROW, PART, UNIT, BETTER, DIGITS)    \
-	{                                                                   \
-		.id = ID, .measurement = MEASUREMENT, .row = ROW, .part = PART, \
-		.unit = UNIT, .better = BETTER, .digits = DIGITS                \
+#define INV_METRIC(MEASUREMENT, ID, ROW, PART, UNIT, BETTER, DIGITS)                  \
+	{                                                                                 \
+		.id = ID, .measurement = MEASUREMENT, .row = ROW, .part = PART, .unit = UNIT, \
+		.better = BETTER, .digits = DIGITS                                            \
 	}
 #define INV_SHARE_METRIC(MEASUREMENT, ID, ROW, PART, BETTER) \
 	INV_METRIC(MEASUREMENT, ID, ROW, PART, INVAR_UNIT_SHARE, BETTER, 1)

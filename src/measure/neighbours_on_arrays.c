@@ -14,8 +14,8 @@
 
 enum { BLOCK = 2048 }; /* queries between two calls of the hooks */
 
-static invar_status check_neighbour_rows(const invar_context *ctx, const char *name, const float *x,
-                                         uint64_t count, uint32_t dim)
+static invar_status check_neighbour_rows(const invar_context *ctx, const char *name,
+                                         const float *x, uint64_t count, uint32_t dim)
 {
 	struct inv_kernels kernels;
 

@@ -26,7 +26,7 @@ typedef struct outcome_pass {
 	float *clean;     /* [BLOCK, d] */
 	float *code;      /* [BLOCK, d] */
 	uint32_t *answer; /* [BLOCK] */
-	inv_place *rank;   /* [BLOCK] */
+	inv_place *rank;  /* [BLOCK] */
 } outcome_pass;
 
 const char *inv_outcome_id(inv_outcome o)
@@ -52,8 +52,6 @@ const char *inv_outcome_title(const inv_measure_input *in, inv_outcome o,
 	return text;
 }
 
-/* ---- Preparing ----------------------------------------------------------------------- */
-
 static invar_status prepare_search(outcome_pass *p)
 {
 	const inv_measure_input *in = p->in;
@@ -61,7 +59,7 @@ static invar_status prepare_search(outcome_pass *p)
 	float *rows;
 
 	INV_TRY(inv_gallery_count(in, &g.n, &p->first_row));
-	INV_TRY(inv_scratch_array(in->scratch, &rows, g.n * in->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &rows, g.n * in->d));
 	g.rows = rows;
 	INV_TRY(inv_measure_gallery(in, true, rows));
 	return inv_places_new(in->ctx, &g, INV_L2, 1, &p->ranks);
@@ -90,7 +88,7 @@ static bool is_now(const outcome_pass *p, inv_outcome o)
 static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 {
 	inv_outcomes *out = p->out;
-	inv_scratch *s = p->in->scratch;
+	inv_pool *s = p->in->scratch;
 
 	for (int o = 0; o < INV_OUTCOMES; o++) {
 		invar_status st;
@@ -106,19 +104,17 @@ static invar_status prepare_wanted(outcome_pass *p, unsigned wanted)
 		INV_TRY(inv_new_zeros(&out->value[o], out->n * out->copies));
 	}
 	if (is_now(p, INV_KNN) || is_now(p, INV_KEPT)) {
-		INV_TRY(inv_scratch_array(s, &p->label, out->n));
-		INV_TRY(inv_scratch_array(s, &p->class, out->n));
+		INV_TRY(inv_pool_zeros(s, &p->label, out->n));
+		INV_TRY(inv_pool_zeros(s, &p->class, out->n));
 		inv_measure_labels(&out->images, &p->in->labels, p->label);
 		for (uint64_t i = 0; i < out->n; i++)
 			p->class[i] = inv_labels_class(&p->in->train_labels, p->label[i]);
 	}
-	INV_TRY(inv_scratch_array(s, &p->clean, BLOCK * p->in->d));
-	INV_TRY(inv_scratch_array(s, &p->code, BLOCK * p->in->d));
-	INV_TRY(inv_scratch_array(s, &p->answer, BLOCK));
-	return inv_scratch_array(s, &p->rank, BLOCK);
+	INV_TRY(inv_pool_zeros(s, &p->clean, BLOCK * p->in->d));
+	INV_TRY(inv_pool_zeros(s, &p->code, BLOCK * p->in->d));
+	INV_TRY(inv_pool_zeros(s, &p->answer, BLOCK));
+	return inv_pool_zeros(s, &p->rank, BLOCK);
 }
-
-/* ---- Passing over the copies --------------------------------------------------------- */
 
 static void put_right(const outcome_pass *p, uint64_t first, uint64_t now, float *out)
 {
@@ -137,8 +133,8 @@ static invar_status put_block(outcome_pass *p, uint32_t copy, uint64_t first, ui
 	for (int o = 0; o < INV_OUTCOMES; o++)
 		value[o] = is_now(p, (inv_outcome)o) ? p->out->value[o] + at : NULL;
 	for (uint64_t i = 0; i < now && value[INV_DISPLACEMENT]; i++)
-		value[INV_DISPLACEMENT][i] = (float)sqrt(
-			in->kernels.squared_distance(p->code + i * d, p->clean + i * d, d));
+		value[INV_DISPLACEMENT][i] =
+			(float)sqrt(in->kernels.squared_distance(p->code + i * d, p->clean + i * d, d));
 	if (value[INV_FOUND]) {
 		const inv_place_queries q = {.rows = p->code, .count = now, .own = p->answer};
 
@@ -154,8 +150,8 @@ static invar_status put_block(outcome_pass *p, uint32_t copy, uint64_t first, ui
 		put_right(p, first, now, value[INV_KNN]);
 	}
 	if (value[INV_KEPT]) {
-		INV_TRY(inv_classifier_predict(in->ctx, &p->spec, p->params, p->code, now,
-		                               p->answer));
+		INV_TRY(
+			inv_classifier_predict(in->ctx, &p->spec, p->params, p->code, now, p->answer));
 		put_right(p, first, now, value[INV_KEPT]);
 	}
 	return INVAR_OK;

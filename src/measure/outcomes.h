@@ -35,8 +35,8 @@ struct inv_outcomes {
 /*
  * Those of the column (in->outcomes), of all copies of the images that the option points
  * selects; `wanted` has a bit 1 << i for each outcome i, `title` is that of the
- * progress. Others may have been measured before. Fails if codes are not as wide as features.
- * Views.
+ * progress. Others may have been measured before. Fails if codes are not as wide as
+ * features. Views.
  */
 invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
                                const char *title, const inv_outcomes **out);

@@ -36,17 +36,14 @@ typedef struct probe_kind {
 	bool keep_answers; /* of the whole probe, in the cache */
 } probe_kind;
 
-static const probe_kind lc = {.name = "lc", .title = "probe lc"};
-static const probe_kind nc = {.name = "nc", .title = "probe nc", .hidden_layers = 1};
-static const probe_kind ec = {.name = "ec",
-                              .title = "probe ec",
-                              .hidden_layers = 2,
-                              .on_features = true,
-                              .keep_answers = true};
-static const probe_kind kept = {
-	.name = "kept", .title = "probe kept", .on_features = true};
-static const probe_kind ceiling = {
-	.name = "ceiling", .title = "probe ceiling", .on_copies = true};
+static const probe_kind kinds[] = {
+	{.name = "lc", .title = "probe lc"},
+	{"nc", "probe nc", .hidden_layers = 1},
+	{"ec", "probe ec", .hidden_layers = 2, .on_features = true, .keep_answers = true},
+	{"kept", "probe kept", .on_features = true},
+	{"ceiling", "probe ceiling", .on_copies = true},
+};
+static const probe_kind *const kept = &kinds[3];
 
 typedef struct probe {
 	const inv_measure_input *in;
@@ -100,11 +97,11 @@ static invar_status prepare_probe(const inv_measure_input *in, const probe_kind 
 		p->copies = fit ? (uint32_t)fit : 1;
 	}
 	p->examples = p->learned.points * (p->copies ? p->copies : 1);
-	INV_TRY(inv_scratch_array(in->scratch, &p->labels, p->n));
-	INV_TRY(inv_scratch_array(in->scratch, &p->from_labels, p->examples));
-	INV_TRY(inv_scratch_array(in->scratch, &p->right, 2 * p->n));
-	INV_TRY(inv_scratch_array(in->scratch, &p->params, inv_classifier_floats(&p->spec)));
-	INV_TRY(inv_scratch_array(in->scratch, &p->rows, BLOCK * p->spec.inputs));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->labels, p->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->from_labels, p->examples));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->right, 2 * p->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->params, inv_classifier_floats(&p->spec)));
+	INV_TRY(inv_pool_zeros(in->scratch, &p->rows, BLOCK * p->spec.inputs));
 	for (uint64_t at = 0; at < p->examples; at += p->learned.points)
 		inv_measure_classes(&p->learned, known, p->from_labels + at);
 	inv_measure_classes(&p->asked, known, p->labels);
@@ -125,7 +122,7 @@ static invar_status train_probe(probe *p)
 	uint32_t copies = p->copies ? p->copies : 1;
 
 	if (!p->from) {
-		INV_TRY(inv_scratch_array(in->scratch, &p->from, copies * cells));
+		INV_TRY(inv_pool_zeros(in->scratch, &p->from, copies * cells));
 		for (uint32_t c = 0; c < copies; c++) { /* spread evenly over those of train */
 			uint64_t copy = (uint64_t)c * in->train->copies / copies;
 
@@ -194,7 +191,7 @@ static invar_status answer_once(probe *p)
 	const inv_npy **arrays; /* all that the answers depend on */
 	char key[INV_SHA256_HEX];
 
-	INV_TRY(inv_scratch_array(p->in->scratch, &arrays, 4 + split->aug_files));
+	INV_TRY(inv_pool_zeros(p->in->scratch, &arrays, 4 + split->aug_files));
 	arrays[0] = train->clean;
 	arrays[1] = train->labels;
 	arrays[2] = split->clean;
@@ -228,40 +225,6 @@ static double deviation_of(const json_t *seeds, const char *figure)
 	return sqrt(square / (count - 1));
 }
 
-/* Each seed's accuracies, and how far they deviate; takes seeds. */
-static json_t *probe_details(const probe *p, json_t *seeds)
-{
-	json_t *details = json_pack("{s:o}", "seeds", seeds);
-
-	if (p->copies)
-		json_object_set_new(details, "copies", json_integer(p->copies));
-	if (json_array_size(seeds) > 1) {
-		json_t *spread = json_pack("{s:f}", "clean", deviation_of(seeds, "clean"));
-
-		if (p->in->split->copies)
-			json_object_set_new(spread, "augmented",
-			                    json_real(deviation_of(seeds, "augmented")));
-		json_object_set_new(details, "deviation", spread);
-	}
-	return details;
-}
-
-/* The accuracy of naming the largest class of the measured rows, whatever the image. */
-static invar_status put_chance(const probe *p)
-{
-	const inv_labels *l = &p->in->labels;
-	uint64_t *rows, largest = 0;
-
-	INV_TRY(inv_scratch_array(p->in->scratch, &rows, l->classes));
-	for (uint64_t i = 0; i < l->rows; i++) {
-		uint64_t now = ++rows[inv_labels_class(l, l->label[i])];
-
-		largest = now > largest ? now : largest;
-	}
-	return inv_put_number(p->in->results, "ceiling.chance", p->in->column,
-	                      (double)largest / (double)l->rows, l->rows);
-}
-
 /*
  * Once, for the column F; `kept` and the measurements that are averages of outcomes use
  * the same classifier, and the note about it appears once.
@@ -278,7 +241,7 @@ static invar_status note_few_steps(const probe *p)
 		sentence, sizeof sentence,
 		"%s was trained for %" PRIu64 " %s, and few steps may leave a classifier close "
 		"to its initial values; try probe-epochs %" PRIu64,
-		p->kind == &kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
+		p->kind == kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
 		inv_noun(steps, "step", "steps"), inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
 	for (size_t i = 0; (note = inv_results_note_at(p->in->results, i)); i++)
 		if (strcmp(note, sentence) == 0)
@@ -287,38 +250,6 @@ static invar_status note_few_steps(const probe *p)
 }
 
 /* ---- The whole ----------------------------------------------------------------------- */
-
-/* Trains and asks once per seed: adds each image's fraction to clean and augmented [n]. */
-static invar_status run_seeds(probe *p, uint64_t seeds, double *clean, double *augmented,
-                              json_t *list)
-{
-	uint32_t copies = p->in->split->copies;
-
-	for (uint64_t s = 0; s < seeds; s++) {
-		double all_clean = 0, all_augmented = 0, n = (double)p->n;
-		json_t *seed = json_object();
-
-		p->spec.seed = p->in->seed + s;
-		json_array_append_new(list, seed);
-		INV_TRY(p->kind->keep_answers ? answer_once(p) : train_and_ask(p));
-		for (uint64_t i = 0; i < p->n; i++) {
-			double fraction = copies ? p->right[p->n + i] / (double)copies : 0;
-
-			all_clean += p->right[i];
-			all_augmented += fraction;
-			clean[i] += p->right[i];
-			augmented[i] += fraction;
-		}
-		json_object_set_new(seed, "clean", json_real(all_clean / n));
-		if (copies)
-			json_object_set_new(seed, "augmented", json_real(all_augmented / n));
-	}
-	for (uint64_t i = 0; i < p->n; i++) {
-		clean[i] /= (double)seeds;
-		augmented[i] /= (double)seeds;
-	}
-	return INVAR_OK;
-}
 
 static invar_status put_accuracy(const probe *p, const char *set, const double *fraction)
 {
@@ -331,27 +262,80 @@ static invar_status put_accuracy(const probe *p, const char *set, const double *
 	return inv_put_interval(in->results, id, in->column, &i);
 }
 
-static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
+/* The measurement of the probe that is called `name`. */
+static invar_status measure_probe(const inv_measure_input *in, const char *name)
 {
-	double *fraction; /* [2, n]: clean, augmented */
-	json_t *seeds = json_array();
+	const probe_kind *kind = kinds;
+	const inv_labels *l = &in->labels;
+	uint64_t seeds = inv_option_count(in->options, "seeds"), *class_rows, largest = 0;
+	uint32_t copies = in->split->copies;
+	double *clean, *augmented; /* [n]: fractions of right answers */
+	json_t *list = json_array(), *details = json_pack("{s:o}", "seeds", list);
 	probe p;
 	invar_status st;
 
+	while (strcmp(kind->name, name) != 0)
+		kind++;
 	INV_TRY_OR(end, prepare_probe(in, kind, &p));
-	INV_TRY_OR(end, inv_scratch_array(in->scratch, &fraction, 2 * p.n));
-	INV_TRY_OR(end, run_seeds(&p, inv_option_count(in->options, "seeds"), fraction,
-	                          fraction + p.n, seeds));
-	INV_TRY_OR(end, put_accuracy(&p, "clean", fraction));
-	if (in->split->copies)
-		INV_TRY_OR(end, put_accuracy(&p, "augmented", fraction + p.n));
-	if (kind->on_copies)
-		INV_TRY_OR(end, put_chance(&p));
-	INV_TRY_OR(end, inv_results_detail(in->results, kind->name, in->column,
-	                                   probe_details(&p, json_incref(seeds))));
+	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &clean, p.n));
+	INV_TRY_OR(end, inv_pool_zeros(in->scratch, &augmented, p.n));
+
+	/* Trains and asks once per seed. */
+	for (uint64_t s = 0; s < seeds; s++) {
+		double all_clean = 0, all_augmented = 0, n = (double)p.n;
+		json_t *seed = json_object();
+
+		p.spec.seed = in->seed + s;
+		json_array_append_new(list, seed);
+		INV_TRY_OR(end, kind->keep_answers ? answer_once(&p) : train_and_ask(&p));
+		for (uint64_t i = 0; i < p.n; i++) {
+			double fraction = copies ? p.right[p.n + i] / (double)copies : 0;
+
+			all_clean += p.right[i];
+			all_augmented += fraction;
+			clean[i] += p.right[i];
+			augmented[i] += fraction;
+		}
+		json_object_set_new(seed, "clean", json_real(all_clean / n));
+		if (copies)
+			json_object_set_new(seed, "augmented", json_real(all_augmented / n));
+	}
+	for (uint64_t i = 0; i < p.n; i++) {
+		clean[i] /= (double)seeds;
+		augmented[i] /= (double)seeds;
+	}
+	INV_TRY_OR(end, put_accuracy(&p, "clean", clean));
+	if (copies)
+		INV_TRY_OR(end, put_accuracy(&p, "augmented", augmented));
+
+	/* Chance names the largest class of the measured rows, whatever the image. */
+	if (kind->on_copies) {
+		INV_TRY_OR(end, inv_pool_zeros(in->scratch, &class_rows, l->classes));
+		for (uint64_t i = 0; i < l->rows; i++) {
+			uint64_t now = ++class_rows[inv_labels_class(l, l->label[i])];
+
+			largest = now > largest ? now : largest;
+		}
+		INV_TRY_OR(end, inv_put_number(in->results, "ceiling.chance", in->column,
+		                               (double)largest / (double)l->rows, l->rows));
+	}
+
+	/* Each seed's accuracies, and how far they deviate. */
+	if (p.copies)
+		json_object_set_new(details, "copies", json_integer(p.copies));
+	if (seeds > 1) {
+		json_t *spread = json_pack("{s:f}", "clean", deviation_of(list, "clean"));
+
+		if (copies)
+			json_object_set_new(spread, "augmented",
+			                    json_real(deviation_of(list, "augmented")));
+		json_object_set_new(details, "deviation", spread);
+	}
+	INV_TRY_OR(end,
+	           inv_results_detail(in->results, name, in->column, json_incref(details)));
 	st = note_few_steps(&p);
 end:
-	json_decref(seeds);
+	json_decref(details);
 	return st;
 }
 
@@ -361,7 +345,7 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 	probe p;
 
 	*params = NULL;
-	INV_TRY(prepare_probe(in, &kept, &p));
+	INV_TRY(prepare_probe(in, kept, &p));
 	INV_TRY(train_linear_once(&p));
 	INV_TRY(note_few_steps(&p));
 	*spec = p.spec;
@@ -372,31 +356,15 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 /* ---- What they declare --------------------------------------------------------------- */
 
 static const invar_option options[] = {
-	{.name = "probe-epochs",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "50",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Probes",
+	{"probe-epochs", INVAR_OPTION_COUNT, "50", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_EXPERT, .meta = "N", .group = "Probes",
      .help = "training epochs of lc, nc, ec and kept"},
-	{.name = "probe-input",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "standard",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "standard|raw",
-     .meta = "WORD",
-     .group = "Probes",
+	{"probe-input", INVAR_OPTION_TEXT, "standard", .flags = INVAR_OPTION_EXPERT,
+     .choices = "standard|raw", .meta = "WORD", .group = "Probes",
      .help = "standard: probes see rows less the mean of the rows they are trained on, "
              "divided by their spread (one number), so that the scale of the codes does "
              "not matter; raw: rows as they are, as published"},
-	{.name = "seeds",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1",
-     .min = 1,
-     .max = 1000,
-     .meta = "N",
+	{"seeds", INVAR_OPTION_COUNT, "1", .min = 1, .max = 1000, .meta = "N",
      .group = "Probes",
      .help = "train every probe N times, with seeds from the given one on, and average"},
 	{0},
@@ -404,20 +372,14 @@ static const invar_option options[] = {
 
 /* Of probes with hidden layers, beside those above. */
 static const invar_option hidden_options[] = {
-	{.name = "probe-hidden",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "4096",
-     .min = 1,
-     .max = 1 << 20,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Probes",
+	{"probe-hidden", INVAR_OPTION_COUNT, "4096", .min = 1, .max = 1 << 20,
+     .flags = INVAR_OPTION_EXPERT, .meta = "N", .group = "Probes",
      .help = "width of the hidden layers of nc and ec"},
 	{0},
 };
 
-#define ACCURACIES(NAME, ROW)                                     \
-	INV_SHARE_METRIC(NAME, NAME ".clean", ROW, "clean", 1),       \
+#define ACCURACIES(NAME, ROW)                               \
+	INV_SHARE_METRIC(NAME, NAME ".clean", ROW, "clean", 1), \
 		INV_SHARE_METRIC(NAME, NAME ".augmented", ROW, "augmented", 1)
 
 static const invar_metric lc_metrics[] = {ACCURACIES("lc", "LC"), {0}};
@@ -432,29 +394,29 @@ static const invar_metric ceiling_metrics[] = {
 
 static invar_status measure_lc(const inv_measure_input *in)
 {
-	return measure_probe(in, &lc);
+	return measure_probe(in, "lc");
 }
 
 static invar_status measure_nc(const inv_measure_input *in)
 {
-	return measure_probe(in, &nc);
+	return measure_probe(in, "nc");
 }
 
 static invar_status measure_ec(const inv_measure_input *in)
 {
-	return measure_probe(in, &ec);
+	return measure_probe(in, "ec");
 }
 
 static invar_status measure_kept(const inv_measure_input *in)
 {
 	INV_TRY(inv_measure_same_width(in, "LC-kept reads codes as features"));
-	return measure_probe(in, &kept);
+	return measure_probe(in, "kept");
 }
 
 static invar_status measure_ceiling(const inv_measure_input *in)
 {
 	return in->train->copies
-	           ? measure_probe(in, &ceiling)
+	           ? measure_probe(in, "ceiling")
 	           : inv_fail(INVAR_E_MISMATCH, "%s has no augmented copies", in->train->name);
 }
 
@@ -468,8 +430,8 @@ static invar_status measure_ceiling(const inv_measure_input *in)
 const inv_measurement inv_measurement_lc = {
 	.name = "lc",
 	.title = "LC",
-	.about = "a linear classifier on the codes, trained on clean rows of "
-			 "train, tested on clean and augmented rows",
+	.about = "a linear classifier on the codes, trained on clean rows of train, "
+			 "tested on clean and augmented rows",
 	PROBE,
 	.metrics = lc_metrics,
 	.measure = measure_lc};
@@ -491,8 +453,7 @@ const inv_measurement inv_measurement_ec = {
 const inv_measurement inv_measurement_kept = {
 	.name = "kept",
 	.title = "LC-kept",
-	.about = "a linear classifier of F that is left alone and fed the "
-			 "codes",
+	.about = "a linear classifier of F that is left alone and fed the codes",
 	PROBE,
 	.metrics = kept_metrics,
 	.measure = measure_kept};

@@ -33,10 +33,8 @@ invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t fir
 	invar_status st;
 
 	*out = (inv_projected){.ctx = ctx, .rows = rows, .chunk = chunk};
-	*t = (inv_directions){.first = first,
-	                      .second = joint ? second : 0,
-	                      .L = chunk,
-	                      .orthogonal = orthogonal};
+	*t = (inv_directions){
+		.first = first, .second = joint ? second : 0, .L = chunk, .orthogonal = orthogonal};
 	inv_kernels_init(&out->kernels, ctx->cpu);
 	INV_TRY_OR(fail, inv_new_zeros(&t->a, chunk * first));
 	if (joint)

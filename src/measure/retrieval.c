@@ -49,11 +49,6 @@ bool inv_retrieval_figures(inv_sought sought, const inv_place *rank,
 
 /* ---- Queries ------------------------------------------------------------------------ */
 
-/* Figures of one set of queries by one distance; images is 0 if there are none. */
-typedef struct found {
-	inv_interval figure[INV_FIGURES];
-} found;
-
 typedef struct retrieval {
 	const inv_measure_input *in;
 	inv_sought sought;
@@ -66,11 +61,12 @@ typedef struct retrieval {
 	float *queries;     /* [BLOCK, views, width] */
 	uint32_t *own;      /* [BLOCK] */
 	uint32_t *class;    /* [BLOCK] */
-	inv_place *ranks;    /* [BLOCK] */
+	inv_place *ranks;   /* [BLOCK] */
 	double *fraction;   /* [images, INV_FIGURES] */
 	bool *has;          /* [images]: there is a relevant row */
 	uint64_t done, total;
-	found found[INDEXES][INV_DISTANCES][SETS];
+	/* Of a set of queries by a distance; images is 0 if there are none. */
+	inv_interval found[INDEXES][INV_DISTANCES][SETS][INV_FIGURES];
 } retrieval;
 
 static const char *retrieval_name(inv_sought sought)
@@ -98,10 +94,10 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 	for (uint64_t first = 0; first < r->images; first += BLOCK) {
 		uint64_t count = inv_min(r->images - first, BLOCK);
 		const inv_place_queries q = {.rows = r->queries,
-		                            .count = count,
-		                            .own = r->own,
-		                            .classes = by_class ? r->class : NULL,
-		                            .leave_own_out = by_class && !counts_same};
+		                             .count = count,
+		                             .own = r->own,
+		                             .classes = by_class ? r->class : NULL,
+		                             .leave_own_out = by_class && !counts_same};
 
 		INV_TRY(inv_progress(in->ctx, retrieval_name(r->sought), r->done, r->total));
 		for (uint64_t i = 0; i < count; i++) {
@@ -109,10 +105,9 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 			if (by_class)
 				r->class[i] = r->classes[r->own[i]];
 		}
-		INV_TRY(in->views
-		            ? inv_measure_views(in, &r->asked, copy, first, count, r->queries)
-		            : inv_measure_rows(in, &r->asked, copy, false, first, count,
-		                               r->queries));
+		INV_TRY(in->views ? inv_measure_views(in, &r->asked, copy, first, count, r->queries)
+		                  : inv_measure_rows(in, &r->asked, copy, false, first, count,
+		                                     r->queries));
 		inv_places_find(ranks, &q, r->ranks);
 		for (uint64_t i = first; i < first + count; i++) {
 			double figures[INV_FIGURES];
@@ -126,51 +121,43 @@ static invar_status ask_copy(retrieval *r, inv_places *ranks, int32_t copy, doub
 	return INVAR_OK;
 }
 
-/* Images without a relevant row do not count. */
-static invar_status ask_set(retrieval *r, inv_places *ranks, int set, found *out)
-{
-	uint32_t queries = queries_of(r, set);
-	uint64_t kept = 0;
-
-	memset(r->fraction, 0, r->images * INV_FIGURES * sizeof *r->fraction);
-	for (uint32_t i = 0; i < queries; i++)
-		INV_TRY(ask_copy(r, ranks, set == CLEAN ? INVAR_CLEAN : (int32_t)i, 1.0 / queries));
-	for (uint64_t i = 0; i < r->images && queries; i++)
-		if (r->has[i])
-			memmove(r->fraction + kept++ * INV_FIGURES, r->fraction + i * INV_FIGURES,
-			        INV_FIGURES * sizeof *r->fraction);
-	return kept ? inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES, r->in->seed,
-	                            out->figure)
-	            : INVAR_OK;
-}
-
-static invar_status ask_by_distance(retrieval *r, const inv_gallery *g,
-                                    inv_distance distance, found out[SETS])
-{
-	inv_places *ranks;
-	invar_status st;
-
-	INV_TRY(inv_places_new(r->in->ctx, g, distance, r->in->views ? INV_VIEWS : 1,
-	                            &ranks));
-	INV_TRY_OR(end, ask_set(r, ranks, CLEAN, &out[CLEAN]));
-	st = ask_set(r, ranks, AUGMENTED, &out[AUGMENTED]);
-end:
-	inv_places_free(ranks);
-	return st;
-}
-
 static invar_status search_index(retrieval *r, int index)
 {
 	const inv_gallery g = {r->gallery, r->gallery_rows, index == OLD ? r->in->d : r->in->w,
 	                       r->classes};
 
-	INV_TRY(inv_measure_gallery(r->in, index == OLD, r->gallery));
-	for (int d = 0; d < INV_DISTANCES; d++)
-		INV_TRY(ask_by_distance(r, &g, (inv_distance)d, r->found[index][d]));
-	return INVAR_OK;
-}
+	inv_places *ranks = NULL;
+	invar_status st;
 
-/* ---- Classes ------------------------------------------------------------------------ */
+	INV_TRY(inv_measure_gallery(r->in, index == OLD, r->gallery));
+	for (int d = 0; d < INV_DISTANCES; d++) {
+		INV_TRY_OR(end, inv_places_new(r->in->ctx, &g, (inv_distance)d,
+		                               r->in->views ? INV_VIEWS : 1, &ranks));
+		for (int set = 0; set < SETS; set++) {
+			uint32_t queries = queries_of(r, set);
+			uint64_t kept = 0;
+
+			/* Images without a relevant row do not count. */
+			memset(r->fraction, 0, r->images * INV_FIGURES * sizeof *r->fraction);
+			for (uint32_t i = 0; i < queries; i++)
+				INV_TRY_OR(end, ask_copy(r, ranks, set == CLEAN ? INVAR_CLEAN : (int32_t)i,
+				                         1.0 / queries));
+			for (uint64_t i = 0; i < r->images && queries; i++)
+				if (r->has[i])
+					memmove(r->fraction + kept++ * INV_FIGURES,
+					        r->fraction + i * INV_FIGURES,
+					        INV_FIGURES * sizeof *r->fraction);
+			if (kept)
+				INV_TRY_OR(end, inv_bootstrap(r->in->ctx, r->fraction, kept, INV_FIGURES,
+				                              r->in->seed, r->found[index][d][set]));
+		}
+		inv_places_free(ranks);
+		ranks = NULL;
+	}
+end:
+	inv_places_free(ranks);
+	return st;
+}
 
 /* Classes of all splits together, numbered in the order of their labels. */
 static invar_status number_all_classes(retrieval *r)
@@ -180,8 +167,8 @@ static invar_status number_all_classes(retrieval *r)
 	uint64_t row = 0, labelled = 0;
 	inv_labels all = {0};
 
-	INV_TRY(inv_scratch_array(r->in->scratch, &label, r->gallery_rows));
-	INV_TRY(inv_scratch_array(r->in->scratch, &known, r->gallery_rows));
+	INV_TRY(inv_pool_zeros(r->in->scratch, &label, r->gallery_rows));
+	INV_TRY(inv_pool_zeros(r->in->scratch, &known, r->gallery_rows));
 	for (uint64_t i = 0; i < r->gallery_rows; i++)
 		label[i] = -1;
 	for (size_t s = 0; s < bank->split_count; s++) {
@@ -211,7 +198,7 @@ static const char *id_of(const retrieval *r, int index, int distance, int set, i
                          char id[ID])
 {
 	snprintf(id, ID, "%s.%s.%s.%s.%s", retrieval_name(r->sought), index_name[index],
-	                distance_name[distance], set_name[set], figure_name[r->sought][figure]);
+	         distance_name[distance], set_name[set], figure_name[r->sought][figure]);
 	return id;
 }
 
@@ -226,14 +213,13 @@ static invar_status note_rival(const retrieval *r)
 
 	if (!in->adapter || in->views)
 		return INVAR_OK;
-	fill =
-		(size_t)snprintf(text, sizeof text,
-	                     "same %s @1, %s index: F with 4 views (4 encodings per query) is "
-	                     "ahead of %.60s by",
-	                     r->sought == INV_SAME_IMAGE ? "image" : "class", index_name[index],
-	                     in->title);
+	fill = (size_t)snprintf(
+		text, sizeof text,
+		"same %s @1, %s index: F with 4 views (4 encodings per query) is "
+		"ahead of %.60s by",
+		r->sought == INV_SAME_IMAGE ? "image" : "class", index_name[index], in->title);
 	for (int d = 0; d < INV_DISTANCES && fill < sizeof text; d++) {
-		const inv_interval *own = &r->found[index][d][AUGMENTED].figure[INV_AT_1];
+		const inv_interval *own = &r->found[index][d][AUGMENTED][INV_AT_1];
 		const invar_value *rival = invar_results_value(
 			in->results, id_of(r, OLD, d, AUGMENTED, INV_AT_1, id), "F.views");
 
@@ -247,37 +233,6 @@ static invar_status note_rival(const retrieval *r)
 	return any ? inv_results_note(in->results, text) : INVAR_OK;
 }
 
-static invar_status put_retrieval(const retrieval *r)
-{
-	const inv_measure_input *in = r->in;
-	uint64_t queries = r->images * queries_of(r, AUGMENTED);
-	char id[ID];
-
-	for (int index = 0; index < INDEXES; index++)
-		for (int distance = 0; distance < INV_DISTANCES; distance++)
-			for (int set = 0; set < SETS; set++)
-				for (int f = 0; f < INV_FIGURES; f++) {
-					const inv_interval *i = &r->found[index][distance][set].figure[f];
-
-					if (i->images)
-						INV_TRY(inv_put_interval(in->results,
-						                         id_of(r, index, distance, set, f, id),
-						                         in->column, i));
-				}
-	INV_TRY(inv_results_detail(in->results, retrieval_name(r->sought), in->column,
-	                                  json_pack("{s:I, s:I}", "gallery",
-	                                            (json_int_t)r->gallery_rows, "queries",
-	                                            (json_int_t)queries)));
-	if (r->sought == INV_SAME_CLASS && !in->adapter && !in->views)
-		INV_TRY(inv_results_note(
-			in->results,
-			r->counts_same ? "same class: the image that a copy was made from counts as "
-							 "one of its class (query-image counted)"
-						   : "same class: the image that a query was made from is left "
-							 "out"));
-	return note_rival(r);
-}
-
 /* ---- The column --------------------------------------------------------------------- */
 
 /* Codes of another width than features cannot be looked up in the old index. */
@@ -287,9 +242,11 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 			   new = in->adapter != NULL;
 	const size_t width = in->w > in->d ? in->w : in->d, views = in->views ? INV_VIEWS : 1;
 	retrieval *r;
-	inv_scratch *s = in->scratch;
+	inv_pool *s = in->scratch;
+	uint64_t queries;
+	char id[ID];
 
-	INV_TRY(inv_scratch_array(s, &r, 1));
+	INV_TRY(inv_pool_zeros(s, &r, 1));
 	r->in = in;
 	r->sought = sought;
 	r->counts_same = inv_option_is(in->options, "query-image", "counted");
@@ -297,15 +254,15 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 	                                          : inv_select_all(in->split));
 	r->images = r->asked.points;
 	INV_TRY(inv_gallery_count(in, &r->gallery_rows, &r->first_row));
-	INV_TRY(inv_scratch_array(s, &r->gallery, r->gallery_rows * width));
-	INV_TRY(inv_scratch_array(s, &r->queries, BLOCK * views * width));
-	INV_TRY(inv_scratch_array(s, &r->own, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->class, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->ranks, BLOCK));
-	INV_TRY(inv_scratch_array(s, &r->fraction, r->images * INV_FIGURES));
-	INV_TRY(inv_scratch_array(s, &r->has, r->images));
+	INV_TRY(inv_pool_zeros(s, &r->gallery, r->gallery_rows * width));
+	INV_TRY(inv_pool_zeros(s, &r->queries, BLOCK * views * width));
+	INV_TRY(inv_pool_zeros(s, &r->own, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->class, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->ranks, BLOCK));
+	INV_TRY(inv_pool_zeros(s, &r->fraction, r->images * INV_FIGURES));
+	INV_TRY(inv_pool_zeros(s, &r->has, r->images));
 	if (by_class) {
-		INV_TRY(inv_scratch_array(s, &r->classes, r->gallery_rows));
+		INV_TRY(inv_pool_zeros(s, &r->classes, r->gallery_rows));
 		INV_TRY(number_all_classes(r));
 	}
 
@@ -315,7 +272,30 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 		INV_TRY(search_index(r, OLD));
 	if (new)
 		INV_TRY(search_index(r, NEW));
-	return put_retrieval(r);
+	queries = r->images * queries_of(r, AUGMENTED);
+	for (int index = 0; index < INDEXES; index++)
+		for (int distance = 0; distance < INV_DISTANCES; distance++)
+			for (int set = 0; set < SETS; set++)
+				for (int f = 0; f < INV_FIGURES; f++) {
+					const inv_interval *i = &r->found[index][distance][set][f];
+
+					if (i->images)
+						INV_TRY(inv_put_interval(in->results,
+						                         id_of(r, index, distance, set, f, id),
+						                         in->column, i));
+				}
+	INV_TRY(
+		inv_results_detail(in->results, retrieval_name(r->sought), in->column,
+	                       json_pack("{s:I, s:I}", "gallery", (json_int_t)r->gallery_rows,
+	                                 "queries", (json_int_t)queries)));
+	if (r->sought == INV_SAME_CLASS && !in->adapter && !in->views)
+		INV_TRY(inv_results_note(
+			in->results, r->counts_same
+							 ? "same class: the image that a copy was made from counts as "
+							   "one of its class (query-image counted)"
+							 : "same class: the image that a query was made from is left "
+							   "out"));
+	return note_rival(r);
 }
 
 static invar_status measure_same_image(const inv_measure_input *in)
@@ -328,16 +308,9 @@ static invar_status measure_same_class(const inv_measure_input *in)
 	return measure_retrieval(in, INV_SAME_CLASS);
 }
 
-/* ---- What it declares ---------------------------------------------------------------- */
-
 static const invar_option class_options[] = {
-	{.name = "query-image",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "left-out",
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "left-out|counted",
-     .meta = "WORD",
-     .group = "Measurements",
+	{"query-image", INVAR_OPTION_TEXT, "left-out", .flags = INVAR_OPTION_EXPERT,
+     .choices = "left-out|counted", .meta = "WORD", .group = "Measurements",
      .help = "same-class: leave out the image that a copy was made from, or count it as "
              "one of its class; a clean query never finds itself"},
 	{0},
@@ -354,20 +327,20 @@ static const invar_option class_options[] = {
 	METRIC("same-image", ID ".recall_at_1", CLEAN "same image @1 | @10, " ROW, "@1", 0),   \
 		METRIC("same-image", ID ".recall_at_10", CLEAN "same image @1 | @10, " ROW, "@10", \
 	           0)
-#define IMAGE_DETAILS(ID, CLEAN, ROW)                                                  \
-	METRIC("same-image", ID ".recall_at_5", CLEAN "same image @5, " ROW, "@5", 1),     \
-		METRIC("same-image", ID ".mean_reciprocal_rank",                               \
+#define IMAGE_DETAILS(ID, CLEAN, ROW)                                              \
+	METRIC("same-image", ID ".recall_at_5", CLEAN "same image @5, " ROW, "@5", 1), \
+		METRIC("same-image", ID ".mean_reciprocal_rank",                           \
 	           CLEAN "same image, 1 / rank, " ROW, NULL, 1)
 #define CLASS_FIGURES(ID, CLEAN, ROW)                                                    \
 	METRIC("same-class", ID ".recall_at_1", CLEAN "same class @1 | mAP, " ROW, "@1", 0), \
 		METRIC("same-class", ID ".mean_average_precision",                               \
 	           CLEAN "same class @1 | mAP, " ROW, "mAP", 0)
-#define CLASS_DETAILS(ID, CLEAN, ROW)                                                  \
-	METRIC("same-class", ID ".recall_at_5", CLEAN "same class @5, " ROW, "@5", 1),     \
+#define CLASS_DETAILS(ID, CLEAN, ROW)                                              \
+	METRIC("same-class", ID ".recall_at_5", CLEAN "same class @5, " ROW, "@5", 1), \
 		METRIC("same-class", ID ".recall_at_10", CLEAN "same class @10, " ROW, "@10", 1)
-#define OF_BOTH(KIND, ID, ROW)                                                         \
+#define OF_BOTH(KIND, ID, ROW)                                                             \
 	KIND##_FIGURES(ID ".augmented", "", ROW), KIND##_FIGURES(ID ".clean", "clean, ", ROW), \
-		KIND##_DETAILS(ID ".augmented", "", ROW),                                      \
+		KIND##_DETAILS(ID ".augmented", "", ROW),                                          \
 		KIND##_DETAILS(ID ".clean", "clean, ", ROW)
 
 static const invar_metric image_metrics[] = {

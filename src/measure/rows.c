@@ -4,8 +4,6 @@
 
 #include "measure/measurement.h"
 
-/* ---- Selecting ------------------------------------------------------------------- */
-
 inv_selection inv_select_all(const inv_split *split)
 {
 	return (inv_selection){split, NULL, split->rows, split->rows};
@@ -61,8 +59,6 @@ invar_status inv_measure_same_width(const inv_measure_input *in, const char *wha
 	                "%s, but codes are %" PRIu32 " wide and features %" PRIu32, what, in->w,
 	                in->d);
 }
-
-/* ---- Reading --------------------------------------------------------------------- */
 
 /* One view of the rows, `stride` floats from one to the next. */
 static invar_status read_view(const inv_measure_input *in, const inv_selection *s,

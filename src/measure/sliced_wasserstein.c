@@ -4,43 +4,21 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "math/sliced.h"
 #include "measure/projected.h"
-#include "measure/scratch.h"
 
 /* Slopes |gap|^(p - 1) are floats: with a larger p, ordinary gaps would overflow. */
 enum { POWER_WITH_SLOPES = 10 };
 
 static const invar_option rows_of_options[] = {
-	{.name = "projections",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 1,
-     .max = 1 << 20,
-     .meta = "N",
-     .group = "Slices",
-     .help = "number of directions"},
-	{.name = "p",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "2",
-     .min = 1,
-     .max = 100,
-     .meta = "F",
-     .group = "Slices",
+	{"projections", INVAR_OPTION_COUNT, "1000", .min = 1, .max = 1 << 20, .meta = "N",
+     .group = "Slices", .help = "number of directions"},
+	{"p", INVAR_OPTION_NUMBER, "2", .min = 1, .max = 100, .meta = "F", .group = "Slices",
      .help = "power of the distance"},
-	{.name = "slices",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "random",
-     .choices = "random|orthogonal",
-     .meta = "WORD",
-     .group = "Slices",
-     .help = "independent directions, or blocks of orthogonal ones"},
-	{.name = "permutations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "20",
-     .max = 1e5,
-     .meta = "N",
-     .group = "Slices",
+	{"slices", INVAR_OPTION_TEXT, "random", .choices = "random|orthogonal", .meta = "WORD",
+     .group = "Slices", .help = "independent directions, or blocks of orthogonal ones"},
+	{"permutations", INVAR_OPTION_COUNT, "20", .max = 1e5, .meta = "N", .group = "Slices",
      .help = "number of shuffled pairings to compare with"},
 	{INV_SEED_ROW},
 	{0},
@@ -75,8 +53,6 @@ invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t wid
 	return INVAR_OK;
 }
 
-/* ---- Distance and derivative --------------------------------------------------------- */
-
 invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const float *b,
                                       uint64_t rows, uint32_t dim, const float *directions,
                                       const invar_options *options, double *value,
@@ -86,9 +62,9 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 	inv_sliced_settings o;
 	inv_projected p;
 	inv_matmul *back = NULL;
-	inv_scratch scratch = {0};
-	uint32_t *in_order; /* 0, 1, … */
-	double *powers;     /* [projections] */
+	inv_pool scratch = {0};
+	uint32_t *in_order;    /* 0, 1, … */
+	double *powers;        /* [projections] */
 	float *product = NULL; /* [rows, dim] */
 	char *sorting;
 	double scale;
@@ -101,16 +77,16 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 		                POWER_WITH_SLOPES);
 	stream = inv_stream_of(o.seed, "sliced/directions", 0);
 	INV_TRY(inv_projected_new(ctx, rows, dim, dim, false, o.projections, o.orthogonal, &p));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &in_order, rows));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &powers, o.projections));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &sorting,
-	                                  inv_sliced_scratch(ctx, rows, grad_a != NULL)));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &in_order, rows));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &powers, o.projections));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &sorting,
+	                               inv_sliced_scratch(ctx, rows, grad_a != NULL)));
 	for (size_t r = 0; r < rows; r++)
 		in_order[r] = (uint32_t)r;
 	if (grad_a) {
 		const inv_matmul_spec spec = {.m = rows, .n = dim, .k = p.chunk};
 
-		INV_TRY_OR(end, inv_scratch_array(&scratch, &product, rows * dim));
+		INV_TRY_OR(end, inv_pool_zeros(&scratch, &product, rows * dim));
 		INV_TRY_OR(end, inv_matmul_new(ctx, &spec, &back));
 		memset(grad_a, 0, rows * dim * sizeof *grad_a);
 	}
@@ -144,6 +120,6 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 end:
 	inv_projected_clear(&p);
 	inv_matmul_free(back);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }

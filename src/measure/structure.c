@@ -57,7 +57,8 @@ typedef struct structure_job {
 /* ---- Packing ------------------------------------------------------------------------ */
 
 /* Points first … first+STRIP-1; past the last one, it is repeated. */
-static void pack_point_strip(const structure_job *j, int which, uint64_t first, float *packed)
+static void pack_point_strip(const structure_job *j, int which, uint64_t first,
+                             float *packed)
 {
 	const space *in = &j->in[which];
 
@@ -88,7 +89,8 @@ static const float *row_group(const space *in, uint64_t n, uint64_t first, float
 /* ---- One band ------------------------------------------------------------ */
 
 /* Squared distances of one group of rows to a strip, as [ROWS][STRIP]. */
-static void measure_row_group(const structure_job *j, band_scratch *s, int which, uint64_t row)
+static void measure_row_group(const structure_job *j, band_scratch *s, int which,
+                              uint64_t row)
 {
 	const space *in = &j->in[which];
 	const float *rows = row_group(in, j->n, row, s->edge[which]);
@@ -235,7 +237,7 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 	double products = (double)n * (double)n / 2 * ((double)d + (double)w);
 	size_t bands = inv_blocks(n, BAND);
 	inv_pair_sums total = {.d_min = INFINITY, .ratio_min = INFINITY};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
 	*out = (inv_structure){0};
@@ -247,16 +249,16 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 		j.ranks = inv_process_count(ctx);
 	}
 	j.per_rank = inv_blocks(bands, j.ranks);
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.sums, j.ranks * j.per_rank));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &j.scratch, ctx->threads));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.sums, j.ranks * j.per_rank));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &j.scratch, ctx->threads));
 	for (unsigned t = 0; t < ctx->threads; t++)
 		for (int which = 0; which < 2; which++) {
 			size_t width = j.in[which].width;
 			band_scratch *s = &j.scratch[t];
 
-			INV_TRY_OR(end, inv_scratch_array(&scratch, &s->packed[which], STRIP * width));
+			INV_TRY_OR(end, inv_pool_zeros(&scratch, &s->packed[which], STRIP * width));
 			INV_TRY_OR(end,
-			           inv_scratch_array(&scratch, &s->edge[which], INV_PAIR_ROWS * width));
+			           inv_pool_zeros(&scratch, &s->edge[which], INV_PAIR_ROWS * width));
 		}
 
 	inv_kernels_init(&j.kernels, ctx->cpu);
@@ -267,7 +269,7 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 		add_pair_sums(sums_of(&j, band), &total);
 	st = conclude_structure(&j, &total, out);
 end:
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -278,8 +280,13 @@ invar_status inv_structure_try(const invar_context *ctx, const float *x, uint32_
 
 	if (!inv_is_unmeasurable(st))
 		return st;
-	*out = (inv_structure){
-		.l1 = NAN, .l2 = NAN, .m = NAN, .b = NAN, .r2 = NAN, .rmsd = NAN, .nrmsd = NAN,
-		.cvrmsd = NAN};
+	*out = (inv_structure){.l1 = NAN,
+	                       .l2 = NAN,
+	                       .m = NAN,
+	                       .b = NAN,
+	                       .r2 = NAN,
+	                       .rmsd = NAN,
+	                       .nrmsd = NAN,
+	                       .cvrmsd = NAN};
 	return INVAR_OK;
 }

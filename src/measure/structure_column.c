@@ -39,8 +39,6 @@ static invar_status put_structure(invar_results *r, const char *column,
 	                                    "zero_pairs", (json_int_t)s->zero_pairs));
 }
 
-/* ---- The picture ----------------------------------------------------------------- */
-
 static const inv_scatter pairs_scatter = {
 	.id = "structure.distances",
 	.measurement = "structure",
@@ -97,8 +95,6 @@ end:
 	return st;
 }
 
-/* ---- The column ------------------------------------------------------------------ */
-
 static invar_status measure_structure(const inv_measure_input *in)
 {
 	const inv_selection rows = inv_select_points(in, inv_select_all(in->split));
@@ -106,11 +102,11 @@ static invar_status measure_structure(const inv_measure_input *in)
 	inv_structure s;
 	float *x, *e;
 
-	INV_TRY(inv_scratch_array(in->scratch, &x, n * in->d));
+	INV_TRY(inv_pool_zeros(in->scratch, &x, n * in->d));
 	INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, true, 0, n, x));
 	e = x;
 	if (in->adapter) {
-		INV_TRY(inv_scratch_array(in->scratch, &e, n * in->w));
+		INV_TRY(inv_pool_zeros(in->scratch, &e, n * in->w));
 		INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, false, 0, n, e));
 	}
 	INV_TRY(inv_structure_measure(in->ctx, x, in->d, e, in->w, n, &s));
@@ -130,8 +126,6 @@ const inv_measurement inv_measurement_structure = {
 	.shares = "points",
 	.metrics = metrics,
 	.measure = measure_structure};
-
-/* ---- Given arrays ---------------------------------------------------------------- */
 
 invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, const float *e,
                              uint32_t w, uint64_t n, invar_results **out)

@@ -5,11 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/pool.h"
 #include "base/text.h"
 #include "measure/labels.h"
-#include "measure/scratch.h"
-
-/* ---- On arrays ----------------------------------------------------------------------- */
 
 static double squared_gap_of(const double *a, const double *b, size_t d)
 {
@@ -66,8 +64,6 @@ void inv_choose_apart(const double *means, uint32_t n, size_t d, uint32_t k,
 	}
 }
 
-/* ---- On a bank ----------------------------------------------------------------------- */
-
 /* Mean clean features [classes, d]; row [d] and rows [classes] are scratch. */
 static invar_status find_means(const invar_bank *b, const inv_split *s, const inv_labels *l,
                                float *row, uint64_t *rows, double *means)
@@ -90,7 +86,7 @@ static invar_status find_means(const invar_bank *b, const inv_split *s, const in
 }
 
 static invar_status choose_labels(const invar_bank *b, const inv_split *s,
-                                  const inv_labels *l, uint32_t k, inv_scratch *scratch,
+                                  const inv_labels *l, uint32_t k, inv_pool *scratch,
                                   int64_t *labels, double *distances)
 {
 	double *means, *nearest;
@@ -107,11 +103,11 @@ static invar_status choose_labels(const invar_bank *b, const inv_split *s,
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has %" PRIu32 " %s, but @count asks for %" PRIu32, b->path,
 		                s->name, l->classes, inv_noun(l->classes, "class", "classes"), k);
-	INV_TRY(inv_scratch_array(scratch, &means, (uint64_t)l->classes * b->dim));
-	INV_TRY(inv_scratch_array(scratch, &nearest, l->classes));
-	INV_TRY(inv_scratch_array(scratch, &rows, l->classes));
-	INV_TRY(inv_scratch_array(scratch, &order, k));
-	INV_TRY(inv_scratch_array(scratch, &row, b->dim));
+	INV_TRY(inv_pool_zeros(scratch, &means, (uint64_t)l->classes * b->dim));
+	INV_TRY(inv_pool_zeros(scratch, &nearest, l->classes));
+	INV_TRY(inv_pool_zeros(scratch, &rows, l->classes));
+	INV_TRY(inv_pool_zeros(scratch, &order, k));
+	INV_TRY(inv_pool_zeros(scratch, &row, b->dim));
 	INV_TRY(find_means(b, s, l, row, rows, means));
 	inv_choose_apart(means, l->classes, b->dim, k, nearest, order, distances);
 	for (uint32_t i = 0; i < k; i++)
@@ -128,7 +124,7 @@ invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int6
                         double *distances)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	inv_labels l = {0};
 	invar_status st;
 
@@ -138,7 +134,7 @@ invar_status inv_subset(const invar_bank *b, const char *split, uint32_t k, int6
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
 	INV_TRY(inv_labels_read(b, s, &l));
 	st = choose_labels(b, s, &l, k, &scratch, labels, distances);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	inv_labels_clear(&l);
 	return st;
 }

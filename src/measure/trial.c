@@ -53,34 +53,31 @@ static invar_status plan_training(inv_source *source, const invar_options *o,
 	return INVAR_OK;
 }
 
-static bool can_be_tried(const inv_source *s, inv_trial_verdict *unknown)
+invar_status inv_trial_begin(const invar_bank *bank, const invar_options *o, inv_trial *t)
 {
-	unknown->word = INV_TRIAL_UNKNOWN;
-	if (!s->copies)
-		snprintf(unknown->why, sizeof unknown->why,
-		         "%s has no augmented copies to measure with, so the trial cannot tell "
-		         "whether an adapter helps",
-		         s->split);
-	else if (s->rows < INV_TRIAL_MIN_IMAGES)
-		snprintf(unknown->why, sizeof unknown->why,
-		         "%s has %" PRIu64
-		         " %s, and with fewer than %d a trial cannot tell whether an adapter helps",
-		         s->split, s->rows, inv_noun(s->rows, "image", "images"),
-		         INV_TRIAL_MIN_IMAGES);
-	return !*unknown->why;
-}
-
-/* Takes the source. */
-static invar_status open_trial(inv_source *source, const invar_options *o, inv_trial *t)
-{
+	inv_source *source;
 	bool unit = inv_option_flag(o, "unit");
 	inv_train_plan plan;
 
+	*t = (inv_trial){.attempts = 0};
+	INV_TRY(inv_bank_source_open(bank, &source));
 	t->rows.source = source; /* for the description of the results, and to be closed */
 	t->rows.bank = source->bank;
 	t->rows.images = (uint32_t)source->rows;
 	INV_TRY(plan_training(source, o, &plan));
-	if (!can_be_tried(source, &t->unknown))
+	t->unknown.word = INV_TRIAL_UNKNOWN;
+	if (!source->copies)
+		snprintf(t->unknown.why, sizeof t->unknown.why,
+		         "%s has no augmented copies to measure with, so the trial cannot tell "
+		         "whether an adapter helps",
+		         source->split);
+	else if (source->rows < INV_TRIAL_MIN_IMAGES)
+		snprintf(t->unknown.why, sizeof t->unknown.why,
+		         "%s has %" PRIu64
+		         " %s, and with fewer than %d a trial cannot tell whether an adapter helps",
+		         source->split, source->rows, inv_noun(source->rows, "image", "images"),
+		         INV_TRIAL_MIN_IMAGES);
+	if (*t->unknown.why)
 		return INVAR_OK;
 
 	/*
@@ -97,15 +94,6 @@ static invar_status open_trial(inv_source *source, const invar_options *o, inv_t
 	        t->rows.folds * t->rows.held, source->split, t->rows.folds,
 	        inv_noun(t->rows.folds, "fit", "fits"));
 	return inv_trial_measure(&t->rows, NULL, NULL, &t->f);
-}
-
-invar_status inv_trial_begin(const invar_bank *bank, const invar_options *o, inv_trial *t)
-{
-	inv_source *source;
-
-	*t = (inv_trial){.attempts = 0};
-	INV_TRY(inv_bank_source_open(bank, &source));
-	return open_trial(source, o, t);
 }
 
 /* ---- Codes --------------------------------------------------------------------------- */
@@ -313,10 +301,11 @@ static invar_status declare_figures(invar_results *r, bool gain)
 	return INVAR_OK;
 }
 
-static invar_status put_trial_figure(invar_results *r, const char *metric, const char *column,
-                                     const inv_interval *i)
+static invar_status put_trial_figure(invar_results *r, const char *metric,
+                                     const char *column, const inv_interval *i)
 {
-	return i->images && !isnan(i->value) ? inv_put_interval(r, metric, column, i) : INVAR_OK;
+	return i->images && !isnan(i->value) ? inv_put_interval(r, metric, column, i)
+	                                     : INVAR_OK;
 }
 
 /* Without old: only the new index. */
@@ -351,79 +340,60 @@ static invar_status add_attempt(invar_results *r, const inv_trial_attempt *a,
 	return put_trial_column(r, id, c, false, !a->own_space);
 }
 
-static invar_status describe_trial_bank(invar_results *r, const inv_trial_rows *rows)
+invar_status inv_trial_results(const inv_trial *t, invar_results **out)
 {
+	const inv_trial_rows *rows = &t->rows;
 	const inv_source *s = rows->source;
-
-	return inv_results_describe_all(
-		r, json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I, s:I, s:I}", "bank",
-	                 inv_json_path(rows->bank->path), "encoder",
-	                 invar_bank_field(rows->bank, "encoder"), "augment",
-	                 invar_bank_field(rows->bank, "augment"), "split", s->split, "points",
-	                 (json_int_t)rows->images, "copies", (json_int_t)s->copies, "dim",
-	                 (json_int_t)s->dim, "held_out", (json_int_t)rows->folds * rows->held,
-	                 "folds", (json_int_t)rows->folds));
-}
-
-static invar_status fill_results(const inv_trial *t, invar_results *r)
-{
+	invar_results *r;
 	bool old = false;
+	invar_status st;
 
-	INV_TRY(describe_trial_bank(r, &t->rows));
-	INV_TRY(inv_results_add_measurement(r, "same-image", "same image"));
-	INV_TRY(inv_results_add_measurement(r, "class", "class of the nearest neighbour"));
-	INV_TRY(inv_results_add_measurement(r, "structure", "structure"));
-	INV_TRY(declare_figures(r, false));
-	INV_TRY(inv_results_declare(r, "structure", "structure", structure_metrics));
-	INV_TRY(declare_figures(r, true));
+	INV_TRY(inv_results_new(out));
+	r = *out;
+	INV_TRY_OR(end, inv_results_describe_all(
+						r, json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I, s:I, s:I}",
+	                                 "bank", inv_json_path(rows->bank->path), "encoder",
+	                                 invar_bank_field(rows->bank, "encoder"), "augment",
+	                                 invar_bank_field(rows->bank, "augment"), "split",
+	                                 s->split, "points", (json_int_t)rows->images, "copies",
+	                                 (json_int_t)s->copies, "dim", (json_int_t)s->dim,
+	                                 "held_out", (json_int_t)rows->folds * rows->held,
+	                                 "folds", (json_int_t)rows->folds)));
+	INV_TRY_OR(end, inv_results_add_measurement(r, "same-image", "same image"));
+	INV_TRY_OR(end,
+	           inv_results_add_measurement(r, "class", "class of the nearest neighbour"));
+	INV_TRY_OR(end, inv_results_add_measurement(r, "structure", "structure"));
+	INV_TRY_OR(end, declare_figures(r, false));
+	INV_TRY_OR(end, inv_results_declare(r, "structure", "structure", structure_metrics));
+	INV_TRY_OR(end, declare_figures(r, true));
 
 	for (size_t i = 0; i < t->attempts; i++)
 		old = old || !t->attempt[i].own_space;
-	INV_TRY(inv_results_add_column(r, "F", "F", NULL));
+	INV_TRY_OR(end, inv_results_add_column(r, "F", "F", NULL));
 	if (t->f.fraction)
-		INV_TRY(put_trial_column(r, "F", &t->f, true, old));
+		INV_TRY_OR(end, put_trial_column(r, "F", &t->f, true, old));
 	for (size_t i = 0; i < t->attempts; i++) {
 		const inv_trial_attempt *a = &t->attempt[i];
 
-		INV_TRY(add_attempt(r, a, &a->first, a->first_strength));
+		INV_TRY_OR(end, add_attempt(r, a, &a->first, a->first_strength));
 		if (a->weaker.fraction)
-			INV_TRY(add_attempt(r, a, &a->weaker, a->strength));
+			INV_TRY_OR(end, add_attempt(r, a, &a->weaker, a->strength));
 	}
-	if (t->f.fraction && !t->rows.labelled)
-		return inv_results_skip(r, "class", NULL, t->rows.no_labels);
-	return INVAR_OK;
+	if (t->f.fraction && !rows->labelled)
+		st = inv_results_skip(r, "class", NULL, rows->no_labels);
+end:
+	return inv_results_give(st, out);
 }
-
-invar_status inv_trial_results(const inv_trial *t, invar_results **out)
-{
-	INV_TRY(inv_results_new(out));
-	return inv_results_give(fill_results(t, *out), out);
-}
-
-/* ---- The trial of one training ------------------------------------------------------- */
 
 #define TRIED "E" /* id of its column */
-
-static invar_status conclude_trial(const inv_trial *t, invar_results *r)
-{
-	const inv_trial_attempt *a = &t->attempt[0];
-	const inv_trial_verdict *verdict = t->attempts ? &a->verdict : &t->unknown;
-	char column[ID];
-
-	INV_TRY(
-		inv_results_describe(r, "verdict", json_string(inv_trial_words[verdict->word])));
-	INV_TRY(inv_results_describe(r, "why", json_string(verdict->why)));
-	if (!t->attempts)
-		return INVAR_OK;
-	snprintf(column, sizeof column, a->weaker.fraction ? TRIED "-%g" : TRIED, a->strength);
-	INV_TRY(inv_results_describe(r, "strength", json_real(a->strength)));
-	return inv_results_describe(r, "column", json_string(column));
-}
 
 invar_status invar_trial(const invar_bank *bank, const invar_options *o,
                          invar_results **out)
 {
 	inv_trial t = {.attempts = 0};
+	const inv_trial_attempt *a = &t.attempt[0];
+	const inv_trial_verdict *verdict;
+	char column[ID];
 	invar_status st;
 
 	*out = NULL;
@@ -433,7 +403,17 @@ invar_status invar_trial(const invar_bank *bank, const invar_options *o,
 	if (!*t.unknown.why)
 		INV_TRY_OR(end, inv_trial_try(&t, o, TRIED));
 	INV_TRY_OR(end, inv_trial_results(&t, out));
-	st = conclude_trial(&t, *out);
+
+	verdict = t.attempts ? &a->verdict : &t.unknown;
+	INV_TRY_OR(end, inv_results_describe_all(*out, json_pack("{s:s, s:s}", "verdict",
+	                                                         inv_trial_words[verdict->word],
+	                                                         "why", verdict->why)));
+	if (t.attempts) {
+		snprintf(column, sizeof column, a->weaker.fraction ? TRIED "-%g" : TRIED,
+		         a->strength);
+		st = inv_results_describe_all(
+			*out, json_pack("{s:f, s:s}", "strength", a->strength, "column", column));
+	}
 end:
 	inv_trial_clear(&t);
 	return inv_results_give(st, out);
@@ -501,11 +481,10 @@ invar_status invar_trial_settle(const invar_results *r, invar_options *o)
 	    inv_results_about_number(r, "strength") != inv_option_number(o, "strength"))
 		INV_TRY(invar_options_set_number(o, "strength",
 		                                 inv_results_about_number(r, "strength")));
-	record =
-		json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict", verdict, "why", why, "images",
-	              (json_int_t)inv_results_about_number(r, "points"), "held_out",
-	              (json_int_t)inv_results_about_number(r, "held_out"), "strength",
-	              inv_option_number(o, "strength"), "figures",
-	              list_figures(r, invar_results_about(r, "column")));
+	record = json_pack("{s:s, s:s, s:I, s:I, s:f, s:o}", "verdict", verdict, "why", why,
+	                   "images", (json_int_t)inv_results_about_number(r, "points"),
+	                   "held_out", (json_int_t)inv_results_about_number(r, "held_out"),
+	                   "strength", inv_option_number(o, "strength"), "figures",
+	                   list_figures(r, invar_results_about(r, "column")));
 	return record ? inv_options_set_record(o, "trial", record) : inv_no_memory();
 }

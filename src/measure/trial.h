@@ -18,9 +18,9 @@
 #define INV_TRIAL_H
 
 #include "adapter/train_options.h"
+#include "base/pool.h"
 #include "math/places.h"
 #include "measure/bootstrap.h"
-#include "measure/scratch.h"
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
@@ -47,11 +47,11 @@ typedef struct inv_trial_rows {
 	uint32_t images, held, fitted; /* of the split; of every fold */
 	uint32_t folds, copies;        /* copies: queries per held-out image */
 	uint64_t gallery, queries;     /* rows of every fold */
-	double majority;               /* fraction of the largest class, which guessing reaches */
+	double majority; /* fraction of the largest class, which guessing reaches */
 	bool labelled;
 	char no_labels[INV_TRIAL_REASON]; /* why there are no classes */
 	inv_trial_fold fold[INV_TRIAL_MAX_FOLDS];
-	inv_scratch scratch; /* what folds have, except codes */
+	inv_pool scratch; /* what folds have, except codes */
 } inv_trial_rows;
 
 /*

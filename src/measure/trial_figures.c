@@ -67,8 +67,7 @@ static invar_status open_rows(const inv_trial_rows *r, const inv_trial_fold *f,
 	                  &out->moved_clean));
 	out->clean = out->moved_clean;
 	if (queries)
-		INV_TRY(
-			move_rows(r, c, f->query, f->code_query, r->queries, &out->moved_query));
+		INV_TRY(move_rows(r, c, f->query, f->code_query, r->queries, &out->moved_query));
 	out->query = out->moved_query;
 	return INVAR_OK;
 }
@@ -77,26 +76,6 @@ static void close_rows(column_rows *rows)
 {
 	inv_free(rows->moved_clean);
 	inv_free(rows->moved_query);
-}
-
-/* ---- Retrieval ----------------------------------------------------------------------- */
-
-static void add_ranks(const inv_trial_rows *r, uint32_t fold, int index, int distance,
-                      int set, const inv_place *ranks, uint64_t count, double *fraction)
-{
-	size_t all = measured_images(r), first = (size_t)fold * r->held;
-	double *at_1 = fraction + inv_trial_figure(index, INV_TRIAL_AT_1, distance, set) * all;
-	double *at_10 = fraction + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
-	double *class = fraction + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
-	double weight = (double)r->held / (double)count;
-
-	for (uint64_t i = 0; i < count; i++) {
-		size_t image = first + i % r->held;
-
-		at_1[image] += weight * (ranks[i].own == 1);
-		at_10[image] += weight * (ranks[i].own <= 10);
-		class[image] += ranks[i].first ? weight * (ranks[i].first == 1) : NAN;
-	}
 }
 
 /* Clean rows and copies against one gallery by one distance. */
@@ -111,6 +90,8 @@ static invar_status rank_fold(const inv_trial_rows *r, uint32_t fold,
 	const inv_place_queries query[INV_TRIAL_SETS] = {
 		{rows->clean, r->held, f->own, f->class, true},
 		{rows->query, r->queries, f->own, f->query_class, true}};
+	size_t all = measured_images(r);
+	double *at = fraction + (size_t)fold * r->held; /* of the first image of the fold */
 	inv_place *ranks;
 	inv_places *p = NULL;
 	invar_status st;
@@ -118,8 +99,19 @@ static invar_status rank_fold(const inv_trial_rows *r, uint32_t fold,
 	INV_TRY(inv_new_zeros(&ranks, r->queries));
 	INV_TRY_OR(end, inv_places_new(r->ctx, &gallery, (inv_distance)distance, 1, &p));
 	for (int set = 0; set < INV_TRIAL_SETS; set++) {
+		double *at_1 = at + inv_trial_figure(index, INV_TRIAL_AT_1, distance, set) * all;
+		double *at_10 = at + inv_trial_figure(index, INV_TRIAL_AT_10, distance, set) * all;
+		double *class = at + inv_trial_figure(index, INV_TRIAL_CLASS, distance, set) * all;
+		double weight = (double)r->held / (double)query[set].count;
+
 		inv_places_find(p, &query[set], ranks);
-		add_ranks(r, fold, index, distance, set, ranks, query[set].count, fraction);
+		for (uint64_t i = 0; i < query[set].count; i++) {
+			size_t image = i % r->held;
+
+			at_1[image] += weight * (ranks[i].own == 1);
+			at_10[image] += weight * (ranks[i].own <= 10);
+			class[image] += ranks[i].first ? weight * (ranks[i].first == 1) : NAN;
+		}
 	}
 end:
 	inv_places_free(p);
@@ -221,8 +213,6 @@ invar_status inv_trial_structure(const inv_trial_rows *r, const inv_trial_codes 
 	return INVAR_OK;
 }
 
-/* ---- Intervals ----------------------------------------------------------------------- */
-
 /*
  * Figures `which` [k] of a column and their gains over F, over the images that have them;
  * `kept` are added to those by image.
@@ -265,27 +255,6 @@ end:
 	return st;
 }
 
-static invar_status find_all_intervals(const inv_trial_rows *r, const inv_trial_column *f,
-                                       bool own_space, inv_trial_column *c)
-{
-	int same[INV_TRIAL_FIGURES], class[INV_TRIAL_FIGURES], kept[INV_DISTANCES];
-	size_t sames = 0, classes = 0;
-
-	for (int index = own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD; index < INV_TRIAL_INDEXES;
-	     index++)
-		for (int distance = 0; distance < INV_DISTANCES; distance++)
-			for (int set = 0; set < INV_TRIAL_SETS; set++) {
-				same[sames++] = inv_trial_figure(index, INV_TRIAL_AT_1, distance, set);
-				same[sames++] = inv_trial_figure(index, INV_TRIAL_AT_10, distance, set);
-				class[classes++] = inv_trial_figure(index, INV_TRIAL_CLASS, distance, set);
-			}
-	for (int distance = 0; distance < INV_DISTANCES; distance++)
-		kept[distance] = inv_trial_figure(own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD,
-		                                  INV_TRIAL_AT_1, distance, INV_TRIAL_CLEAN);
-	INV_TRY(find_intervals(r, f, same, sames, kept, c));
-	return r->labelled ? find_intervals(r, f, class, classes, NULL, c) : INVAR_OK;
-}
-
 /* ---- A column ------------------------------------------------------------------------ */
 
 static invar_status measure_fold(const inv_trial_rows *r, uint32_t fold,
@@ -317,6 +286,9 @@ invar_status inv_trial_measure(const inv_trial_rows *r, const inv_trial_codes *c
 {
 	size_t all = measured_images(r), half = INV_TRIAL_FIGURES / 2 * all;
 	double sum[2] = {0, 0}, square[2] = {0, 0};
+	int first = c && c->own_space ? INV_TRIAL_NEW : INV_TRIAL_OLD; /* index */
+	int same[INV_TRIAL_FIGURES], class[INV_TRIAL_FIGURES], kept[INV_DISTANCES];
+	size_t sames = 0, classes = 0;
 
 	*out = (inv_trial_column){.fraction = NULL};
 	INV_TRY(inv_new_zeros(&out->fraction, 2 * half));
@@ -326,7 +298,18 @@ invar_status inv_trial_measure(const inv_trial_rows *r, const inv_trial_codes *c
 		memcpy(out->fraction + half, out->fraction, half * sizeof *out->fraction);
 	out->r2 = structure_interval(r, sum[0], square[0]);
 	out->cvrmsd = structure_interval(r, sum[1], square[1]);
-	return find_all_intervals(r, f ? f : out, c && c->own_space, out);
+	f = f ? f : out;
+	for (int index = first; index < INV_TRIAL_INDEXES; index++)
+		for (int distance = 0; distance < INV_DISTANCES; distance++)
+			for (int set = 0; set < INV_TRIAL_SETS; set++) {
+				same[sames++] = inv_trial_figure(index, INV_TRIAL_AT_1, distance, set);
+				same[sames++] = inv_trial_figure(index, INV_TRIAL_AT_10, distance, set);
+				class[classes++] = inv_trial_figure(index, INV_TRIAL_CLASS, distance, set);
+			}
+	for (int distance = 0; distance < INV_DISTANCES; distance++)
+		kept[distance] = inv_trial_figure(first, INV_TRIAL_AT_1, distance, INV_TRIAL_CLEAN);
+	INV_TRY(find_intervals(r, f, same, sames, kept, out));
+	return r->labelled ? find_intervals(r, f, class, classes, NULL, out) : INVAR_OK;
 }
 
 void inv_trial_column_clear(inv_trial_column *c)

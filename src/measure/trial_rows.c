@@ -49,8 +49,8 @@ static invar_status draw_held(inv_trial_rows *r)
 	inv_stream stream = inv_stream_of(r->seed, "trial/images", 0);
 	uint32_t *order, *place, at = 0; /* place: of an image in that order */
 
-	INV_TRY(inv_scratch_array(&r->scratch, &order, runs));
-	INV_TRY(inv_scratch_array(&r->scratch, &place, r->images));
+	INV_TRY(inv_pool_zeros(&r->scratch, &order, runs));
+	INV_TRY(inv_pool_zeros(&r->scratch, &place, r->images));
 	inv_permutation(&stream, 0, order, runs);
 	for (uint32_t i = 0; i < runs; i++)
 		for (uint32_t j = order[i] * run; j < (order[i] + 1) * run && j < r->images; j++)
@@ -58,7 +58,7 @@ static invar_status draw_held(inv_trial_rows *r)
 	for (uint32_t k = 0; k < r->folds; k++) {
 		uint32_t fitted = 0, held = r->fitted;
 
-		INV_TRY(inv_scratch_array(&r->scratch, &r->fold[k].images, r->images));
+		INV_TRY(inv_pool_zeros(&r->scratch, &r->fold[k].images, r->images));
 		for (uint32_t i = 0; i < r->images; i++)
 			r->fold[k].images[place[i] / r->held == k ? held++ : fitted++] = i;
 	}
@@ -76,30 +76,12 @@ static uint32_t gallery_image(const inv_trial_rows *r, const inv_trial_fold *f,
 	return f->images[(row - r->held) * r->fitted / others];
 }
 
-static invar_status read_fold(inv_trial_rows *r, inv_trial_fold *f)
-{
-	const inv_split *s = r->source->stored;
-
-	INV_TRY(inv_scratch_array(&r->scratch, &f->clean, r->gallery * r->d));
-	INV_TRY(inv_scratch_array(&r->scratch, &f->query, r->queries * r->d));
-	INV_TRY(inv_scratch_array(&r->scratch, &f->own, r->queries));
-	for (uint64_t i = 0; i < r->gallery; i++)
-		INV_TRY(inv_bank_row(r->bank, s, INVAR_CLEAN, gallery_image(r, f, i),
-		                     f->clean + i * r->d));
-	for (uint64_t i = 0; i < r->queries; i++) {
-		f->own[i] = (uint32_t)(i % r->held);
-		INV_TRY(inv_bank_row(r->bank, s, (int32_t)(i / r->held),
-		                     f->images[r->fitted + f->own[i]], f->query + i * r->d));
-	}
-	return INVAR_OK;
-}
-
 static invar_status number_trial_classes(inv_trial_rows *r, const inv_labels *l)
 {
 	uint32_t *of_image, *count, largest = 0;
 
-	INV_TRY(inv_scratch_array(&r->scratch, &of_image, r->images));
-	INV_TRY(inv_scratch_array(&r->scratch, &count, l->classes));
+	INV_TRY(inv_pool_zeros(&r->scratch, &of_image, r->images));
+	INV_TRY(inv_pool_zeros(&r->scratch, &count, l->classes));
 	for (uint64_t i = 0; i < r->images; i++)
 		of_image[i] = INV_PLACES_NO_CLASS;
 	for (uint64_t i = 0; i < l->rows; i++) {
@@ -113,8 +95,8 @@ static invar_status number_trial_classes(inv_trial_rows *r, const inv_labels *l)
 	for (uint32_t k = 0; k < r->folds; k++) {
 		inv_trial_fold *f = &r->fold[k];
 
-		INV_TRY(inv_scratch_array(&r->scratch, &f->class, r->gallery));
-		INV_TRY(inv_scratch_array(&r->scratch, &f->query_class, r->queries));
+		INV_TRY(inv_pool_zeros(&r->scratch, &f->class, r->gallery));
+		INV_TRY(inv_pool_zeros(&r->scratch, &f->query_class, r->queries));
 		for (uint64_t i = 0; i < r->gallery; i++)
 			f->class[i] = of_image[gallery_image(r, f, i)];
 		for (uint64_t i = 0; i < r->queries; i++)
@@ -164,14 +146,29 @@ invar_status inv_trial_rows_open(inv_source *source, const invar_options *o,
 	                        .held = held,
 	                        .fitted = n - held,
 	                        .folds = folds,
-	                        .copies = limit_count(source->copies, MAX_QUERIES / (folds * held)),
+	                        .copies =
+	                            limit_count(source->copies, MAX_QUERIES / (folds * held)),
 	                        .gallery = limit_count(n, MAX_GALLERY)};
 	out->queries = (uint64_t)out->copies * held;
 	if (!source->bank->in_memory)
 		INV_TRY(inv_bank_agree(source->ctx, source->stored, source->copies));
 	INV_TRY(draw_held(out));
-	for (uint32_t k = 0; k < folds; k++)
-		INV_TRY(read_fold(out, &out->fold[k]));
+	for (uint32_t k = 0; k < folds; k++) {
+		inv_trial_fold *f = &out->fold[k];
+
+		INV_TRY(inv_pool_zeros(&out->scratch, &f->clean, out->gallery * out->d));
+		INV_TRY(inv_pool_zeros(&out->scratch, &f->query, out->queries * out->d));
+		INV_TRY(inv_pool_zeros(&out->scratch, &f->own, out->queries));
+		for (uint64_t i = 0; i < out->gallery; i++)
+			INV_TRY(inv_bank_row(out->bank, source->stored, INVAR_CLEAN,
+			                     gallery_image(out, f, i), f->clean + i * out->d));
+		for (uint64_t i = 0; i < out->queries; i++) {
+			f->own[i] = (uint32_t)(i % out->held);
+			INV_TRY(inv_bank_row(out->bank, source->stored, (int32_t)(i / out->held),
+			                     f->images[out->fitted + f->own[i]],
+			                     f->query + i * out->d));
+		}
+	}
 	return read_classes(out);
 }
 
@@ -181,7 +178,7 @@ void inv_trial_rows_clear(inv_trial_rows *r)
 		inv_free(r->fold[k].code_clean);
 		inv_free(r->fold[k].code_query);
 	}
-	inv_scratch_free(&r->scratch);
+	inv_pool_free(&r->scratch);
 	inv_source_close(r->source);
 	*r = (inv_trial_rows){0};
 }

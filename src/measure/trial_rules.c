@@ -4,8 +4,8 @@
  *
  * The rules, in this order. They look at the old index, by L2 and by cosine; an adapter
  * that makes a space of its own (WaCo, SimCLR, HSIC, narrower codes) has only a new one.
- * "Beyond chance" means that the 95 % interval of the paired difference E - F lies beyond 0,
- * or beyond the number of points named.
+ * "Beyond chance" means that the 95 % interval of the paired difference E - F lies beyond
+ * 0, or beyond the number of points named.
  *
  *   harm     clean images find themselves first less often than 99 % of F's, chance or
  *            not: this comes first, and it is known within a fraction of a point; or
@@ -36,23 +36,13 @@ const char *const inv_trial_words[] = {"helps", "none", "harm", "unknown"};
 
 static const double noticeable = 0.01; /* of a class figure: a point */
 
-enum { NAME = 120, FEW = 300 }; /* FEW images: the sentence says what that means */
+enum { FEW = 300 }; /* FEW images: the sentence says what that means */
 
 static const char *const distance_names[INV_DISTANCES] = {"L2", "cosine"};
 static const char *const index_names[INV_TRIAL_INDEXES] = {"old index", "new index"};
 static const char *const set_names[INV_TRIAL_SETS] = {"clean", "augmented"};
 static const char *const sought_names[INV_TRIAL_SOUGHT] = {
 	"same image @1", "same image @10", "class of the nearest neighbour"};
-
-static void name_trial_figure(int figure, char *out, size_t size)
-{
-	int sought = figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
-
-	snprintf(out, size, "%s of %s images (%s, %s)", sought_names[sought],
-	         set_names[figure % INV_TRIAL_SETS],
-	         index_names[figure / (INV_TRIAL_FIGURES / INV_TRIAL_INDEXES)],
-	         distance_names[figure / INV_TRIAL_SETS % INV_DISTANCES]);
-}
 
 void inv_trial_guess(const inv_trial_rows *r, double guess[INV_TRIAL_SOUGHT])
 {
@@ -81,7 +71,7 @@ static int find_harm(const inv_trial_column *e, int index)
 				const inv_interval *gain = &e->gain[figure];
 
 				if ((by_class || set == INV_TRIAL_AUGMENTED) && has_interval(gain) &&
-				     gain->high < (by_class ? -noticeable : 0))
+				    gain->high < (by_class ? -noticeable : 0))
 					return figure;
 			}
 	return -1;
@@ -99,29 +89,29 @@ static int find_gain(const inv_trial_column *e, int index,
 			const inv_interval *gain = &e->gain[figure];
 
 			if (has_interval(gain) && gain->low > 0 &&
-			     e->value[figure].low > guess[sought] &&
-			     (best < 0 || gain->value > e->gain[best].value))
+			    e->value[figure].low > guess[sought] &&
+			    (best < 0 || gain->value > e->gain[best].value))
 				best = figure;
 		}
 	return best;
 }
-
-/* ---- Words --------------------------------------------------------------------------- */
 
 /* "same image @1 of clean images (old index, L2) falls from 100.0 % with F to 63.2 %" */
 static size_t tell_figure(const inv_trial_column *f, const inv_trial_column *e, int figure,
                           const char *verb, char *out, size_t size)
 {
 	const inv_interval *gain = &e->gain[figure];
-	char name[NAME];
+	int sought = figure / (INV_DISTANCES * INV_TRIAL_SETS) % INV_TRIAL_SOUGHT;
 
-	name_trial_figure(figure, name, sizeof name);
-	return (size_t)snprintf(out, size,
-	                        "%s %s from %.1f %% with F to %.1f %% (95 %% interval of the "
-	                        "difference: %+.1f to %+.1f points)",
-	                        name, verb, 100 * f->value[figure].value,
-	                        100 * e->value[figure].value, 100 * gain->low,
-	                        100 * gain->high);
+	return (size_t)snprintf(
+		out, size,
+		"%s of %s images (%s, %s) %s from %.1f %% with F to %.1f %% (95 %% interval of the "
+		"difference: %+.1f to %+.1f points)",
+		sought_names[sought], set_names[figure % INV_TRIAL_SETS],
+		index_names[figure / (INV_TRIAL_FIGURES / INV_TRIAL_INDEXES)],
+		distance_names[figure / INV_TRIAL_SETS % INV_DISTANCES], verb,
+		100 * f->value[figure].value, 100 * e->value[figure].value, 100 * gain->low,
+		100 * gain->high);
 }
 
 void inv_trial_judge(const inv_trial_column *f, const inv_trial_column *e, bool own_space,

@@ -31,56 +31,23 @@ enum { BLOCK = 2048 }; /* rows between two calls of the hooks */
 static const double start_deviation = 1e-4;
 
 static const invar_option rows_of_options[] = {
-	{.name = "perplexity",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "30",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
-     .meta = "F",
-     .group = "Embedding",
+	{"perplexity", INVAR_OPTION_NUMBER, "30", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE, .meta = "F", .group = "Embedding",
      .help = "effective number of neighbours of a row"},
-	{.name = "iterations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "1000",
-     .min = 1,
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Embedding",
+	{"iterations", INVAR_OPTION_COUNT, "1000", .min = 1, .max = 1e6,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Embedding",
      .help = "at most so many, the exaggerated ones included"},
-	{.name = "exaggeration",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "12",
-     .min = 1,
-     .max = 1e4,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Embedding",
+	{"exaggeration", INVAR_OPTION_NUMBER, "12", .min = 1, .max = 1e4,
+     .flags = INVAR_OPTION_RESULT, .meta = "F", .group = "Embedding",
      .help = "factor of attraction in the early iterations"},
-	{.name = "early-iterations",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "250",
-     .max = 1e6,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Embedding",
+	{"early-iterations", INVAR_OPTION_COUNT, "250", .max = 1e6,
+     .flags = INVAR_OPTION_RESULT, .meta = "N", .group = "Embedding",
      .help = "number of exaggerated iterations"},
-	{.name = "learning-rate",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1e9,
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "F",
-     .group = "Embedding",
+	{"learning-rate", INVAR_OPTION_NUMBER, "0", .max = 1e9, .flags = INVAR_OPTION_RESULT,
+     .meta = "F", .group = "Embedding",
      .help = "step size; 0: rows / exaggeration / 4, at least 50"},
-	{.name = "init",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "pca",
-     .choices = "pca|random",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "WORD",
-     .group = "Embedding",
+	{"init", INVAR_OPTION_TEXT, "pca", .choices = "pca|random",
+     .flags = INVAR_OPTION_RESULT, .meta = "WORD", .group = "Embedding",
      .help = "start from principal components or from random points"},
 	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
@@ -102,8 +69,6 @@ typedef struct tsne_job {
 	uint64_t iterations;
 	double kl;
 } tsne_job;
-
-/* ---- What is embedded -------------------------------------------------------------- */
 
 static invar_status check_input(const tsne_job *j)
 {
@@ -148,8 +113,6 @@ static invar_status check_input(const tsne_job *j)
 	return INVAR_OK;
 }
 
-/* ---- Neighbours and P --------------------------------------------------------------- */
-
 /* Neighbours and distances are freed once p is known: they are the larger half. */
 static invar_status find_joint(tsne_job *j)
 {
@@ -190,19 +153,6 @@ end:
 }
 
 /* ---- The start ------------------------------------------------------------------- */
-
-static void start_at_random(const tsne_job *j)
-{
-	inv_stream s = inv_stream_of(inv_option_count(j->o, "seed"), "tsne/start", 0);
-
-	for (size_t i = 0; i < j->n; i++) {
-		float z[2];
-
-		inv_fill_normal(&s, (uint32_t)i, z, 2);
-		j->y[2 * i] = (float)(start_deviation * z[0]);
-		j->y[2 * i + 1] = (float)(start_deviation * z[1]);
-	}
-}
 
 static double score_deviation(const double *scores, size_t n, size_t column)
 {
@@ -342,29 +292,30 @@ static invar_status run_phase(descent *d, double exaggeration, float momentum, u
 
 /* y [n, 2] is the start and becomes the embedding; *done: iterations, *kl: divergence. */
 static invar_status descend_tsne(const invar_context *ctx, const inv_affinity *joint,
-                                 const descent_settings *o, float *y, uint64_t *done, double *kl)
+                                 const descent_settings *o, float *y, uint64_t *done,
+                                 double *kl)
 {
 	size_t values = 2 * joint->n;
 	uint64_t early = o->early < o->iterations ? o->early : o->iterations;
 	descent d = {.ctx = ctx, .joint = joint, .o = o, .values = values, .y = y};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	invar_status st;
 
 	*done = 0;
 	*kl = NAN;
 	INV_TRY(inv_repulsion_new(ctx, joint->n, &d.repulsion));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.pull, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.update, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.gains, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.push, values));
-	INV_TRY_OR(end, inv_scratch_array(&scratch, &d.norms, inv_blocks(values, STEP)));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.pull, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.update, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.gains, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.push, values));
+	INV_TRY_OR(end, inv_pool_zeros(&scratch, &d.norms, inv_blocks(values, STEP)));
 	INV_TRY_OR(end, run_phase(&d, o->exaggeration, 0.5f, early, done));
 	INV_TRY_OR(end, run_phase(&d, 1, 0.8f, o->iterations, done));
 	INV_TRY_OR(end, find_repulsion(&d, *done));
 	st = inv_affinity_divergence(ctx, joint, y, d.z, kl);
 end:
 	inv_repulsion_free(d.repulsion);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -377,19 +328,18 @@ typedef struct naming {
 	const char **name;
 } naming;
 
-static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch,
-                                 naming *out)
+static invar_status name_classes(const invar_tsne_rows *in, inv_pool *scratch, naming *out)
 {
 	uint64_t labelled = 0, names = 0;
 	int64_t *known;
 
-	INV_TRY(inv_scratch_array(scratch, &known, in->count));
+	INV_TRY(inv_pool_zeros(scratch, &known, in->count));
 	for (uint64_t i = 0; i < in->count && in->labels; i++)
 		if (in->labels[i] >= 0)
 			known[labelled++] = in->labels[i];
 	INV_TRY(inv_labels_take(known, labelled, &out->labels));
-	INV_TRY(inv_scratch_array(scratch, &out->text, out->labels.classes));
-	INV_TRY(inv_scratch_array(scratch, &out->name, out->labels.classes + 1));
+	INV_TRY(inv_pool_zeros(scratch, &out->text, out->labels.classes));
+	INV_TRY(inv_pool_zeros(scratch, &out->name, out->labels.classes + 1));
 	while (in->classes && in->classes[names])
 		names++;
 	for (uint32_t c = 0; c < out->labels.classes; c++) {
@@ -402,8 +352,8 @@ static invar_status name_classes(const invar_tsne_rows *in, inv_scratch *scratch
 }
 
 /* What a picture can show: all points, or INV_MAX_PLOTTED of them, evenly. */
-static invar_status put_tsne_points(const tsne_job *j, const naming *names, inv_scratch *scratch,
-                                    invar_results *r)
+static invar_status put_tsne_points(const tsne_job *j, const naming *names,
+                                    inv_pool *scratch, invar_results *r)
 {
 	const invar_tsne_rows *in = j->in;
 	size_t count = (size_t)inv_min(j->n, INV_MAX_PLOTTED);
@@ -411,10 +361,10 @@ static invar_status put_tsne_points(const tsne_job *j, const naming *names, inv_
 	int32_t *class, *mark;
 	inv_points points = {.count = count, .total = j->n};
 
-	INV_TRY(inv_scratch_array(scratch, &x, count));
-	INV_TRY(inv_scratch_array(scratch, &y, count));
-	INV_TRY(inv_scratch_array(scratch, &class, count));
-	INV_TRY(inv_scratch_array(scratch, &mark, count));
+	INV_TRY(inv_pool_zeros(scratch, &x, count));
+	INV_TRY(inv_pool_zeros(scratch, &y, count));
+	INV_TRY(inv_pool_zeros(scratch, &class, count));
+	INV_TRY(inv_pool_zeros(scratch, &mark, count));
 	for (size_t i = 0; i < count; i++) {
 		size_t row = i * j->n / count;
 		uint64_t rest = row;
@@ -436,7 +386,7 @@ static invar_status put_tsne_points(const tsne_job *j, const naming *names, inv_
 static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
 	const inv_axis across = {.title = ""}, up = {.title = ""};
-	inv_scratch scratch = {0};
+	inv_pool scratch = {0};
 	naming names = {0};
 	char title[64];
 	inv_scatter scatter = {.id = "tsne",
@@ -457,7 +407,7 @@ static invar_status put_scatter(const tsne_job *j, invar_results *r)
 	st = put_tsne_points(j, &names, &scratch, r);
 end:
 	inv_labels_clear(&names.labels);
-	inv_scratch_free(&scratch);
+	inv_pool_free(&scratch);
 	return st;
 }
 
@@ -470,32 +420,6 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-static invar_status put_embedding(const tsne_job *j, invar_results *r)
-{
-	char sentence[200];
-
-	INV_TRY(inv_results_describe(r, "points", json_integer((json_int_t)j->n)));
-	INV_TRY(inv_results_describe(r, "dim", json_integer(j->in->dim)));
-	INV_TRY(inv_results_add_column(r, "tsne", "t-SNE", NULL));
-	INV_TRY(inv_results_declare(r, "tsne", "t-SNE", metrics));
-	INV_TRY(inv_put_number(r, "tsne.kl", "tsne", j->kl, 0));
-	INV_TRY(inv_put_number(r, "tsne.iterations", "tsne", (double)j->iterations, 0));
-	INV_TRY(
-		inv_results_options(r, "tsne", inv_options_json(j->o, INVAR_OPTION_RESULT)));
-	if (j->crowded) {
-		snprintf(sentence, sizeof sentence,
-		         "%" PRIu64
-		         " row%s more than %g equally near neighbours, such as duplicates, and "
-		         "treat%s them alike",
-		         j->crowded, j->crowded == 1 ? " has" : "s have",
-		         inv_option_number(j->o, "perplexity"), j->crowded == 1 ? "s" : "");
-		INV_TRY(inv_results_note(r, sentence));
-	}
-	return put_scatter(j, r);
-}
-
-/* ---- The whole ---------------------------------------------------------------------- */
-
 invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
                         const invar_options *o, float *points, invar_results **out)
 {
@@ -503,27 +427,53 @@ invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
 	tsne_job j = {.ctx = ctx, .in = &given, .o = o, .n = in->count, .y = points};
 	descent_settings settings;
 	invar_status st;
+	inv_stream s;
+	char sentence[200];
 
 	*out = NULL;
 	memcpy(&given, in, in->size < sizeof given ? in->size : sizeof given);
 	INV_TRY(inv_options_expect(o, "tsne"));
 	INV_TRY(check_input(&j));
 	j.k = (size_t)inv_min((uint64_t)(3 * inv_option_number(o, "perplexity") + 1), j.n - 1);
-	settings = (descent_settings){
-		.exaggeration = inv_option_number(o, "exaggeration"),
-		.learning_rate = inv_option_number(o, "learning-rate"),
-		.early = inv_option_count(o, "early-iterations"),
-		.iterations = inv_option_count(o, "iterations")};
+	settings = (descent_settings){.exaggeration = inv_option_number(o, "exaggeration"),
+	                              .learning_rate = inv_option_number(o, "learning-rate"),
+	                              .early = inv_option_count(o, "early-iterations"),
+	                              .iterations = inv_option_count(o, "iterations")};
 	if (!(settings.learning_rate > 0))
 		settings.learning_rate = fmax((double)j.n / settings.exaggeration / 4, 50);
 
 	INV_TRY_OR(end, find_joint(&j));
-	start_at_random(&j);
+	s = inv_stream_of(inv_option_count(j.o, "seed"), "tsne/start", 0);
+	for (size_t i = 0; i < j.n; i++) {
+		float z[2];
+
+		inv_fill_normal(&s, (uint32_t)i, z, 2);
+		j.y[2 * i] = (float)(start_deviation * z[0]);
+		j.y[2 * i + 1] = (float)(start_deviation * z[1]);
+	}
 	if (inv_option_is(o, "init", "pca"))
 		INV_TRY_OR(end, start_at_components(&j));
 	INV_TRY_OR(end, descend_tsne(ctx, &j.joint, &settings, j.y, &j.iterations, &j.kl));
 	INV_TRY_OR(end, inv_results_new(out));
-	st = put_embedding(&j, *out);
+	INV_TRY_OR(end, inv_results_describe(*out, "points", json_integer((json_int_t)j.n)));
+	INV_TRY_OR(end, inv_results_describe(*out, "dim", json_integer(j.in->dim)));
+	INV_TRY_OR(end, inv_results_add_column(*out, "tsne", "t-SNE", NULL));
+	INV_TRY_OR(end, inv_results_declare(*out, "tsne", "t-SNE", metrics));
+	INV_TRY_OR(end, inv_put_number(*out, "tsne.kl", "tsne", j.kl, 0));
+	INV_TRY_OR(end,
+	           inv_put_number(*out, "tsne.iterations", "tsne", (double)j.iterations, 0));
+	INV_TRY_OR(
+		end, inv_results_options(*out, "tsne", inv_options_json(j.o, INVAR_OPTION_RESULT)));
+	if (j.crowded) {
+		snprintf(sentence, sizeof sentence,
+		         "%" PRIu64
+		         " row%s more than %g equally near neighbours, such as duplicates, and "
+		         "treat%s them alike",
+		         j.crowded, j.crowded == 1 ? " has" : "s have",
+		         inv_option_number(j.o, "perplexity"), j.crowded == 1 ? "s" : "");
+		INV_TRY_OR(end, inv_results_note(*out, sentence));
+	}
+	st = put_scatter(&j, *out);
 end:
 	inv_affinity_clear(&j.joint);
 	return inv_results_give(st, out);

@@ -22,14 +22,14 @@ static invar_status read_tsne_labels(const inv_measure_input *in, const inv_sele
 	const char **classes;
 	size_t count = 0;
 
-	INV_TRY(inv_scratch_array(in->scratch, &all, in->split->rows));
-	INV_TRY(inv_scratch_array(in->scratch, &labels, 2 * n));
+	INV_TRY(inv_pool_zeros(in->scratch, &all, in->split->rows));
+	INV_TRY(inv_pool_zeros(in->scratch, &labels, 2 * n));
 	INV_TRY(invar_bank_labels(in->bank, in->split->name, all));
 	for (uint64_t i = 0; i < 2 * n; i++)
 		labels[i] = all[inv_selected_row(rows, i % n)];
 	while (inv_bank_class(in->bank, (int64_t)count))
 		count++;
-	INV_TRY(inv_scratch_array(in->scratch, &classes, count + 1));
+	INV_TRY(inv_pool_zeros(in->scratch, &classes, count + 1));
 	for (size_t i = 0; i < count; i++)
 		classes[i] = inv_bank_class(in->bank, (int64_t)i);
 	out->labels = labels;
@@ -48,7 +48,7 @@ static invar_status put_tsne_panel(const inv_measure_input *in, const inv_select
 	                        invar_results_value(r, "tsne.kl", "tsne")));
 	INV_TRY(inv_results_add_scatter(in->results, inv_results_scatter(r, 0)));
 	if (points.count == 2 * n) {
-		INV_TRY(inv_scratch_array(in->scratch, &row, 2 * n));
+		INV_TRY(inv_pool_zeros(in->scratch, &row, 2 * n));
 		for (uint64_t i = 0; i < 2 * n; i++)
 			row[i] = inv_selected_row(rows, i % n);
 		points.rows = row;
@@ -73,8 +73,8 @@ static invar_status measure_tsne(const inv_measure_input *in)
 	float *codes, *points; /* [2 n, w], clean, then copies; [2 n, 2] */
 	invar_status st;
 
-	INV_TRY(inv_scratch_array(in->scratch, &codes, 2 * n * in->w));
-	INV_TRY(inv_scratch_array(in->scratch, &points, 4 * n));
+	INV_TRY(inv_pool_zeros(in->scratch, &codes, 2 * n * in->w));
+	INV_TRY(inv_pool_zeros(in->scratch, &points, 4 * n));
 	INV_TRY(inv_measure_rows(in, &rows, INVAR_CLEAN, false, 0, n, codes));
 	INV_TRY(inv_measure_rows(in, &rows, 0, false, 0, n, codes + n * in->w));
 	input.rows = codes;
@@ -82,8 +82,7 @@ static invar_status measure_tsne(const inv_measure_input *in)
 		INV_TRY(read_tsne_labels(in, &rows, &input));
 	INV_TRY(invar_options_new("tsne", &o));
 	INV_TRY_OR(end, invar_options_set_number(o, "seed", (double)in->seed));
-	INV_TRY_OR(end,
-	           invar_tsne((invar_context *)(uintptr_t)in->ctx, &input, o, points, &r));
+	INV_TRY_OR(end, invar_tsne((invar_context *)(uintptr_t)in->ctx, &input, o, points, &r));
 	st = put_tsne_panel(in, &rows, r);
 end:
 	invar_results_free(r);

@@ -52,8 +52,6 @@ static int by_wrong(const void *a, const void *b)
 	return by_displacement(a, b);
 }
 
-/* ---- Results ------------------------------------------------------------------------- */
-
 static json_t *describe_image(const worst_list *w, const image *x)
 {
 	json_t *entry = json_pack("{s:I}", "row", (json_int_t)x->row);
@@ -130,9 +128,9 @@ static invar_status measure_worst(const inv_measure_input *in)
 	INV_TRY(inv_outcomes_take(in, 1u << INV_DISPLACEMENT | 1u << INV_KEPT, "worst images",
 	                          &w.outcomes));
 	o = w.outcomes;
-	INV_TRY(inv_scratch_array(in->scratch, &w.image, o->n));
+	INV_TRY(inv_pool_zeros(in->scratch, &w.image, o->n));
 	if (s->labels) {
-		INV_TRY(inv_scratch_array(in->scratch, &w.label, s->rows));
+		INV_TRY(inv_pool_zeros(in->scratch, &w.label, s->rows));
 		if (invar_bank_labels(in->bank, s->name, w.label) != INVAR_OK)
 			return INVAR_E_MISMATCH;
 	}

@@ -47,48 +47,11 @@ void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params)
 /* ---- Passes --------------------------------------------------------------------- */
 
 invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
-                              bool backward, inv_mlp_pass **out)
+                              bool backward, inv_layers **out)
 {
 	const inv_layers_shape layers = layers_of_mlp(s);
 
 	return inv_layers_new(ctx, &layers, M, backward, out);
-}
-
-size_t inv_mlp_pass_memory(const inv_mlp_pass *p)
-{
-	return inv_layers_memory(p);
-}
-
-void inv_mlp_pass_free(inv_mlp_pass *p)
-{
-	inv_layers_free(p);
-}
-
-invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *x,
-                             bool residual, float *y)
-{
-	return inv_layers_forward(p, params, x, residual, y);
-}
-
-invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
-                                   float *grads)
-{
-	return inv_layers_backward(p, 1, params, NULL, dy, grads);
-}
-
-invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grads)
-{
-	return inv_layers_backward(p, 0, NULL, x, NULL, grads);
-}
-
-invar_status inv_mlp_want_input(inv_mlp_pass *p)
-{
-	return inv_layers_want_input(p);
-}
-
-invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float *dx)
-{
-	return inv_layers_backward_input(p, params, dx);
 }
 
 invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const float *params,

@@ -34,27 +34,13 @@ size_t inv_mlp_floats(inv_mlp_shape s); /* of the whole vector, padding included
  */
 void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params);
 
-/* The plans and activations for batches of M rows. */
-typedef inv_layers inv_mlp_pass;
-
-invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
-                              bool backward, inv_mlp_pass **out);
-size_t inv_mlp_pass_memory(const inv_mlp_pass *p);
-/* x [M, d] -> y [M, w]; with `residual`, w = d and y = x + MLP(x). */
-invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *x,
-                             bool residual, float *y);
 /*
- * After a forward of the same x: dy [M, w] -> grads (same layout as params),
- * the second layer first. The gradient of x is not computed, because F is frozen, unless
- * inv_mlp_want_input was called: a decoder's x are codes.
+ * The plans and activations for batches of M rows; see inv_layers_forward and _backward.
+ * The gradient of x is not computed, because F is frozen, unless inv_layers_want_input was
+ * called: a decoder's x are codes.
  */
-invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
-                                   float *grads);
-invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grads);
-invar_status inv_mlp_want_input(inv_mlp_pass *p);
-/* dx [M, d], after backward_last and before the first layer changes; not residual. */
-invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float *dx);
-void inv_mlp_pass_free(inv_mlp_pass *p);
+invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
+                              bool backward, inv_layers **out);
 
 /* One-shot forward of any number of rows, safe from several threads at once. */
 invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const float *params,

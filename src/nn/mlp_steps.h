@@ -3,7 +3,7 @@
  * mlp_steps.h - forward passes, gradients and AdamW steps of an adapter, for one batch size.
  *
  * A training whose weights change only by inv_mlp_steps_update has its hidden units dealt
- * out where there are several ranks (mlp_ranks.h), with the same bits; the caller does not
+ * out where there are several ranks (mlp_steps.c), with the same bits; the caller does not
  * see which. Vectors are laid out as mlp.h has them.
  */
 #ifndef INV_MLP_STEPS_H

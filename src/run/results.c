@@ -3,33 +3,11 @@
 #include "run/results.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "run/results_object.h"
-
-/* ---- Memory -------------------------------------------------------------------------- */
-
-typedef struct inv_owned {
-	struct inv_owned *next;
-	max_align_t memory[];
-} inv_owned;
-
-invar_status inv_results_keep(invar_results *r, size_t count, size_t bytes, void *out)
-{
-	inv_owned *one = inv_calloc(1, sizeof *one + count * bytes);
-	void *memory;
-
-	INV_TRY(inv_check_memory(one, sizeof *one + count * bytes));
-	one->next = r->owned;
-	r->owned = one;
-	memory = one->memory;
-	memcpy(out, &memory, sizeof memory);
-	return INVAR_OK;
-}
 
 /* A copy, in which bytes that are not UTF-8 are '?'; NULL for NULL. */
 static invar_status keep_text(invar_results *r, const char *text, const char **out)
@@ -43,26 +21,11 @@ static invar_status keep_text(invar_results *r, const char *text, const char **o
 		return INVAR_OK;
 	if (!(utf8 = inv_json_path(text)))
 		return inv_no_memory();
-	INV_TRY_OR(end, inv_results_keep(r, json_string_length(utf8) + 1, 1, &copy));
+	INV_TRY_OR(end, inv_pool_zeros(&r->pool, &copy, json_string_length(utf8) + 1));
 	*out = strcpy(copy, json_string_value(utf8));
 end:
 	json_decref(utf8);
 	return st;
-}
-
-/* Makes space for entry `count` of an array: its size doubles at powers of two. */
-static invar_status grow_results(invar_results *r, void *array, size_t count, size_t bytes)
-{
-	void *old, *grown = NULL;
-
-	if (count & (count - 1))
-		return INVAR_OK;
-	INV_TRY(inv_results_keep(r, count ? 2 * count : 1, bytes, &grown));
-	memcpy(&old, array, sizeof old);
-	if (count)
-		memcpy(grown, old, count * bytes);
-	memcpy(array, &grown, sizeof grown);
-	return INVAR_OK;
 }
 
 invar_status inv_results_new(invar_results **out)
@@ -84,14 +47,10 @@ invar_status inv_results_new(invar_results **out)
 
 void invar_results_free(invar_results *r)
 {
-	inv_owned *next;
-
 	if (!r)
 		return;
-	for (inv_owned *one = r->owned; one; one = next) {
-		next = one->next;
-		inv_free(one);
-	}
+	inv_pool_free(&r->pool);
+
 	json_decref(r->about);
 	json_decref(r->skipped);
 	json_decref(r->details);
@@ -135,7 +94,7 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
 	INV_TRY(keep_text(r, id, &c.id));
 	INV_TRY(keep_text(r, title, &c.title));
 	INV_TRY(keep_text(r, path, &c.path));
-	INV_TRY(grow_results(r, &r->column, r->column_count, sizeof c));
+	INV_TRY(inv_pool_more(&r->pool, &r->column, r->column_count));
 	r->column[r->column_count++] = c;
 	return INVAR_OK;
 }
@@ -150,7 +109,7 @@ invar_status inv_results_add_measurement(invar_results *r, const char *id,
 			return INVAR_OK;
 	INV_TRY(keep_text(r, id, &m.id));
 	INV_TRY(keep_text(r, title, &m.title));
-	INV_TRY(grow_results(r, &r->measurement, r->measurement_count, sizeof m));
+	INV_TRY(inv_pool_more(&r->pool, &r->measurement, r->measurement_count));
 	r->measurement[r->measurement_count++] = m;
 	return INVAR_OK;
 }
@@ -160,7 +119,7 @@ invar_status inv_results_note(invar_results *r, const char *sentence)
 	const char *note;
 
 	INV_TRY(keep_text(r, sentence, &note));
-	INV_TRY(grow_results(r, &r->note, r->note_count, sizeof note));
+	INV_TRY(inv_pool_more(&r->pool, &r->note, r->note_count));
 	r->note[r->note_count++] = note;
 	return INVAR_OK;
 }
@@ -175,7 +134,7 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 	INV_TRY(keep_text(r, m->measurement, &row.metric.measurement));
 	INV_TRY(keep_text(r, m->row, &row.metric.row));
 	INV_TRY(keep_text(r, m->part, &row.metric.part));
-	INV_TRY(grow_results(r, &r->row, r->row_count, sizeof row));
+	INV_TRY(inv_pool_more(&r->pool, &r->row, r->row_count));
 	r->row[r->row_count++] = row;
 	return INVAR_OK;
 }
@@ -204,7 +163,7 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
 	if (!*at) {
 		inv_cell *cell = NULL;
 
-		INV_TRY(inv_results_keep(r, 1, sizeof *cell, &cell));
+		INV_TRY(inv_pool_zeros(&r->pool, &cell, 1));
 		INV_TRY(keep_text(r, column, &cell->column));
 		*at = cell;
 	}
@@ -268,7 +227,7 @@ static invar_status keep_names(invar_results *r, const char *const *names, size_
 {
 	const char **copies = NULL;
 
-	INV_TRY(inv_results_keep(r, count, sizeof *copies, &copies));
+	INV_TRY(inv_pool_zeros(&r->pool, &copies, count));
 	for (size_t i = 0; i < count; i++)
 		INV_TRY(keep_text(r, names[i], &copies[i]));
 	*out = copies;
@@ -282,7 +241,7 @@ invar_status inv_results_add_plot(invar_results *r, const inv_scatter *descripti
 	inv_scatter *s;
 	inv_plot *p = NULL;
 
-	INV_TRY(inv_results_keep(r, 1, sizeof *p, &p));
+	INV_TRY(inv_pool_zeros(&r->pool, &p, 1));
 	s = &p->scatter;
 	*s = *description;
 	p->is_scatter = is_scatter;
@@ -296,7 +255,7 @@ invar_status inv_results_add_plot(invar_results *r, const inv_scatter *descripti
 	s->x = &p->x;
 	s->y = &p->y;
 	p->series = (inv_series){s->id, s->measurement, s->title, s->x, s->y};
-	INV_TRY(grow_results(r, &all->plot, all->count, sizeof p));
+	INV_TRY(inv_pool_more(&r->pool, &all->plot, all->count));
 	all->plot[all->count++] = *out = p;
 	return INVAR_OK;
 }
@@ -384,7 +343,7 @@ invar_status inv_results_set_plotted(invar_results *r, inv_plot *plot, const cha
 	if (!*at) {
 		inv_plotted *one = NULL;
 
-		INV_TRY(inv_results_keep(r, 1, sizeof *one, &one));
+		INV_TRY(inv_pool_zeros(&r->pool, &one, 1));
 		INV_TRY(keep_text(r, column, &one->column));
 		*at = one;
 	}
@@ -421,7 +380,7 @@ static invar_status keep_array(invar_results *r, size_t count, size_t bytes, voi
 	memcpy(&from, array, sizeof from);
 	if (!from)
 		return INVAR_OK;
-	INV_TRY(inv_results_keep(r, count, bytes, &copy));
+	INV_TRY(inv_check_memory(copy = inv_pool_take(&r->pool, count, bytes), count * bytes));
 	if (count)
 		memcpy(copy, from, count * bytes);
 	memcpy(array, &copy, sizeof copy);

@@ -4,7 +4,8 @@
  *
  * A measurement describes its metrics once (invar_metric: id, row and part of the table,
  * unit, direction, digits) and puts values; tables, pages and programs read descriptions
- * and values and know no measurement by name. docs/reference/RESULTS-FORMAT.md has the JSON.
+ * and values and know no measurement by name. docs/reference/RESULTS-FORMAT.md has the
+ * JSON.
  *
  * Invariants:
  *   1. The id of a column or a metric is unique; titles need not be.
@@ -138,6 +139,8 @@ invar_status inv_results_read(const json_t *document, const char *where,
 invar_status inv_results_reorder(const invar_results *r, const char *second, bool others,
                                  invar_results **out);
 
+/* metrics.json of a run; *out is NULL if there is none. Gives. */
+invar_status inv_run_load_metrics(const char *run, json_t **out);
 /* Refuses what is not the metrics.json of a run; names `where`. */
 invar_status inv_results_check_metrics(const json_t *metrics, const char *where);
 /*

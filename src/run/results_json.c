@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results_json.c - results as the JSON document of docs/reference/RESULTS-FORMAT.md, and back.
+ * results_json.c - results as the JSON document of docs/reference/RESULTS-FORMAT.md, and
+ * back.
  *
  * The reader builds with the calls that a program builds with (results.h), so both pass the
  * same checks. The arrays of curves and points are rows of two tables.
@@ -84,7 +85,7 @@ static invar_status read_plotted_array(invar_results *r, const array_field *f,
                                        const char **why)
 {
 	const json_t *list = json_object_get(json, f->key);
-	void *array = NULL;
+	double *array;
 
 	if (!list && f->optional)
 		return INVAR_OK;
@@ -94,7 +95,7 @@ static invar_status read_plotted_array(invar_results *r, const array_field *f,
 	*why = "the arrays of a curve or a set of points differ in length";
 	if (json_array_size(list) != count)
 		return INVAR_E_FORMAT;
-	INV_TRY(inv_results_keep(r, count, sizeof(double), &array)); /* the largest type */
+	INV_TRY(inv_pool_zeros(&r->pool, &array, count)); /* the largest type */
 	for (size_t i = 0; i < count; i++)
 		if ((*why = read_array_entry(json_array_get(list, i), f->type, array, i)))
 			return INVAR_E_FORMAT;
@@ -129,29 +130,6 @@ static json_t *cell_json(const invar_value *v, invar_unit unit)
 	if (v->count)
 		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
 	return json;
-}
-
-static void put_metrics(const invar_results *r, json_t *document)
-{
-	json_t *metrics = json_array(), *values = json_object();
-
-	for (size_t i = 0; i < r->row_count; i++) {
-		const invar_metric *m = &r->row[i].metric;
-		json_t *of = r->row[i].cells ? json_object() : NULL;
-
-		json_array_append_new(
-			metrics,
-			json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i, s:o*}", "id", m->id,
-		              "measurement", m->measurement, "row", m->row, "part", m->part, "unit",
-		              inv_unit_names[m->unit], "better", inv_direction_names[m->better + 1],
-		              "digits", (int)m->digits, "detail", m->detail ? json_true() : NULL));
-		for (const inv_cell *cell = r->row[i].cells; cell; cell = cell->next)
-			json_object_set_new(of, cell->column, cell_json(&cell->value, m->unit));
-		if (of)
-			json_object_set_new(values, m->id, of);
-	}
-	json_object_set_new(document, "metrics", metrics);
-	json_object_set_new(document, "values", values);
 }
 
 static json_t *axis_json(const inv_axis *a)
@@ -223,6 +201,7 @@ json_t *inv_results_document(const invar_results *r)
 {
 	json_t *document = json_pack("{s:s, s:i}", "format", "invar-results", "version", 1);
 	json_t *columns = json_array(), *measurements = json_array();
+	json_t *metrics, *values;
 
 	json_object_update(document, r->about);
 	for (size_t i = 0; i < r->column_count; i++)
@@ -235,7 +214,25 @@ json_t *inv_results_document(const invar_results *r)
 		                                r->measurement[i].title));
 	json_object_set_new(document, "columns", columns);
 	json_object_set_new(document, "measurements", measurements);
-	put_metrics(r, document);
+	metrics = json_array();
+	values = json_object();
+	for (size_t i = 0; i < r->row_count; i++) {
+		const invar_metric *m = &r->row[i].metric;
+		json_t *of = r->row[i].cells ? json_object() : NULL;
+
+		json_array_append_new(
+			metrics,
+			json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i, s:o*}", "id", m->id,
+		              "measurement", m->measurement, "row", m->row, "part", m->part, "unit",
+		              inv_unit_names[m->unit], "better", inv_direction_names[m->better + 1],
+		              "digits", (int)m->digits, "detail", m->detail ? json_true() : NULL));
+		for (const inv_cell *cell = r->row[i].cells; cell; cell = cell->next)
+			json_object_set_new(of, cell->column, cell_json(&cell->value, m->unit));
+		if (of)
+			json_object_set_new(values, m->id, of);
+	}
+	json_object_set_new(document, "metrics", metrics);
+	json_object_set_new(document, "values", values);
 	put_plots(&r->series, "series", document);
 	put_plots(&r->scatters, "scatters", document);
 	json_object_set(document, "skipped", r->skipped);
@@ -269,53 +266,6 @@ static int index_of(const char *const *words, int count, const char *word)
 		if (strcmp(words[i], word) == 0)
 			return i;
 	return -1;
-}
-
-static invar_status read_results_columns(const json_t *list, const char *where,
-                                         invar_results *r)
-{
-	const json_t *entry;
-	size_t i;
-
-	if (!json_is_array(list))
-		return refuse(where, "columns are missing");
-	json_array_foreach (list, i, entry) {
-		if (!inv_text_of(entry, "id") || !inv_text_of(entry, "title"))
-			return refuse(where, "a column has no id or title");
-		if (inv_results_has_column(r, inv_text_of(entry, "id")))
-			return refuse(where, "two columns have one id");
-		INV_TRY(inv_results_add_column(r, inv_text_of(entry, "id"),
-		                               inv_text_of(entry, "title"),
-		                               inv_text_of(entry, "adapter")));
-	}
-	return INVAR_OK;
-}
-
-static invar_status read_metrics(const json_t *list, const char *where, invar_results *r)
-{
-	const json_t *entry;
-	size_t i;
-
-	if (!json_is_array(list))
-		return refuse(where, "metrics are missing");
-	json_array_foreach (list, i, entry) {
-		int unit = index_of(inv_unit_names, UNITS, inv_text_of(entry, "unit"));
-		int better = index_of(inv_direction_names, 3, inv_text_of(entry, "better"));
-		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
-		const invar_metric m = {.id = inv_text_of(entry, "id"),
-		                        .measurement = inv_text_of(entry, "measurement"),
-		                        .row = inv_text_of(entry, "row"),
-		                        .part = inv_text_of(entry, "part"),
-		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-		                        .better = better < 0 ? 0 : better - 1,
-		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
-		                        .detail = json_is_true(json_object_get(entry, "detail"))};
-
-		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
-			return refuse(where, "a metric is not described");
-		INV_TRY(inv_results_add_metric(r, &m));
-	}
-	return INVAR_OK;
 }
 
 static double number_or_nan(const json_t *of, const char *key)
@@ -380,7 +330,7 @@ static invar_status read_scatter_names(invar_results *r, const json_t *list,
 	if (list && !json_is_array(list))
 		return INVAR_E_FORMAT;
 	*count = json_array_size(list);
-	INV_TRY(inv_results_keep(r, *count, sizeof *names, &names));
+	INV_TRY(inv_pool_zeros(&r->pool, &names, *count));
 	*why = "a name of a scatter is not a text";
 	for (size_t i = 0; i < *count; i++)
 		if (!(names[i] = json_string_value(json_array_get(list, i))))
@@ -400,7 +350,7 @@ static invar_status read_lines(invar_results *r, const json_t *list, inv_points 
 	if (list && !json_is_array(list))
 		return INVAR_E_FORMAT;
 	p->line_count = json_array_size(list);
-	INV_TRY(inv_results_keep(r, p->line_count, sizeof *lines, &lines));
+	INV_TRY(inv_pool_zeros(&r->pool, &lines, p->line_count));
 	json_array_foreach (list, i, one)
 		lines[i] = (inv_line){inv_text_of(one, "title"), number_or_nan(one, "slope"),
 		                      number_or_nan(one, "offset")};
@@ -510,41 +460,65 @@ static invar_status read_measurements(const json_t *document, const char *where,
 	return INVAR_OK;
 }
 
-/* What is passed through as it is. */
-static void read_rest(const json_t *document, invar_results *r)
+invar_status inv_results_read(const json_t *document, const char *where,
+                              invar_results **out)
 {
+	const char *format = inv_text_of(document, "format");
+	invar_status st;
+	const json_t *entry;
+	size_t i;
 	static const char *const known[] = {"format",  "version", "columns", "measurements",
 	                                    "metrics", "values",  "skipped", "options",
 	                                    "details", "notes",   "series",  "scatters"};
 	const char *key;
 	json_t *value;
 
-	json_object_update(r->skipped, json_object_get(document, "skipped"));
-	json_object_update(r->options, json_object_get(document, "options"));
-	json_object_update(r->details, json_object_get(document, "details"));
-	json_object_foreach ((json_t *)(uintptr_t)document, key, value)
-		if (index_of(known, sizeof known / sizeof *known, key) < 0)
-			json_object_set(r->about, key, value);
-}
-
-invar_status inv_results_read(const json_t *document, const char *where,
-                              invar_results **out)
-{
-	const char *format = inv_text_of(document, "format");
-	invar_status st;
-
 	*out = NULL;
 	if (!format || strcmp(format, "invar-results") != 0 ||
 	    json_integer_value(json_object_get(document, "version")) != 1)
 		return refuse(where, "its format or version differs");
 	INV_TRY(inv_results_new(out));
-	INV_TRY_OR(fail,
-	           read_results_columns(json_object_get(document, "columns"), where, *out));
-	INV_TRY_OR(fail, read_metrics(json_object_get(document, "metrics"), where, *out));
+	if (!json_is_array(json_object_get(document, "columns")))
+		INV_TRY_OR(fail, refuse(where, "columns are missing"));
+	json_array_foreach (json_object_get(document, "columns"), i, entry) {
+		if (!inv_text_of(entry, "id") || !inv_text_of(entry, "title"))
+			INV_TRY_OR(fail, refuse(where, "a column has no id or title"));
+		if (inv_results_has_column(*out, inv_text_of(entry, "id")))
+			INV_TRY_OR(fail, refuse(where, "two columns have one id"));
+		INV_TRY_OR(fail, inv_results_add_column(*out, inv_text_of(entry, "id"),
+		                                        inv_text_of(entry, "title"),
+		                                        inv_text_of(entry, "adapter")));
+	}
+	if (!json_is_array(json_object_get(document, "metrics")))
+		INV_TRY_OR(fail, refuse(where, "metrics are missing"));
+	json_array_foreach (json_object_get(document, "metrics"), i, entry) {
+		int unit = index_of(inv_unit_names, UNITS, inv_text_of(entry, "unit"));
+		int better = index_of(inv_direction_names, 3, inv_text_of(entry, "better"));
+		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
+		const invar_metric m = {.id = inv_text_of(entry, "id"),
+		                        .measurement = inv_text_of(entry, "measurement"),
+		                        .row = inv_text_of(entry, "row"),
+		                        .part = inv_text_of(entry, "part"),
+		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
+		                        .better = better < 0 ? 0 : better - 1,
+		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
+		                        .detail = json_is_true(json_object_get(entry, "detail"))};
+
+		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
+			INV_TRY_OR(fail, refuse(where, "a metric is not described"));
+		INV_TRY_OR(fail, inv_results_add_metric(*out, &m));
+	}
 	INV_TRY_OR(fail, read_cells(json_object_get(document, "values"), where, *out));
 	INV_TRY_OR(fail, read_plots(document, where, *out));
 	INV_TRY_OR(fail, read_measurements(document, where, *out));
-	read_rest(document, *out);
+
+	/* What is passed through as it is. */
+	json_object_update((*out)->skipped, json_object_get(document, "skipped"));
+	json_object_update((*out)->options, json_object_get(document, "options"));
+	json_object_update((*out)->details, json_object_get(document, "details"));
+	json_object_foreach ((json_t *)(uintptr_t)document, key, value)
+		if (index_of(known, sizeof known / sizeof *known, key) < 0)
+			json_object_set((*out)->about, key, value);
 	return INVAR_OK;
 fail:
 	invar_results_free(*out);

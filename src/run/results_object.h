@@ -6,11 +6,12 @@
  * (about, skipped, options, details). Calls that ask change nothing, so any number of
  * threads may ask the same results at once while no thread adds to them.
  *
- * All memory of the structs hangs from `owned` and is freed with the results.
+ * All memory of the structs comes from `pool` and is freed with the results.
  */
 #ifndef INV_RESULTS_OBJECT_H
 #define INV_RESULTS_OBJECT_H
 
+#include "base/pool.h"
 #include "run/results.h"
 
 /* The value of a metric for one column. */
@@ -51,7 +52,7 @@ typedef struct inv_requested {
 } inv_requested;
 
 struct invar_results {
-	struct inv_owned *owned;
+	inv_pool pool;
 	json_t *about;   /* { key: value } */
 	json_t *skipped; /* { measurement: { column or "": reason } } */
 	json_t *details; /* { measurement: { column: … } } */
@@ -63,9 +64,6 @@ struct invar_results {
 	size_t column_count, row_count, measurement_count, note_count;
 	inv_plots series, scatters;
 };
-
-/* Memory that is freed with the results, cleared. */
-invar_status inv_results_keep(invar_results *r, size_t count, size_t bytes, void *out);
 
 /* A plot with this description, whose id no other has; *out views the results. */
 invar_status inv_results_add_plot(invar_results *r, const inv_scatter *description,

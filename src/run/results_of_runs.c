@@ -176,23 +176,6 @@ static void add_entry_values(const collection *c, const json_t *entry, const cha
 			json_object_set(object_in(values, metric), column, value);
 }
 
-static void add_entry_metrics(const collection *c, const json_t *entry, size_t run)
-{
-	json_t *list = json_object_get(c->document, "metrics"), *row;
-	const json_t *shown = json_object_get(c->metrics[run], "metrics");
-	const char *id;
-
-	json_object_foreach (json_object_get(entry, "rows"), id, row) {
-		json_t *metric = find_id(list, id) ? NULL : json_copy(json_object_get(shown, id));
-
-		if (!metric)
-			continue;
-		json_object_set_new(metric, "id", json_string(id));
-		json_object_set(metric, "row", row);
-		json_array_append_new(list, metric);
-	}
-}
-
 /* Curves or points of one column; left out if the names that they refer to differ. */
 static void add_plot(json_t *list, const json_t *plot, const char *from, const char *column)
 {
@@ -234,27 +217,24 @@ static void add_column_of(const collection *c, const json_t *entry, const char *
 
 /* ---- A measurement ------------------------------------------------------------------- */
 
-static void note_options(const collection *c, const char *measurement, size_t run,
-                         const json_t *entry)
-{
-	char *options = inv_json_text(json_object_get(entry, "options"), 0);
-
-	if (options)
-		json_array_append_new(
-			json_object_get(c->document, "notes"),
-			json_sprintf("%s of %s was measured with other options than in the other "
-		                 "columns: %s",
-		                 measurement, c->title[run], options));
-	inv_free(options);
-}
-
 /* What an entry has for F, if its options are those that are shown, and for its run. */
 static void add_run_entry(const collection *c, const json_t *entry, bool with_f, size_t run)
 {
 	const json_t *views = json_object_get(entry, "baselines");
 	char column[COLUMN];
+	json_t *list = json_object_get(c->document, "metrics"), *row;
+	const json_t *shown = json_object_get(c->metrics[run], "metrics");
+	const char *id;
 
-	add_entry_metrics(c, entry, run);
+	json_object_foreach (json_object_get(entry, "rows"), id, row) {
+		json_t *metric = find_id(list, id) ? NULL : json_copy(json_object_get(shown, id));
+
+		if (!metric)
+			continue;
+		json_object_set_new(metric, "id", json_string(id));
+		json_object_set(metric, "row", row);
+		json_array_append_new(list, metric);
+	}
 	if (with_f)
 		add_column_of(c, entry, "F", "F");
 	add_column_of(c, entry, "E", name_column(c, run, "", column));
@@ -269,8 +249,17 @@ static void add_run(const collection *c, const json_t *bank, const char *measure
 	json_t *details, *reason;
 	char column[COLUMN];
 
-	if (!entry && (entry = last_entry(c, run, bank, measurement, NULL)))
-		note_options(c, measurement, run, entry);
+	if (!entry && (entry = last_entry(c, run, bank, measurement, NULL))) {
+		char *options = inv_json_text(json_object_get(entry, "options"), 0);
+
+		if (options)
+			json_array_append_new(
+				json_object_get(c->document, "notes"),
+				json_sprintf("%s of %s was measured with other options than in the other "
+			                 "columns: %s",
+			                 measurement, c->title[run], options));
+		inv_free(options);
+	}
 	if (!entry)
 		return;
 	add_run_entry(c, entry, is_equal(entry, chosen, "options"), run);
@@ -334,33 +323,6 @@ static void add_run_column(json_t *document, const char *id, json_t *title)
 	                      json_pack("{s:s, s:o}", "id", id, "title", title));
 }
 
-/* In this order: F, each run, and after each the column of its four views, if any. */
-static void add_run_columns(const collection *c, const json_t *bank, json_t *document)
-{
-	bool any = false;
-	char id[COLUMN];
-
-	for (size_t run = 0; run < c->count; run++)
-		any = any || has_views(c, run, bank);
-	add_run_column(document, "F", json_string("F"));
-	if (any) {
-		add_run_column(document, "F.views", json_string("F, 4 views"));
-		json_array_append_new(json_object_get(document, "notes"),
-		                      json_string(INV_NOTE_VIEWS));
-	}
-	for (size_t run = 0; run < c->count; run++) {
-		json_t *title = has_bank(c, run, bank) ? inv_json_path(c->title[run]) : NULL;
-
-		if (!title)
-			continue;
-		add_run_column(document, name_column(c, run, "", id), json_incref(title));
-		if (has_views(c, run, bank))
-			add_run_column(document, name_column(c, run, ".views", id),
-			               json_sprintf("%s, 4 views", json_string_value(title)));
-		json_decref(title);
-	}
-}
-
 /* What both kinds of documents begin with. */
 static json_t *new_document(void)
 {
@@ -376,13 +338,35 @@ static invar_status fill_document(collection *c, const json_t *bank)
 	                                   "split", "points",      "copies",  "dim"};
 	const json_t *entry;
 	size_t i;
+	bool any = false;
+	char id[COLUMN];
 
 	if (!(c->document = new_document()))
 		return inv_no_memory();
 	for (i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (json_object_get(bank, keys[i]))
 			json_object_set(c->document, keys[i], json_object_get(bank, keys[i]));
-	add_run_columns(c, bank, c->document);
+
+	/* In this order: F, each run, and after each the column of its four views, if any. */
+	for (size_t run = 0; run < c->count; run++)
+		any = any || has_views(c, run, bank);
+	add_run_column(c->document, "F", json_string("F"));
+	if (any) {
+		add_run_column(c->document, "F.views", json_string("F, 4 views"));
+		json_array_append_new(json_object_get(c->document, "notes"),
+		                      json_string(INV_NOTE_VIEWS));
+	}
+	for (size_t run = 0; run < c->count; run++) {
+		json_t *title = has_bank(c, run, bank) ? inv_json_path(c->title[run]) : NULL;
+
+		if (!title)
+			continue;
+		add_run_column(c->document, name_column(c, run, "", id), json_incref(title));
+		if (has_views(c, run, bank))
+			add_run_column(c->document, name_column(c, run, ".views", id),
+			               json_sprintf("%s, 4 views", json_string_value(title)));
+		json_decref(title);
+	}
 	for (size_t run = 0; run < c->count; run++)
 		json_array_foreach (entries_of(c, run), i, entry) {
 			const char *name = inv_text_of(entry, "measurement");
@@ -396,22 +380,6 @@ static invar_status fill_document(collection *c, const json_t *bank)
 
 /* ---- Files --------------------------------------------------------------------------- */
 
-static invar_status load_run(collection *c, size_t i, const char *run)
-{
-	char *path = inv_join(run, INV_RUN_METRICS);
-	invar_status st;
-
-	c->title[i] = inv_run_title(run);
-	INV_TRY_OR(end, path && c->title[i] ? INVAR_OK : inv_no_memory());
-	if (inv_exists(path)) {
-		INV_TRY_OR(end, inv_json_load(path, &c->metrics[i]));
-		st = inv_results_check_metrics(c->metrics[i], path);
-	}
-end:
-	inv_free(path);
-	return st;
-}
-
 static invar_status read_measured(const char *const *runs, size_t count, bool alone,
                                   size_t i, invar_results **out)
 {
@@ -422,8 +390,11 @@ static invar_status read_measured(const char *const *runs, size_t count, bool al
 	*out = NULL;
 	INV_TRY_OR(end, inv_new_zeros(&c.metrics, count + 1));
 	INV_TRY_OR(end, inv_new_zeros(&c.title, count + 1));
-	for (size_t run = 0; run < count; run++)
-		INV_TRY_OR(end, load_run(&c, run, runs[run]));
+	for (size_t run = 0; run < count; run++) {
+		INV_TRY_OR(end,
+		           (c.title[run] = inv_run_title(runs[run])) ? INVAR_OK : inv_no_memory());
+		INV_TRY_OR(end, inv_run_load_metrics(runs[run], &c.metrics[run]));
+	}
 	if ((bank = bank_at(&c, i))) {
 		INV_TRY_OR(end, fill_document(&c, bank));
 		st = inv_results_read(c.document, INV_RUN_METRICS, out);

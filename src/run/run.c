@@ -273,17 +273,6 @@ static invar_status adopt_mode(const inv_run *r)
 	           : inv_fail_errno(r->stage, "cannot set its mode");
 }
 
-static invar_status lock_folders(inv_run *r)
-{
-	if (r->staged && inv_exists(r->place))
-		INV_TRY(inv_folder_lock(r->place, run_busy, &r->old_lock));
-	r->made = !inv_exists(r->folder);
-	INV_TRY(inv_make_folder(r->folder));
-	if (r->made && r->staged)
-		INV_TRY(adopt_mode(r));
-	return inv_folder_lock(r->folder, run_busy, &r->lock);
-}
-
 static invar_status read_run_json(inv_run *r)
 {
 	const char *format;
@@ -321,7 +310,13 @@ invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 	if (mode != INV_RUN_FRESH)
 		INV_TRY_OR(fail, finish_exchange(r));
 	INV_TRY_OR(fail, check_mode(r, mode));
-	INV_TRY_OR(fail, lock_folders(r));
+	if (r->staged && inv_exists(r->place))
+		INV_TRY_OR(fail, inv_folder_lock(r->place, run_busy, &r->old_lock));
+	r->made = !inv_exists(r->folder);
+	INV_TRY_OR(fail, inv_make_folder(r->folder));
+	if (r->made && r->staged)
+		INV_TRY_OR(fail, adopt_mode(r));
+	INV_TRY_OR(fail, inv_folder_lock(r->folder, run_busy, &r->lock));
 	INV_TRY_OR(fail,
 	           check_mode(r, mode)); /* another program may have opened it meanwhile */
 	INV_TRY_OR(fail, mode == INV_RUN_RESUME ? read_run_json(r) : begin_run_json(r));
@@ -382,15 +377,6 @@ invar_status inv_run_save(inv_run *r)
 	return inv_json_save(r->json_path, r->json);
 }
 
-static invar_status sync_names(const inv_run *r)
-{
-	char *above = inv_join(r->place, "..");
-	invar_status st = above ? inv_sync_folder(above) : inv_no_memory();
-
-	inv_free(above);
-	return st;
-}
-
 /* The stage takes the name of the place; the lock on it goes along. */
 static invar_status take_place(const inv_run *r)
 {
@@ -404,6 +390,7 @@ static invar_status take_place(const inv_run *r)
 invar_status inv_run_publish(inv_run *r)
 {
 	invar_status st;
+	char *above;
 
 	if (!r->staged)
 		return INVAR_OK;
@@ -411,7 +398,10 @@ invar_status inv_run_publish(inv_run *r)
 		return inv_context(st, "the new run is finished; use @resume to try again");
 	r->staged = false;
 	INV_TRY(set_folder(r, r->place));
-	INV_TRY(sync_names(r));
+	above = inv_join(r->place, "..");
+	st = above ? inv_sync_folder(above) : inv_no_memory();
+	inv_free(above);
+	INV_TRY(st);
 	if (r->old_lock >= 0)
 		INV_TRY(remove_replaced(r));
 	json_object_del(r->json, INV_RUN_REPLACES); /* now that the old run is gone */

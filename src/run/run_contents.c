@@ -19,13 +19,6 @@ static bool is_of_training(const char *entry)
 	return false;
 }
 
-static inv_ownership claim_clean(const inv_run_contents *c, const char *entry)
-{
-	if (!c->clean && !c->clean_begun)
-		return INV_FOREIGN;
-	return *entry ? inv_bank_claim(c->clean, entry + 1) : INV_OWN_FOLDER;
-}
-
 static invar_status exists_in(const char *folder, const char *name, bool *out)
 {
 	char *path = inv_join(folder, name);
@@ -33,19 +26,6 @@ static invar_status exists_in(const char *folder, const char *name, bool *out)
 	*out = path && inv_exists(path);
 	inv_free(path);
 	return path ? INVAR_OK : inv_no_memory();
-}
-
-/* Without a run.json, only an incomplete one is ours. */
-static inv_ownership claim_before(const inv_run_contents *c, const char *entry)
-{
-	char *path;
-	bool ours;
-
-	if (strcmp(entry, INV_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
-		return INV_FOREIGN;
-	ours = inv_file_begins(path, INV_RUN_MARK);
-	inv_free(path);
-	return ours ? INV_OWN_FILE : INV_FOREIGN;
 }
 
 /* Others write pages of this name as well. */
@@ -66,10 +46,24 @@ static inv_ownership claim_in_run(const void *user, const char *entry)
 	const inv_run_contents *c = user;
 	size_t clean = strlen(INV_RUN_CLEAN);
 
-	if (!c->json)
-		return claim_before(c, entry);
-	if (strncmp(entry, INV_RUN_CLEAN, clean) == 0 && (!entry[clean] || entry[clean] == '/'))
-		return claim_clean(c, entry + clean);
+	if (!c->json) {
+		char *path;
+		bool ours;
+
+		/* Without a run.json, only an incomplete one is ours. */
+		if (strcmp(entry, INV_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
+			return INV_FOREIGN;
+		ours = inv_file_begins(path, INV_RUN_MARK);
+		inv_free(path);
+		return ours ? INV_OWN_FILE : INV_FOREIGN;
+	}
+	if (strncmp(entry, INV_RUN_CLEAN, clean) == 0 &&
+	    (!entry[clean] || entry[clean] == '/')) {
+		if (!c->clean && !c->clean_begun)
+			return INV_FOREIGN;
+		return *(entry + clean) ? inv_bank_claim(c->clean, (entry + clean) + 1)
+		                        : INV_OWN_FOLDER;
+	}
 	if (is_of_training(entry))
 		return INV_OWN_FILE;
 	/* What eval and report add once there is an adapter. */
@@ -167,25 +161,19 @@ void inv_run_forget(inv_run_contents *c)
 	*c = (inv_run_contents){0};
 }
 
-/* A run.json that does not belong to a run explains the other files. */
-static invar_status find_not_of_run(const inv_run_contents *c, char **out)
-{
-	bool other = false;
-
-	*out = NULL;
-	if (!c->json)
-		INV_TRY(exists_in(c->path, INV_RUN_JSON, &other));
-	return other ? inv_new_text(out, INV_RUN_JSON)
-	             : inv_folder_find_foreign(c->path, inv_run_owner(c), out);
-}
-
 invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
                                     const char *advice)
 {
 	char *foreign;
 	invar_status st = INVAR_OK;
+	bool other = false;
 
-	INV_TRY(find_not_of_run(c, &foreign));
+	/* A run.json that does not belong to a run explains the other files. */
+	foreign = NULL;
+	if (!c->json)
+		INV_TRY(exists_in(c->path, INV_RUN_JSON, &other));
+	INV_TRY(other ? inv_new_text(&foreign, INV_RUN_JSON)
+	              : inv_folder_find_foreign(c->path, inv_run_owner(c), &foreign));
 	if (foreign)
 		st = inv_fail(INVAR_E_IO, "%s: contains %s, which is not part of %s run; %s", name,
 		              foreign, c->json ? "the" : "a", advice);

@@ -13,24 +13,30 @@
 #include "run/results.h"
 #include "run/run.h"
 
-/* *out is NULL if there is no file yet. */
-static invar_status load_run_metrics(const char *path, json_t **out)
+invar_status inv_run_load_metrics(const char *run, json_t **out)
 {
+	char *path = inv_join(run, INV_RUN_METRICS);
+	invar_status st = path ? INVAR_OK : inv_no_memory();
+
 	*out = NULL;
-	if (!inv_exists(path))
-		return INVAR_OK;
-	INV_TRY(inv_json_load(path, out));
-	return inv_results_check_metrics(*out, path);
+	if (path && inv_exists(path)) {
+		INV_TRY_OR(end, inv_json_load(path, out));
+		st = inv_results_check_metrics(*out, path);
+	}
+end:
+	inv_free(path);
+	return st;
 }
 
-static invar_status write_merged(inv_writer *w, const char *path, const invar_results *r,
-                                 const char *column)
+static invar_status write_merged(inv_writer *w, const char *run, const char *path,
+                                 const invar_results *r, const char *column)
 {
 	json_t *all;
+
 	char *text = NULL;
 	invar_status st;
 
-	INV_TRY_OR(end, load_run_metrics(path, &all));
+	INV_TRY_OR(end, inv_run_load_metrics(run, &all));
 	INV_TRY_OR(end, inv_results_merge(r, column, path, &all));
 	INV_TRY_OR(end, (text = inv_json_text(all, 2)) ? INVAR_OK : inv_no_memory());
 	st = strlen(text) <= INV_JSON_MAX
@@ -45,34 +51,29 @@ end:
 	return st;
 }
 
-static invar_status update_metrics(const invar_context *ctx, const char *path,
-                                   const invar_results *r, const char *column)
-{
-	inv_writer *w;
-	invar_status st;
-
-	INV_TRY(inv_writer_open_in_turn(ctx, path, &w));
-	INV_TRY_OR(fail, write_merged(w, path, r, column));
-	return inv_writer_commit(w);
-fail:
-	inv_writer_abort(w);
-	return st;
-}
-
 invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                     const invar_results *r, const char *column)
 {
-	char *path = inv_join(run, INV_RUN_METRICS);
+	char *path;
 	json_t *there = NULL;
+	inv_writer *w;
 	invar_status st = INVAR_OK;
 
-	if (!path)
+	if (!r) { /* only the check */
+		st = inv_run_load_metrics(run, &there);
+		json_decref(there);
+		return st;
+	}
+	if (!inv_results_has_own(r, column))
+		return INVAR_OK;
+	if (!(path = inv_join(run, INV_RUN_METRICS)))
 		return inv_no_memory();
-	if (!r)
-		st = load_run_metrics(path, &there);
-	else if (inv_results_has_own(r, column))
-		st = update_metrics(ctx, path, r, column);
-	json_decref(there);
+	INV_TRY_OR(end, inv_writer_open_in_turn(ctx, path, &w));
+	if ((st = write_merged(w, run, path, r, column)) == INVAR_OK)
+		st = inv_writer_commit(w);
+	else
+		inv_writer_abort(w);
+end:
 	inv_free(path);
 	return st;
 }

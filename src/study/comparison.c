@@ -258,8 +258,6 @@ static void add_notes(json_t *notes, const json_t *more)
 	}
 }
 
-/* ---- The whole ----------------------------------------------------------------------- */
-
 invar_status inv_compare(const inv_comparison *c, json_t **out)
 {
 	merging m = {.of = c, .files = json_array()};

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Building ----------------------------------------------------------------------- */
-
 inv_node *inv_node_new(inv_node_kind kind, const inv_node *parent, const char *where)
 {
 	inv_node *n = calloc(1, sizeof *n);
@@ -56,8 +54,6 @@ bool inv_node_append(inv_node *parent, inv_node *child)
 	return true;
 }
 
-/* ---- Finding ------------------------------------------------------------------------- */
-
 inv_node *inv_node_find(const inv_node *n, const char *key)
 {
 	for (size_t i = 0; n && n->kind == INV_NODE_MAP && i < n->count; i++)
@@ -78,8 +74,6 @@ bool inv_node_is_null(const inv_node *n)
 			return true;
 	return false;
 }
-
-/* ---- Messages ------------------------------------------------------------------------ */
 
 static invar_status point_to(const inv_node *n, unsigned line, unsigned column,
                              const char *format, va_list args)
@@ -122,8 +116,6 @@ invar_status inv_node_context(const inv_node *n, invar_status st)
 		inv_node_fail(n, "%s", inv_last_error_spelled("", sentence, sizeof sentence));
 	return st;
 }
-
-/* ---- Changing ------------------------------------------------------------------------ */
 
 /* Adds an entry to a mapping; takes text, NULL: no memory. NULL if there is no memory. */
 static inv_node *add_map_entry(inv_node *map, const char *key, char *text)

@@ -64,8 +64,6 @@ fail:
 	return st;
 }
 
-/* ---- Which options there are --------------------------------------------------------- */
-
 /* Options of training that are about images instead of a bank are those of encoding too. */
 static bool is_of_images(const invar_option *row)
 {
@@ -94,43 +92,6 @@ static bool key_offers(const inv_recipe_key *k, const invar_option *row)
 	       inv_recipe_has_option(k->command, row);
 }
 
-static invar_status unknown_option(const inv_recipe_key *k, const invar_options *o,
-                                   const inv_node *entry)
-{
-	char names[NAMES] = "", nearest[64];
-	size_t used = 0;
-
-	if (k->items)
-		used += (size_t)snprintf(names, sizeof names, "%s", k->items);
-	for (size_t i = 0; i < invar_options_count(o) && used < sizeof names; i++)
-		if (key_offers(k, invar_options_at(o, i)))
-			used += (size_t)snprintf(names + used, sizeof names - used, "|%s",
-			                         invar_options_at(o, i)->name);
-	inv_nearest_word(entry->key, names, nearest);
-	return inv_node_key_fail(entry,
-	                         "unknown key '%.60s'%s%s%s; the options of 'invar %s'%s%s "
-	                         "can stand here",
-	                         entry->key, *nearest ? ", did you mean " : "", nearest,
-	                         *nearest ? "?" : "", k->command, k->items ? " and " : "",
-	                         k->items ? k->items : "");
-}
-
-/* ---- Values -------------------------------------------------------------------------- */
-
-/* "a,b" of a list of texts. */
-static invar_status join_list(inv_study *s, const char *name, const inv_node *list,
-                              char **out)
-{
-	INV_TRY(inv_pool_print(&s->pool, out, "%s", ""));
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->child[i]->kind != INV_NODE_TEXT)
-			return inv_node_fail(list, "%s takes single values, not lists of lists", name);
-		INV_TRY(inv_pool_print(&s->pool, out, "%s%s%s", *out, i ? "," : "",
-		                       list->child[i]->text));
-	}
-	return INVAR_OK;
-}
-
 static invar_status read_entry(inv_study *s, const inv_recipe_key *k,
                                const invar_options *o, const inv_node *entry, bool lists,
                                inv_settings *out)
@@ -141,8 +102,24 @@ static invar_status read_entry(inv_study *s, const inv_recipe_key *k,
 
 	if (inv_has_word(k->items, '|', entry->key))
 		return INVAR_OK;
-	if (!row)
-		return unknown_option(k, o, entry);
+	if (!row) {
+		char names[NAMES] = "", nearest[64];
+		size_t used = 0;
+
+		if (k->items)
+			used += (size_t)snprintf(names, sizeof names, "%s", k->items);
+		for (size_t i = 0; i < invar_options_count(o) && used < sizeof names; i++)
+			if (key_offers(k, invar_options_at(o, i)))
+				used += (size_t)snprintf(names + used, sizeof names - used, "|%s",
+				                         invar_options_at(o, i)->name);
+		inv_nearest_word(entry->key, names, nearest);
+		return inv_node_key_fail(entry,
+		                         "unknown key '%.60s'%s%s%s; the options of 'invar %s'%s%s "
+		                         "can stand here",
+		                         entry->key, *nearest ? ", did you mean " : "", nearest,
+		                         *nearest ? "?" : "", k->command, k->items ? " and " : "",
+		                         k->items ? k->items : "");
+	}
 	if (!key_offers(k, row))
 		return inv_node_key_fail(
 			entry, "%s cannot be set here; see docs/RECIPES.md for its place", entry->key);
@@ -153,8 +130,17 @@ static invar_status read_entry(inv_study *s, const inv_recipe_key *k,
 	    (list && row->type != INVAR_OPTION_TEXT && row->type != INVAR_OPTION_LIST))
 		return inv_node_fail(entry, "%s takes a single value, not a %s", row->name,
 		                     list ? "list" : "mapping");
-	if (list)
-		INV_TRY(join_list(s, row->name, entry, &text));
+	if (list) {
+		/* "a,b" of a list of texts. */
+		INV_TRY(inv_pool_print(&s->pool, &text, "%s", ""));
+		for (size_t i = 0; i < entry->count; i++) {
+			if (entry->child[i]->kind != INV_NODE_TEXT)
+				return inv_node_fail(entry, "%s takes single values, not lists of lists",
+				                     row->name);
+			INV_TRY(inv_pool_print(&s->pool, &text, "%s%s%s", text, i ? "," : "",
+			                       entry->child[i]->text));
+		}
+	}
 	/* The tables call a path FILE; an empty folder is the current one. */
 	if (row->type == INVAR_OPTION_TEXT && row->meta && *text &&
 	    strcmp(row->meta, "FILE") == 0)

@@ -28,8 +28,6 @@ static invar_status save_results(const inv_stage_work *w, const invar_results *r
 	return st;
 }
 
-/* ---- Diagnosis ---------------------------------------------------------------------- */
-
 static invar_status describe_diagnose(const inv_stage_work *w, json_t *inputs)
 {
 	return inv_json_put(inputs, "options", inv_options_json(w->options, 0));
@@ -63,8 +61,6 @@ invar_status inv_stages_add_diagnose(inv_stages *s, const char *name, const char
 	return inv_stages_add(s, name, says, (const char *const[]){bank, NULL}, results,
 	                      &diagnose_kind, &w);
 }
-
-/* ---- Evaluation --------------------------------------------------------------------- */
 
 /* A title is part of the results, so it is part of the fingerprint. */
 static invar_status describe_eval(const inv_stage_work *w, json_t *inputs)

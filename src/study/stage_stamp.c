@@ -148,8 +148,6 @@ done:
 	return st == INVAR_E_NOMEM || st == INVAR_E_CANCELLED ? st : INVAR_OK;
 }
 
-/* ---- Banks ----------------------------------------------------------------- */
-
 /* A file that a bank may do without. */
 static invar_status list_if_there(const char *path, inv_stage_file *each, void *user)
 {

@@ -14,54 +14,30 @@
 #define ELSEWHERE "augment|weights|encoder"
 
 static const inv_recipe_key keys[] = {
-	{.name = "name", .about = "title of tables and page; default: the recipe's file name"},
-	{.name = "output",
+	{"name", .about = "title of tables and page; default: the recipe's file name"},
+	{"output",
      .about = "folder of the study; default: the recipe's file name without .yaml"},
-	{.name = "data",
-     .about = "images: a DATASET as in 'invar encode', or a list of items",
-     .command = "encode",
-     .items = "name|data",
-     .without = ELSEWHERE,
-     .shorthand = "data"},
-	{.name = "encode",
-     .about = "options of 'invar encode' for all banks",
-     .command = "encode",
+	{"data", "images: a DATASET as in 'invar encode', or a list of items",
+     .command = "encode", .items = "name|data", .without = ELSEWHERE, .shorthand = "data"},
+	{"encode", "options of 'invar encode' for all banks", .command = "encode",
      .without = ELSEWHERE},
-	{.name = "encoders",
-     .about = "an encoder or a list: file of weights, or pixels",
-     .command = "encode",
-     .items = "name",
-     .without = "augment",
-     .shorthand = "weights"},
-	{.name = "augmentations",
-     .about = "an augmentation or a list: SPEC as in 'invar augment'",
-     .initial = "rotation",
-     .command = "encode",
-     .items = "name",
-     .without = "weights|encoder",
-     .shorthand = "augment"},
-	{.name = "bank",
-     .about = "instead of data, encode, encoders and augmentations: existing banks",
-     .items = "name|bank",
-     .shorthand = "bank"},
-	{.name = "diagnose",
-     .about = "true, false, or options of 'invar diagnose'",
-     .initial = "true",
+	{"encoders", "an encoder or a list: file of weights, or pixels", .command = "encode",
+     .items = "name", .without = "augment", .shorthand = "weights"},
+	{"augmentations", "an augmentation or a list: SPEC as in 'invar augment'",
+     .initial = "rotation", .command = "encode", .items = "name",
+     .without = "weights|encoder", .shorthand = "augment"},
+	{"bank", "instead of data, encode, encoders and augmentations: existing banks",
+     .items = "name|bank", .shorthand = "bank"},
+	{"diagnose", "true, false, or options of 'invar diagnose'", .initial = "true",
      .command = "diagnose"},
-	{.name = "adapters",
-     .about = "an adapter or a list: preset of 'invar train'; a list as the value of an "
-              "option makes one adapter per value",
-     .initial = "keep",
-     .command = "train",
-     .items = "name",
-     .shorthand = "preset"},
-	{.name = "seeds",
-     .about = "a number or a list; each trains every adapter once",
-     .initial = "0"},
-	{.name = "eval",
-     .about = "options of 'invar eval'; seed is the seed of the run unless it is set",
+	{"adapters",
+     "an adapter or a list: preset of 'invar train'; a list as the value of an "
+     "option makes one adapter per value",
+     .initial = "keep", .command = "train", .items = "name", .shorthand = "preset"},
+	{"seeds", "a number or a list; each trains every adapter once", .initial = "0"},
+	{"eval", "options of 'invar eval'; seed is the seed of the run unless it is set",
      .command = "eval"},
-	{.name = "report", .about = "true or false: write the page", .initial = "true"},
+	{"report", "true or false: write the page", .initial = "true"},
 	{0},
 };
 
@@ -85,29 +61,6 @@ const char *inv_recipe_short_for(const char *section, const char *text)
 	if (k && strcmp(section, "encoders") == 0 && strcmp(text, "pixels") == 0)
 		return "encoder";
 	return k ? k->shorthand : NULL;
-}
-
-/* ---- Keys ---------------------------------------------------------------------------- */
-
-static invar_status check_keys(const inv_node *tree)
-{
-	char names[512] = "", nearest[64];
-	size_t used = 0;
-
-	for (const inv_recipe_key *k = keys; k->name; k++)
-		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "|" : "",
-		                         k->name);
-	for (size_t i = 0; i < tree->count; i++) {
-		if (inv_recipe_key_find(tree->child[i]->key))
-			continue;
-		inv_nearest_word(tree->child[i]->key, names, nearest);
-		return inv_node_key_fail(tree->child[i],
-		                         "unknown key '%.60s'%s%s%s; 'invar run --print-defaults' "
-		                         "shows all keys",
-		                         tree->child[i]->key, *nearest ? ", did you mean " : "",
-		                         nearest, *nearest ? "?" : "");
-	}
-	return INVAR_OK;
 }
 
 /* Puts the default of a key where the recipe has none. */
@@ -136,39 +89,12 @@ static invar_status set_defaults(inv_node *tree)
 	return INVAR_OK;
 }
 
-/* ---- Values -------------------------------------------------------------------------- */
-
 static bool is_bool(const inv_node *n, bool *out)
 {
 	if (n->kind != INV_NODE_TEXT)
 		return false;
 	*out = strcmp(n->text, "true") == 0;
 	return *out || strcmp(n->text, "false") == 0;
-}
-
-static invar_status read_seeds(inv_study *s)
-{
-	const inv_node *n = inv_node_find(s->tree, "seeds");
-	size_t count = n->kind == INV_NODE_LIST ? n->count : 1;
-
-	if (!count)
-		return inv_node_fail(n, "the list seeds is empty");
-	INV_TRY(inv_pool_zeros(&s->pool, &s->seed, count));
-	for (; s->seeds < count; s->seeds++) {
-		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[s->seeds] : n;
-		uint64_t *seed = &s->seed[s->seeds];
-		char *end = NULL;
-
-		errno = 0;
-		if (one->kind == INV_NODE_TEXT && *one->text >= '0' && *one->text <= '9')
-			*seed = strtoull(one->text, &end, 10);
-		if (!end || *end || errno || *seed > (1ull << 53))
-			return inv_node_fail(one, "a seed is a whole number from 0 to 2^53");
-		for (size_t k = 0; k < s->seeds; k++)
-			if (s->seed[k] == *seed)
-				return inv_node_fail(one, "the seed %s appears twice", one->text);
-	}
-	return INVAR_OK;
 }
 
 /* Options of diagnose and eval. */
@@ -190,11 +116,27 @@ static invar_status read_study(inv_study *s, const char *path, const char *outpu
 	const char *name, *folder, *slash = strrchr(path, '/');
 	const inv_node *diagnose, *report;
 	char *title, *beside;
+	char names[512] = "", nearest[64];
+	size_t used = 0;
+	const inv_node *n;
+	size_t count;
 
 	INV_TRY(inv_pool_print(&s->pool, &beside, "%.*s",
 	                       slash ? (int)(slash == path ? 1 : slash - path) : 0, path));
 	s->beside = beside; /* "" for a file of the current folder */
-	INV_TRY(check_keys(s->tree));
+	for (const inv_recipe_key *k = keys; k->name; k++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "|" : "",
+		                         k->name);
+	for (size_t i = 0; i < s->tree->count; i++) {
+		if (inv_recipe_key_find(s->tree->child[i]->key))
+			continue;
+		inv_nearest_word(s->tree->child[i]->key, names, nearest);
+		return inv_node_key_fail(s->tree->child[i],
+		                         "unknown key '%.60s'%s%s%s; 'invar run --print-defaults' "
+		                         "shows all keys",
+		                         s->tree->child[i]->key, *nearest ? ", did you mean " : "",
+		                         nearest, *nearest ? "?" : "");
+	}
 	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
 	INV_TRY(set_defaults(s->tree));
 
@@ -208,7 +150,25 @@ static invar_status read_study(inv_study *s, const char *path, const char *outpu
 	                                : title));
 	INV_TRY(inv_study_read_banks(s));
 	INV_TRY(inv_study_read_adapters(s));
-	INV_TRY(read_seeds(s));
+	n = inv_node_find(s->tree, "seeds");
+	count = n->kind == INV_NODE_LIST ? n->count : 1;
+	if (!count)
+		return inv_node_fail(n, "the list seeds is empty");
+	INV_TRY(inv_pool_zeros(&s->pool, &s->seed, count));
+	for (; s->seeds < count; s->seeds++) {
+		const inv_node *one = n->kind == INV_NODE_LIST ? n->child[s->seeds] : n;
+		uint64_t *seed = &s->seed[s->seeds];
+		char *end = NULL;
+
+		errno = 0;
+		if (one->kind == INV_NODE_TEXT && *one->text >= '0' && *one->text <= '9')
+			*seed = strtoull(one->text, &end, 10);
+		if (!end || *end || errno || *seed > (1ull << 53))
+			return inv_node_fail(one, "a seed is a whole number from 0 to 2^53");
+		for (size_t k = 0; k < s->seeds; k++)
+			if (s->seed[k] == *seed)
+				return inv_node_fail(one, "the seed %s appears twice", one->text);
+	}
 
 	diagnose = inv_node_find(s->tree, "diagnose");
 	if (!is_bool(diagnose, &s->diagnoses)) {

@@ -125,8 +125,6 @@ static invar_status make_study_adapter(inv_study *s, const invar_options *train,
 	return st;
 }
 
-/* ---- Items --------------------------------------------------------------------------- */
-
 /* Are the keys right, and every list one of texts? */
 static invar_status check_item(inv_study *s, const inv_node *item)
 {

@@ -91,8 +91,6 @@ static invar_status read_axis_items(inv_study *s, const char *key, axis *a, read
 	return INVAR_OK;
 }
 
-/* ---- The product --------------------------------------------------------------------- */
-
 static invar_status check_encode_options(const inv_study_bank *b)
 {
 	invar_context *ctx = NULL;
@@ -166,8 +164,6 @@ static invar_status read_matrix(inv_study *s)
 	}
 	return INVAR_OK;
 }
-
-/* ---- Existing banks ------------------------------------------------------------------ */
 
 static invar_status read_existing(inv_study *s, const inv_items *items)
 {

@@ -49,8 +49,6 @@ invar_status inv_node_text(const inv_node *n, const char *key, const char **out)
 	return INVAR_OK;
 }
 
-/* ---- Names --------------------------------------------------------------------------- */
-
 /* Bytes of the character of several bytes in UTF-8 that the text begins with; 0: none. */
 static size_t wide_bytes(const char *text)
 {
@@ -134,8 +132,6 @@ invar_status inv_item_name_read(inv_study *s, const inv_node *item, const char *
 	INV_TRY(inv_node_text(inv_node_find(item, "name"), "name", &title));
 	return inv_item_name_set(s, item, title ? title : initial, names, count);
 }
-
-/* ---- Paths --------------------------------------------------------------------------- */
 
 invar_status inv_study_beside(inv_study *s, const char *path, char **out)
 {

@@ -279,8 +279,6 @@ invar_status inv_study_check(inv_study_job *j)
 	return INVAR_OK;
 }
 
-/* ---- Diagnosis --------------------------------------------------------------------- */
-
 /* Too few images for a diagnosis that nobody asked for are no failure. */
 static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
 {

@@ -31,8 +31,6 @@ static invar_status complain(const reader *r, yaml_mark_t at, const char *senten
 	                 : inv_fail(INVAR_E_FORMAT, "%.400s: %.400s", r->where, sentence);
 }
 
-/* ---- Nodes --------------------------------------------------------------------------- */
-
 static inv_node *innermost(const reader *r)
 {
 	return r->depth ? r->open[r->depth - 1] : NULL;
@@ -77,8 +75,6 @@ static invar_status place_node(reader *r, inv_node *n)
 	}
 	return inv_node_append(parent, n) ? INVAR_OK : inv_no_memory();
 }
-
-/* ---- Events -------------------------------------------------------------------------- */
 
 /* A text, or a list or mapping that begins. */
 static invar_status take_node(reader *r, const yaml_event_t *e, inv_node_kind kind,
@@ -153,27 +149,6 @@ static invar_status take_event(reader *r, const yaml_event_t *e, bool *ended)
 	}
 }
 
-static invar_status parser_fault(const reader *r)
-{
-	const yaml_parser_t *p = &r->parser;
-	yaml_mark_t at = p->problem_mark;
-	char sentence[300];
-
-	if (p->error == YAML_MEMORY_ERROR)
-		return inv_no_memory();
-	if (p->error == YAML_READER_ERROR) {
-		snprintf(sentence, sizeof sentence, "is not UTF-8 text: %s at byte %zu",
-		         p->problem ? p->problem : "unreadable", p->problem_offset);
-		at = p->mark;
-	} else
-		snprintf(sentence, sizeof sentence, "is not valid YAML: %s%s%s",
-		         p->problem ? p->problem : "unreadable", p->context ? ", " : "",
-		         p->context ? p->context : "");
-	return complain(r, at, sentence);
-}
-
-/* ---- The whole ----------------------------------------------------------------------- */
-
 static invar_status read_events(reader *r)
 {
 	yaml_event_t event;
@@ -182,8 +157,23 @@ static invar_status read_events(reader *r)
 	while (!ended) {
 		invar_status st;
 
-		if (!yaml_parser_parse(&r->parser, &event))
-			return parser_fault(r);
+		if (!yaml_parser_parse(&r->parser, &event)) {
+			const yaml_parser_t *p = &r->parser;
+			yaml_mark_t at = p->problem_mark;
+			char sentence[300];
+
+			if (p->error == YAML_MEMORY_ERROR)
+				return inv_no_memory();
+			if (p->error == YAML_READER_ERROR) {
+				snprintf(sentence, sizeof sentence, "is not UTF-8 text: %s at byte %zu",
+				         p->problem ? p->problem : "unreadable", p->problem_offset);
+				at = p->mark;
+			} else
+				snprintf(sentence, sizeof sentence, "is not valid YAML: %s%s%s",
+				         p->problem ? p->problem : "unreadable", p->context ? ", " : "",
+				         p->context ? p->context : "");
+			return complain(r, at, sentence);
+		}
 		st = take_event(r, &event, &ended);
 		yaml_event_delete(&event);
 		INV_TRY(st);

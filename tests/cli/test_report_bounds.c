@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report_bounds.c - on how many rows a page measures, for banks of every shape. */
 #include "bank/bank.h"
-#include "cli/report_bounds.h"
+#include "cli/report_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/report_page.h"
 #include "support.h"
 
 static void write_array(const char *path, uint64_t rows, uint64_t d)

@@ -82,13 +82,13 @@ static void forward_and_apply_equal_the_definition(void **state)
 			inv_mlp_shape s = shapes[n];
 			float *params = inv_calloc(inv_mlp_floats(s), sizeof(float));
 			float *x = draw("x", M * s.d), *y = draw("y", M * s.w), *z = draw("z", M * s.w);
-			inv_mlp_pass *pass;
+			inv_layers *pass;
 			double want[64], *wide;
 
 			inv_mlp_init(s, 4, false, params);
 			wide = widen(params, inv_mlp_floats(s));
 			assert_int_equal(inv_mlp_pass_new(ctx, s, M, false, &pass), INVAR_OK);
-			assert_int_equal(inv_mlp_forward(pass, params, x, residual, y), INVAR_OK);
+			assert_int_equal(inv_layers_forward(pass, params, x, residual, y), INVAR_OK);
 			assert_int_equal(inv_mlp_apply(ctx, s, params, residual, x, M, z), INVAR_OK);
 			for (size_t r = 0; r < M; r++) {
 				plain_forward(s, wide, x + r * s.d, residual, want);
@@ -99,7 +99,7 @@ static void forward_and_apply_equal_the_definition(void **state)
 					            1e-5 * (1 + fabs(want[i])));
 				}
 			}
-			inv_mlp_pass_free(pass);
+			inv_layers_free(pass);
 			inv_free(wide);
 			inv_free(params);
 			inv_free(x);
@@ -142,19 +142,19 @@ static void every_gradient_block_equals_finite_differences(void **state)
 		float *params = inv_calloc(inv_mlp_floats(s), sizeof(float));
 		float *grads = inv_calloc(inv_mlp_floats(s), sizeof(float));
 		float *x = draw("x", M * s.d), *c = draw("c", M * s.w), *y = draw("y", M * s.w);
-		inv_mlp_pass *pass;
+		inv_layers *pass;
 		double *wide;
 
 		inv_mlp_init(s, 9, false, params);
 		wide = widen(params, inv_mlp_floats(s));
 		inv_mlp_layout(s, b);
 		assert_int_equal(inv_mlp_pass_new(ctx, s, M, true, &pass), INVAR_OK);
-		assert_int_equal(inv_mlp_forward(pass, params, x, false, y), INVAR_OK);
-		assert_int_equal(inv_mlp_backward_last(pass, params, c, grads), INVAR_OK);
-		assert_int_equal(inv_mlp_backward_first(pass, x, grads), INVAR_OK);
+		assert_int_equal(inv_layers_forward(pass, params, x, false, y), INVAR_OK);
+		assert_int_equal(inv_layers_backward(pass, 1, params, NULL, c, grads), INVAR_OK);
+		assert_int_equal(inv_layers_backward(pass, 0, NULL, x, NULL, grads), INVAR_OK);
 		for (int i = 0; i < INV_MLP_BLOCKS; i++)
 			check_block(s, &b[i], wide, x, c, grads);
-		inv_mlp_pass_free(pass);
+		inv_layers_free(pass);
 		inv_free(wide);
 		inv_free(params);
 		inv_free(grads);

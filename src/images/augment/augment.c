@@ -172,40 +172,33 @@ inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i)
 	return in;
 }
 
-static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
-                                 inv_extent *out)
-{
-	in = inv_spec_start(s, chain, in);
-	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
-		const inv_op *op = s->op[i].op;
-		const char *reason = op->refuse ? op->refuse(s->op[i].value, in) : NULL;
-
-		if (reason)
-			return inv_fail(INVAR_E_USE, "%s cannot be applied to %zu x %zu x %zu: %s",
-			                op->name, in.c, in.h, in.w, reason);
-		in = op_result(&s->op[i], in);
-		if (inv_extent_cells(in) > MAX_CELLS)
-			return inv_fail(INVAR_E_USE, "%s gives images of more than %" PRIu64 " values",
-			                op->name, MAX_CELLS);
-	}
-	*out = in;
-	return INVAR_OK;
-}
-
 invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out)
 {
 	const inv_spec *s = &a->spec;
-	inv_extent other;
 
 	INV_TRY(inv_inside_check(s, in));
-	INV_TRY(chain_result(s, 0, in, out));
-	for (size_t chain = 1; chain < s->chains; chain++) {
-		INV_TRY(chain_result(s, chain, in, &other));
-		if (other.h != out->h || other.w != out->w)
+	for (size_t chain = 0; chain < s->chains; chain++) {
+		inv_extent to = inv_spec_start(s, chain, in);
+
+		for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
+			const inv_op *op = s->op[i].op;
+			const char *reason = op->refuse ? op->refuse(s->op[i].value, to) : NULL;
+
+			if (reason)
+				return inv_fail(INVAR_E_USE, "%s cannot be applied to %zu x %zu x %zu: %s",
+				                op->name, to.c, to.h, to.w, reason);
+			to = op_result(&s->op[i], to);
+			if (inv_extent_cells(to) > MAX_CELLS)
+				return inv_fail(INVAR_E_USE,
+				                "%s gives images of more than %" PRIu64 " values", op->name,
+				                MAX_CELLS);
+		}
+		if (chain && (to.h != out->h || to.w != out->w))
 			return inv_fail(INVAR_E_USE,
 			                "the chains of %s produce %zu x %zu and %zu x %zu pixels; make "
 			                "them the same size",
-			                s->canonical, out->h, out->w, other.h, other.w);
+			                s->canonical, out->h, out->w, to.h, to.w);
+		*out = chain ? *out : to;
 	}
 	return INVAR_OK;
 }
@@ -256,37 +249,27 @@ invar_status inv_augment_clean(const invar_augment *a, const float *x,
 
 /* ---- Drawing ---------------------------------------------------------------------- */
 
-/*
- * One stream per copy, operation and kind of draw: the step between purposes is odd, so
- * their numbers differ modulo 2^32 within a split.
- */
-enum { STREAM_ROW, STREAM_FIELD, STREAM_KINDS };
-
-static inv_stream augment_stream(const inv_draw *d, size_t op, unsigned kind)
-{
-	char purpose[256];
-	inv_stream s;
-
-	snprintf(purpose, sizeof purpose, "augment/%s", d->split);
-	s = inv_stream_of(d->seed, purpose, (uint32_t)d->epoch);
-	s.purpose +=
-		2654435761u *
-		(((uint32_t)d->copy * (INV_MAX_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
-	return s;
-}
-
 /* Streams of all operations, prepared once per call; the last one draws the chain. */
 typedef struct streams {
 	inv_stream row[INV_MAX_OPS + 1], field[INV_MAX_OPS + 1];
 } streams;
 
+/*
+ * One stream per copy, operation and kind of draw: the step between purposes is odd, so
+ * their numbers differ modulo 2^32 within a split.
+ */
 static streams prepare_streams(const inv_draw *d)
 {
+	char purpose[256];
 	streams s;
 
-	for (size_t i = 0; i <= INV_MAX_OPS; i++) {
-		s.row[i] = augment_stream(d, i, STREAM_ROW);
-		s.field[i] = augment_stream(d, i, STREAM_FIELD);
+	snprintf(purpose, sizeof purpose, "augment/%s", d->split);
+	for (uint32_t i = 0; i <= INV_MAX_OPS; i++) {
+		uint32_t number = 2 * ((uint32_t)d->copy * (INV_MAX_OPS + 1) + i);
+
+		s.row[i] = s.field[i] = inv_stream_of(d->seed, purpose, (uint32_t)d->epoch);
+		s.row[i].purpose += 2654435761u * number;
+		s.field[i].purpose += 2654435761u * (number + 1);
 	}
 	return s;
 }
@@ -305,49 +288,39 @@ static uint32_t index_for(const inv_spec_op *o, uint32_t image)
 	return inv_value_is(o->value[INV_KEY_SAME], 1) ? image / INV_BATCH_INDICES : image;
 }
 
-static size_t draw_chain(const inv_spec *s, const streams *t, uint32_t image)
-{
-	inv_cursor c = inv_cursor_of(&t->row[INV_MAX_OPS], image);
-	double total = 0, at;
-	size_t chain = 0;
-
-	for (size_t i = 0; i < s->chains; i++)
-		total += s->weight[i];
-	at = (double)inv_next_uniform(&c) * total;
-	while (chain + 1 < s->chains && at >= s->weight[chain])
-		at -= s->weight[chain++];
-	return chain;
-}
-
-static void draw_op(const inv_spec_op *o, const inv_stream *t, inv_extent in,
-                    uint32_t image, float *row)
-{
-	inv_cursor c = inv_cursor_of(t, index_for(o, image));
-	bool on = inv_next_uniform(&c) < (float)o->value[INV_KEY_P].low;
-	float *own = row + o->column + o->has_on;
-
-	if (o->has_on)
-		row[o->column] = on;
-	if (on && o->op->draw)
-		o->op->draw(o->value, in, &c, own);
-	else if (!on && o->op->still)
-		o->op->still(in, own);
-}
-
 /* Columns of operations that the row's chain does not have stay 0. */
 static void draw_row(const invar_augment *a, const streams *t, inv_extent in,
                      uint32_t image, float *row)
 {
 	const inv_spec *s = &a->spec;
-	size_t chain = s->chains > 1 ? draw_chain(s, t, image) : 0;
+	inv_cursor c = inv_cursor_of(&t->row[INV_MAX_OPS], image);
+	size_t chain = 0;
+	double total = 0, at;
 
 	memset(row, 0, s->columns * sizeof *row);
-	if (s->chains > 1)
+	if (s->chains > 1) {
+		for (size_t i = 0; i < s->chains; i++)
+			total += s->weight[i];
+		at = (double)inv_next_uniform(&c) * total;
+		while (chain + 1 < s->chains && at >= s->weight[chain])
+			at -= s->weight[chain++];
 		row[0] = (float)chain;
+	}
 	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
-		draw_op(&s->op[i], &t->row[i], in, image, row);
-		in = op_result(&s->op[i], in);
+		const inv_spec_op *o = &s->op[i];
+		float *own = row + o->column + o->has_on;
+		bool on;
+
+		c = inv_cursor_of(&t->row[i], index_for(o, image));
+		on = inv_next_uniform(&c) < (float)o->value[INV_KEY_P].low;
+		if (o->has_on)
+			row[o->column] = on;
+		if (on && o->op->draw)
+			o->op->draw(o->value, in, &c, own);
+		else if (!on && o->op->still)
+			o->op->still(in, own);
+		in = op_result(o, in);
 	}
 }
 
@@ -368,27 +341,6 @@ invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
 
 /* ---- Rows from outside --------------------------------------------------------------- */
 
-static invar_status check_op_row(const inv_spec_op *o, inv_extent in, const float *row,
-                                 uint64_t image)
-{
-	const float *own = inv_augment_own(o, row);
-	const char *reason = NULL;
-
-	if (o->has_on && row[o->column] != 0 && row[o->column] != 1)
-		return inv_fail(INVAR_E_USE, "image %" PRIu64 ": on is %g but must be 0 or 1",
-		                image, (double)row[o->column]);
-	if (o->has_on && row[o->column] == 0 && !o->op->still)
-		return INVAR_OK;
-	for (size_t i = 0; i < o->op->column_count && !reason; i++)
-		if (!isfinite(own[i]))
-			reason = "a parameter is not a finite number";
-	if (!reason && o->op->refuse_row)
-		reason = o->op->refuse_row(o->value, in, own);
-	return reason ? inv_fail(INVAR_E_USE, "image %" PRIu64 ", %s: %s", image, o->op->name,
-	                         reason)
-	              : INVAR_OK;
-}
-
 invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const float *row,
                                    uint64_t image)
 {
@@ -401,9 +353,25 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
 		                image, (double)row[0], s->chains - 1);
 	chain = inv_spec_chain(s, row);
 	in = inv_spec_start(s, chain, in);
-	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
-		INV_TRY(check_op_row(&s->op[i], in, row, image));
-		in = op_result(&s->op[i], in);
+	for (size_t i = s->first[chain]; i < s->first[chain + 1];
+	     in = op_result(&s->op[i++], in)) {
+		const inv_spec_op *o = &s->op[i];
+		const float *own = inv_augment_own(o, row);
+		const char *reason = NULL;
+
+		if (o->has_on && row[o->column] != 0 && row[o->column] != 1)
+			return inv_fail(INVAR_E_USE, "image %" PRIu64 ": on is %g but must be 0 or 1",
+			                image, (double)row[o->column]);
+		if (o->has_on && row[o->column] == 0 && !o->op->still)
+			continue;
+		for (size_t k = 0; k < o->op->column_count && !reason; k++)
+			if (!isfinite(own[k]))
+				reason = "a parameter is not a finite number";
+		if (!reason && o->op->refuse_row)
+			reason = o->op->refuse_row(o->value, in, own);
+		if (reason)
+			return inv_fail(INVAR_E_USE, "image %" PRIu64 ", %s: %s", image, o->op->name,
+			                reason);
 	}
 	return INVAR_OK;
 }
@@ -437,27 +405,20 @@ static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
 	return !o->has_on || row[o->column] != 0 || to.h != in.h || to.w != in.w;
 }
 
-/* The last operation of a chain that must run; SIZE_MAX: none. */
-static size_t find_last_op(const inv_spec *s, size_t chain, const float *row, inv_extent in)
-{
-	size_t last = SIZE_MAX;
-
-	for (size_t i = s->first[chain]; i < s->first[chain + 1];
-	     in = op_result(&s->op[i++], in))
-		if (must_run(&s->op[i], row, in))
-			last = i;
-	return last;
-}
-
 static invar_status run_chain(const augmenting *j, const float *row, uint32_t image,
                               const float *x, float *out, float *buffers)
 {
 	const inv_spec *s = &j->a->spec;
 	size_t chain = inv_spec_chain(s, row), turn = 0;
 	inv_extent start = inv_spec_start(s, chain, j->in);
-	size_t last = find_last_op(s, chain, row, start);
+	size_t last = SIZE_MAX; /* the last operation that must run */
 	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = start};
+	inv_extent at = start;
 
+	for (size_t i = s->first[chain]; i < s->first[chain + 1];
+	     at = op_result(&s->op[i++], at))
+		if (must_run(&s->op[i], row, at))
+			last = i;
 	if (last == SIZE_MAX) {
 		inv_cut_centre(x, j->in, start, out);
 		return INVAR_OK;
@@ -519,63 +480,44 @@ fail:
 	snprintf(f->text, sizeof f->text, "%s", invar_last_error());
 }
 
-static invar_status first_augment_fault(const augmenting *j)
-{
-	const augment_fault *first = NULL;
-
-	for (unsigned i = 0; i < j->a->ctx->threads; i++)
-		if (j->faults[i].status != INVAR_OK &&
-		    (!first || j->faults[i].block < first->block))
-			first = &j->faults[i];
-	return first ? inv_fail(first->status, "%s", first->text) : INVAR_OK;
-}
-
-/* Cells of the largest intermediate image. */
-static size_t buffer_cells(const invar_augment *a, inv_extent in)
-{
-	const inv_spec *s = &a->spec;
-	size_t largest = 0;
-
-	for (size_t i = 0; i < s->ops; i++) {
-		inv_extent given = inv_augment_input(a, in, i);
-		size_t cells = inv_extent_cells(given);
-
-		if (i > s->first[s->op[i].chain] || given.h != in.h)
-			largest = cells > largest ? cells : largest;
-	}
-	return largest;
-}
-
-static invar_status run_augment_blocks(augmenting *j)
-{
-	size_t cells = inv_extent_cells(j->in), threads = j->a->ctx->threads;
-	invar_status st;
-
-	j->per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
-	j->capacity = buffer_cells(j->a, j->in);
-	INV_TRY_OR(end, inv_new_array(&j->buffers, 2 * threads * j->capacity + 1));
-	INV_TRY_OR(end, inv_new_zeros(&j->faults, threads));
-	inv_parallel(j->a->ctx, inv_blocks(j->images, j->per_block), run_augment_block, j);
-	st = first_augment_fault(j);
-end:
-	inv_free(j->buffers);
-	inv_free(j->faults);
-	return st;
-}
-
 invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const float *x,
                                const uint64_t shape[4], const float *params, float *out)
 {
 	augmenting j = {.a = a, .d = d, .x = x, .params = params, .out = out};
+	const inv_spec *s = &a->spec;
+	const augment_fault *first = NULL;
+	size_t cells, threads = a->ctx->threads;
+	invar_status st;
 
 	INV_TRY(inv_augment_shape(shape, &j.in));
 	INV_TRY(inv_augment_result(a, j.in, &j.result));
 	INV_TRY(check_draw(d, shape[0]));
 	j.images = (size_t)shape[0];
 	for (size_t i = 0; i < j.images && params; i++)
-		INV_TRY(inv_augment_check_row(a, j.in, params + i * a->spec.columns, i));
+		INV_TRY(inv_augment_check_row(a, j.in, params + i * s->columns, i));
 	j.t = prepare_streams(d);
-	return run_augment_blocks(&j);
+
+	/* A buffer holds the largest image between two operations. */
+	for (size_t i = 0; i < s->ops; i++) {
+		inv_extent given = inv_augment_input(a, j.in, i);
+
+		cells = inv_extent_cells(given);
+		if ((i > s->first[s->op[i].chain] || given.h != j.in.h) && cells > j.capacity)
+			j.capacity = cells;
+	}
+	cells = inv_extent_cells(j.in);
+	j.per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
+	INV_TRY_OR(end, inv_new_array(&j.buffers, 2 * threads * j.capacity + 1));
+	INV_TRY_OR(end, inv_new_zeros(&j.faults, threads));
+	inv_parallel(a->ctx, inv_blocks(j.images, j.per_block), run_augment_block, &j);
+	for (size_t i = 0; i < threads; i++)
+		if (j.faults[i].status != INVAR_OK && (!first || j.faults[i].block < first->block))
+			first = &j.faults[i];
+	st = first ? inv_fail(first->status, "%s", first->text) : INVAR_OK;
+end:
+	inv_free(j.buffers);
+	inv_free(j.faults);
+	return st;
 }
 
 /* ---- The public names of the same ------------------------------------------------- */

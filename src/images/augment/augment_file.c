@@ -24,23 +24,9 @@ typedef struct file_work {
 	uint64_t cells, result_cells; /* of one */
 	uint64_t block;               /* images at once */
 	bool given;                   /* params come from a file */
-	bool kept;                    /* params go to a file */
 	float *x, *y;
 	float *params; /* [n, columns]; NULL: drawn by the blocks themselves */
 } file_work;
-
-/* A NaN or an infinity would spread to neighbouring pixels. */
-static invar_status check_finite_pixels(const file_work *w, uint64_t first, uint64_t images)
-{
-	for (uint64_t i = 0; i < images * w->cells; i++)
-		if (!isfinite(w->x[i]))
-			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: image %" PRIu64 " has a pixel that is %s (element %" PRIu64
-			                ")",
-			                w->in->name, first + i / w->cells,
-			                isnan(w->x[i]) ? "NaN" : "infinite", i % w->cells);
-	return INVAR_OK;
-}
 
 static invar_status augment_blocks(const file_work *w)
 {
@@ -54,7 +40,13 @@ static invar_status augment_blocks(const file_work *w)
 
 		INV_TRY(inv_progress(w->a->ctx, "augment", at, images));
 		INV_TRY(inv_npy_source_read(w->in, now * w->cells, w->x));
-		INV_TRY(check_finite_pixels(w, at, now));
+		for (uint64_t i = 0; i < now * w->cells; i++)
+			if (!isfinite(w->x[i])) /* it would spread to neighbouring pixels */
+				return inv_fail(INVAR_E_NUMERIC,
+				                "%s: image %" PRIu64
+				                " has a pixel that is %s (element %" PRIu64 ")",
+				                w->in->name, at + i / w->cells,
+				                isnan(w->x[i]) ? "NaN" : "infinite", i % w->cells);
 		draw.first += at;
 		if (params && !w->given)
 			INV_TRY(inv_augment_draw(w->a, &draw, shape, params));
@@ -64,52 +56,37 @@ static invar_status augment_blocks(const file_work *w)
 	return inv_npy_source_end(w->in);
 }
 
-/* As many images at once as fit, but some for every thread. */
-static invar_status allocate_file_work(file_work *w)
-{
-	uint64_t least = (uint64_t)MIN_PER_THREAD * w->a->ctx->threads;
-	uint64_t fit = BLOCK_BYTES / ((w->cells + w->result_cells) * sizeof(float));
-
-	w->block = fit < least ? least : fit;
-	if (w->block > w->shape[0])
-		w->block = w->shape[0];
-	INV_TRY(inv_new_array(&w->x, w->block * w->cells));
-	INV_TRY(inv_new_array(&w->y, w->block * w->result_cells));
-	if ((w->given || w->kept) && w->shape[0])
-		INV_TRY(inv_new_array(&w->params, w->shape[0] * w->a->spec.columns));
-	return INVAR_OK;
-}
-
-static invar_status find_file_shapes(file_work *w)
-{
-	const inv_npy_header *h = w->in->h;
-
-	if (h->ndim != 4)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has %u dimensions, but images are [n, c, h, w]", w->in->name,
-		                h->ndim);
-	memcpy(w->shape, h->shape, sizeof w->shape);
-	INV_TRY(invar_augment_result(w->a, w->shape, w->result));
-	w->cells = w->shape[1] * w->shape[2] * w->shape[3];
-	w->result_cells = w->result[1] * w->result[2] * w->result[3];
-	if (w->draw.first > UINT32_MAX || w->shape[0] > UINT32_MAX - w->draw.first)
-		return inv_fail(INVAR_E_USE, "image indices must be below 2^32");
-	return INVAR_OK;
-}
-
 invar_status inv_augment_apply_file(const invar_augment *a, const invar_options *o,
                                     const char *in, const char *params, const char *out,
                                     const char *params_out)
 {
 	inv_npy_source from;
-	file_work w = {.a = a, .in = &from, .given = params, .kept = params_out};
+	file_work w = {.a = a, .in = &from, .given = params};
+	uint64_t least = (uint64_t)MIN_PER_THREAD * a->ctx->threads, fit;
 	invar_options *kept;
 	invar_status st;
 
 	INV_TRY(inv_draw_read(o, &kept, &w.draw));
 	INV_TRY_OR(end, inv_npy_source_open(a->ctx, in, &from));
-	INV_TRY_OR(end, find_file_shapes(&w));
-	INV_TRY_OR(end, allocate_file_work(&w));
+	if (from.h->ndim != 4)
+		INV_TRY_OR(end, inv_fail(INVAR_E_MISMATCH,
+		                         "%s has %u dimensions, but images are [n, c, h, w]",
+		                         from.name, from.h->ndim));
+	memcpy(w.shape, from.h->shape, sizeof w.shape);
+	INV_TRY_OR(end, invar_augment_result(a, w.shape, w.result));
+	w.cells = w.shape[1] * w.shape[2] * w.shape[3];
+	w.result_cells = w.result[1] * w.result[2] * w.result[3];
+	if (w.draw.first > UINT32_MAX || w.shape[0] > UINT32_MAX - w.draw.first)
+		INV_TRY_OR(end, inv_fail(INVAR_E_USE, "image indices must be below 2^32"));
+
+	/* As many images at once as fit, but some for every thread. */
+	fit = BLOCK_BYTES / ((w.cells + w.result_cells) * sizeof(float));
+	w.block = fit < least ? least : fit;
+	w.block = w.block < w.shape[0] ? w.block : w.shape[0];
+	INV_TRY_OR(end, inv_new_array(&w.x, w.block * w.cells));
+	INV_TRY_OR(end, inv_new_array(&w.y, w.block * w.result_cells));
+	if ((params || params_out) && w.shape[0])
+		INV_TRY_OR(end, inv_new_array(&w.params, w.shape[0] * a->spec.columns));
 	if (params)
 		INV_TRY_OR(end, inv_augment_params_load(a, params, w.shape, w.params));
 	INV_TRY_OR(end, inv_npy_create_target(out, INV_F32, 4, w.result, &w.out));

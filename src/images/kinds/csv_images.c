@@ -26,25 +26,17 @@ typedef struct list {
 	char *folder; /* of the list, "" if that is the current one */
 } list;
 
-typedef struct columns {
-	size_t path, label, split; /* NOWHERE: there is none */
-} columns;
+#define BLANKS " \t"
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-/* "path, label" is meant as "path,label". */
-static char *skip_csv_blanks(char *field)
-{
-	return field + strspn(field, " \t");
-}
-
-/* Also those at the end: "cat " would be a class of its own. */
+/* "path, label" is meant as "path,label"; and "cat " would be a class of its own. */
 static const char *without_blanks(char *field)
 {
-	char *start = skip_csv_blanks(field);
+	char *start = field + strspn(field, BLANKS);
 	size_t length = strlen(start);
 
-	while (length && (start[length - 1] == ' ' || start[length - 1] == '\t'))
+	while (length && strchr(BLANKS, start[length - 1]))
 		start[--length] = '\0';
 	return start;
 }
@@ -59,58 +51,44 @@ static size_t find_csv_column(const inv_csv *c, const char *const *names)
 	return NOWHERE;
 }
 
-static invar_status read_csv_columns(inv_csv *c, columns *out)
+static invar_status read_csv_list(list *own, inv_csv *c)
 {
-	static const char *const path[] = {"path",      "file",  "filename",
-	                                   "file_name", "image", NULL};
-	static const char *const label[] = {"label", "class", NULL};
-	static const char *const split[] = {"split", NULL};
+	static const char *const paths[] = {"path",      "file",  "filename",
+	                                    "file_name", "image", NULL};
+	static const char *const labels[] = {"label", "class", NULL};
+	static const char *const splits[] = {"split", NULL};
+	size_t path_at, label_at, split_at, width;
+	const char *path, *label, *split;
 	bool more;
 
 	INV_TRY(inv_csv_next(c, &more));
 	if (!more)
 		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a CSV file", c->name);
-	*out = (columns){find_csv_column(c, path), find_csv_column(c, label),
-	                 find_csv_column(c, split)};
-	if (out->path != NOWHERE)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: none of its %zu %s is named path; the first line must name the "
-	                "columns, separated by commas: path,label,split",
-	                c->name, c->count, inv_noun(c->count, "column", "columns"));
-}
-
-static invar_status add_csv_record(list *own, const inv_csv *c, const columns *at,
-                                   size_t width)
-{
-	const char *path, *label, *split;
-
-	if (c->count != width)
-		return inv_fail(
-			INVAR_E_FORMAT, "%s: line %" PRIu64 " has %zu %s, but the first line has %zu",
-			c->name, c->line, c->count, inv_noun(c->count, "field", "fields"), width);
-	path = skip_csv_blanks(c->field[at->path]); /* a file's name may end in a blank */
-	label = at->label == NOWHERE ? "" : without_blanks(c->field[at->label]);
-	split = at->split == NOWHERE ? "" : without_blanks(c->field[at->split]);
-	if (!*path || strlen(path) >= MAX_PATH)
-		return inv_fail(INVAR_E_FORMAT, "%s: line %" PRIu64 " has %s path", c->name,
-		                c->line, *path ? "too long a" : "no");
-	return inv_labelled_rows_add(&own->rows, path, label, split);
-}
-
-static invar_status read_csv_list(list *own, inv_csv *c)
-{
-	columns at = {NOWHERE, NOWHERE, NOWHERE};
-	size_t width;
-	bool more;
-
-	INV_TRY(read_csv_columns(c, &at));
+	path_at = find_csv_column(c, paths);
+	label_at = find_csv_column(c, labels);
+	split_at = find_csv_column(c, splits);
 	width = c->count;
+	if (path_at == NOWHERE)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: none of its %zu %s is named path; the first line must name "
+		                "the columns, separated by commas: path,label,split",
+		                c->name, width, inv_noun(width, "column", "columns"));
 	for (;;) {
 		INV_TRY(inv_csv_next(c, &more));
 		if (!more)
 			return INVAR_OK;
-		INV_TRY(add_csv_record(own, c, &at, width));
+		if (c->count != width)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: line %" PRIu64 " has %zu %s, but the first line has %zu",
+			                c->name, c->line, c->count,
+			                inv_noun(c->count, "field", "fields"), width);
+		path = c->field[path_at] + strspn(c->field[path_at], BLANKS); /* may end in one */
+		label = label_at == NOWHERE ? "" : without_blanks(c->field[label_at]);
+		split = split_at == NOWHERE ? "" : without_blanks(c->field[split_at]);
+		if (!*path || strlen(path) >= MAX_PATH)
+			return inv_fail(INVAR_E_FORMAT, "%s: line %" PRIu64 " has %s path", c->name,
+			                c->line, *path ? "too long a" : "no");
+		INV_TRY(inv_labelled_rows_add(&own->rows, path, label, split));
 	}
 }
 

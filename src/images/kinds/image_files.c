@@ -17,18 +17,6 @@ enum { MAX_DEPTH = 16 }; /* nested folders; links may form a cycle */
 
 /* ---- Names ---------------------------------------------------------------------- */
 
-static bool is_foreign_name(const char *name)
-{
-	static const char *const ends[] = {".bmp",  ".gif",  ".ppm", ".pgm",
-	                                   ".heic", ".avif", ".jp2"};
-	const char *dot = strrchr(name, '.');
-
-	for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-		if (strcasecmp(dot, ends[i]) == 0)
-			return true;
-	return false;
-}
-
 /* "folder/name", or one of the two if the other is empty. */
 static invar_status join_inner(char **out, const char *folder, const char *name)
 {
@@ -50,58 +38,43 @@ static void clear_listing(listing *l)
 	inv_names_clear(&l->foreign);
 }
 
-/* Most file systems report the type of an entry; links, and entries of other file systems,
- * need stat. */
-static invar_status is_folder_entry(const char *path, const struct dirent *entry, bool *out)
+static invar_status list_entry(void *user, const char *path, const struct dirent *entry)
 {
-	char *whole;
-
-	*out = entry->d_type == DT_DIR;
-	if (entry->d_type == DT_DIR || entry->d_type == DT_REG)
-		return INVAR_OK;
-	INV_TRY(inv_new_path(&whole, path, entry->d_name));
-	*out = inv_is_folder(whole);
-	inv_free(whole);
-	return INVAR_OK;
-}
-
-/* A bank or a run beside its images (`encode folder:. -o bank`) is not a class. */
-static invar_status is_result_folder(const char *path, const char *name, bool *out)
-{
-	static const char *const files[] = {"bank.json", "run.json"};
-	char *folder, *file = NULL;
+	static const char *const results[] = {"bank.json", "run.json"};
+	static const char *const foreign[] = {".bmp",  ".gif",  ".ppm", ".pgm",
+	                                      ".heic", ".avif", ".jp2"};
+	listing *l = user;
+	const char *name = entry->d_name, *dot = strrchr(name, '.');
+	bool folder = entry->d_type == DT_DIR, result = false;
+	char *whole = NULL, *file = NULL;
 	invar_status st = INVAR_OK;
 
-	*out = false;
-	INV_TRY(inv_new_path(&folder, path, name));
-	for (size_t i = 0; i < sizeof files / sizeof *files && !*out; i++) {
+	/* Links, and entries of some file systems, have no type: they need stat. */
+	if (entry->d_type != DT_REG) {
+		INV_TRY_OR(end, inv_new_path(&whole, path, name));
+		folder = folder || inv_is_folder(whole);
+	}
+	/* A bank or a run beside its images (`encode folder:. -o bank`) is not a class. */
+	for (size_t i = 0; i < sizeof results / sizeof *results && folder && !result; i++) {
 		inv_free(file);
-		INV_TRY_OR(end, inv_new_path(&file, folder, files[i]));
-		*out = inv_exists(file);
+		INV_TRY_OR(end, inv_new_path(&file, whole, results[i]));
+		result = inv_exists(file);
+	}
+	if (folder && !result) {
+		st = inv_names_add(&l->folders, name, strlen(name));
+	} else if (!folder &&
+	           inv_is_image_name(name)) { /* also a broken link: a broken image */
+		st = inv_names_add(&l->images, name, strlen(name));
+	} else {
+		l->others++;
+		for (size_t i = 0; i < sizeof foreign / sizeof *foreign && dot && !folder; i++)
+			if (strcasecmp(dot, foreign[i]) == 0)
+				INV_TRY_OR(end, inv_names_add(&l->foreign, name, strlen(name)));
 	}
 end:
 	inv_free(file);
-	inv_free(folder);
+	inv_free(whole);
 	return st;
-}
-
-static invar_status list_entry(void *user, const char *path, const struct dirent *entry)
-{
-	listing *l = user;
-	const char *name = entry->d_name;
-	bool folder, result = false;
-
-	INV_TRY(is_folder_entry(path, entry, &folder));
-	if (folder)
-		INV_TRY(is_result_folder(path, name, &result));
-	if (folder && !result)
-		return inv_names_add(&l->folders, name, strlen(name));
-	if (!result && inv_is_image_name(name)) /* also a broken link: a broken image */
-		return inv_names_add(&l->images, name, strlen(name));
-	l->others++;
-	if (!result && is_foreign_name(name))
-		return inv_names_add(&l->foreign, name, strlen(name));
-	return INVAR_OK;
 }
 
 static invar_status list_image_folder(const char *path, listing *l)
@@ -199,19 +172,6 @@ end:
 	return st;
 }
 
-static invar_status refuse_empty_folder(const inv_file_list *f, const char *folder)
-{
-	if (!f->foreign)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s/%s: has no " INV_IMAGE_FORMATS
-		                " files; add some or remove the folder",
-		                f->root, folder);
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s/%s: has no " INV_IMAGE_FORMATS
-	                " files; convert other formats, such as %s, to PNG",
-	                f->root, folder, f->example);
-}
-
 invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
 {
 	inv_names found = {0};
@@ -219,7 +179,15 @@ invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t
 
 	INV_TRY_OR(end, gather_images(f, folder, 0, &found));
 	if (!found.count)
-		INV_TRY_OR(end, refuse_empty_folder(f, folder));
+		INV_TRY_OR(end, f->foreign
+		                    ? inv_fail(INVAR_E_FORMAT,
+		                               "%s/%s: has no " INV_IMAGE_FORMATS
+		                               " files; convert other formats, such as %s, to PNG",
+		                               f->root, folder, f->example)
+		                    : inv_fail(INVAR_E_FORMAT,
+		                               "%s/%s: has no " INV_IMAGE_FORMATS
+		                               " files; add some or remove the folder",
+		                               f->root, folder));
 	inv_names_sort(&found);
 	for (size_t i = 0; i < found.count; i++)
 		INV_TRY_OR(end, inv_file_list_add(f, inv_names_at(&found, i), label));

@@ -15,24 +15,15 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "images/kinds/image_files.h"
+#include "images/kinds/labelled_rows.h"
 
-enum { SPLITS = 4 };
-
-static const char *const folder_splits[SPLITS] = {"train", "val", "test", "unlabeled"};
+enum { SPLITS = 4 }; /* inv_standard_split */
 
 typedef struct folder {
 	inv_file_list files[SPLITS];
 	inv_names classes[SPLITS]; /* sub-folders of a split */
 	bool there[SPLITS];
 } folder;
-
-static bool is_folder_split(const char *name)
-{
-	for (size_t k = 0; k < SPLITS; k++)
-		if (strcmp(name, folder_splits[k]) == 0)
-			return true;
-	return false;
-}
 
 /* A folder of images beside train and test would be ignored silently. */
 static invar_status refuse_other_folder(const invar_dataset *d, const char *name)
@@ -68,26 +59,6 @@ static invar_status list_folder_split(const invar_dataset *d, folder *own, size_
 	                inv_names_at(&own->classes[k], 0));
 }
 
-static invar_status number_folder_classes(invar_dataset *d, const folder *own)
-{
-	inv_names all = {0};
-	invar_status st = INVAR_OK;
-
-	for (size_t k = 0; k < SPLITS; k++)
-		for (size_t i = 0; i < own->classes[k].count; i++) {
-			const char *name = inv_names_at(&own->classes[k], i);
-
-			INV_TRY_OR(end, inv_names_add(&all, name, strlen(name)));
-		}
-	inv_names_sort(&all);
-	for (size_t i = 0; i < all.count; i++)
-		if (i == 0 || strcmp(inv_names_at(&all, i - 1), inv_names_at(&all, i)) != 0)
-			INV_TRY_OR(end, inv_dataset_add_class(d, inv_names_at(&all, i)));
-end:
-	inv_names_clear(&all);
-	return st;
-}
-
 static invar_status collect_folder_split(invar_dataset *d, folder *own, size_t k,
                                          const char *inside)
 {
@@ -115,45 +86,12 @@ end:
 	return st;
 }
 
-static invar_status open_folder_splits(invar_dataset *d, folder *own)
-{
-	bool wanted;
-
-	for (size_t k = 0; k < SPLITS; k++)
-		if (own->there[k])
-			INV_TRY(list_folder_split(d, own, k, folder_splits[k]));
-	INV_TRY(number_folder_classes(d, own));
-	for (size_t k = 0; k < SPLITS; k++) {
-		if (!own->there[k])
-			continue;
-		INV_TRY(inv_dataset_offer(d, folder_splits[k], false, &wanted));
-		if (!wanted)
-			continue;
-		INV_TRY(collect_folder_split(d, own, k, folder_splits[k]));
-		INV_TRY(inv_file_list_to_split(&own->files[k], d, folder_splits[k]));
-	}
-	return INVAR_OK;
-}
-
-static invar_status open_whole_folder(invar_dataset *d, folder *own)
-{
-	inv_file_list *f = &own->files[0];
-	int32_t *labels;
-
-	INV_TRY(list_folder_split(d, own, 0, ""));
-	INV_TRY(number_folder_classes(d, own));
-	INV_TRY(collect_folder_split(d, own, 0, ""));
-	labels = f->labels;
-	f->labels = NULL;
-	inv_file_list_report(f, d);
-	return inv_dataset_add_whole(d, f->names.count, labels, f);
-}
-
 static invar_status open_folder(invar_dataset *d)
 {
 	inv_names inner = {0};
-	bool flat, splits = false;
+	bool flat, splits = false, wanted;
 	folder *own;
+	int32_t *labels;
 	invar_status st;
 
 	INV_TRY(inv_new(&own));
@@ -161,12 +99,41 @@ static invar_status open_folder(invar_dataset *d)
 	INV_TRY_OR(end, inv_list_folders(d->place, "", &inner, &flat));
 	for (size_t i = 0; i < inner.count; i++)
 		for (size_t k = 0; k < SPLITS; k++)
-			if (strcmp(inv_names_at(&inner, i), folder_splits[k]) == 0)
+			if (strcmp(inv_names_at(&inner, i), inv_standard_split(k)) == 0)
 				own->there[k] = splits = true;
-	for (size_t i = 0; splits && i < inner.count; i++)
-		if (!is_folder_split(inv_names_at(&inner, i)))
-			INV_TRY_OR(end, refuse_other_folder(d, inv_names_at(&inner, i)));
-	st = splits ? open_folder_splits(d, own) : open_whole_folder(d, own);
+	for (size_t i = 0; splits && i < inner.count; i++) {
+		const char *name = inv_names_at(&inner, i);
+
+		if (!inv_is_standard_split(name, strlen(name)))
+			INV_TRY_OR(end, refuse_other_folder(d, name));
+	}
+
+	own->there[0] |= !splits; /* all images are train */
+	for (size_t k = 0; k < SPLITS; k++)
+		if (own->there[k])
+			INV_TRY_OR(end,
+			           list_folder_split(d, own, k, splits ? inv_standard_split(k) : ""));
+	for (size_t k = 0; k < SPLITS; k++)
+		for (size_t i = 0; i < own->classes[k].count; i++)
+			INV_TRY_OR(end, inv_dataset_add_class(d, inv_names_at(&own->classes[k], i)));
+	inv_names_unique(&d->classes);
+	if (!splits) {
+		INV_TRY_OR(end, collect_folder_split(d, own, 0, ""));
+		labels = own->files[0].labels;
+		own->files[0].labels = NULL;
+		inv_file_list_report(&own->files[0], d);
+		INV_TRY_OR(end, inv_dataset_add_whole(d, own->files[0].names.count, labels,
+		                                      &own->files[0]));
+	}
+	for (size_t k = 0; k < SPLITS && splits; k++) {
+		if (!own->there[k])
+			continue;
+		INV_TRY_OR(end, inv_dataset_offer(d, inv_standard_split(k), false, &wanted));
+		if (!wanted)
+			continue;
+		INV_TRY_OR(end, collect_folder_split(d, own, k, inv_standard_split(k)));
+		INV_TRY_OR(end, inv_file_list_to_split(&own->files[k], d, inv_standard_split(k)));
+	}
 end:
 	inv_names_clear(&inner);
 	return st;

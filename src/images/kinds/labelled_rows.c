@@ -2,13 +2,14 @@
 /* labelled_rows.c - from texts to classes and splits, see labelled_rows.h. */
 #include "images/kinds/labelled_rows.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
 enum { MAX_SPLIT_NAME = 32, MAX_DIGITS = 18 };
+
+#define SPLIT_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 static const char *const standard_splits[] = {"train", "val", "test", "unlabeled", NULL};
 
@@ -50,26 +51,11 @@ void inv_labelled_rows_clear(inv_labelled_rows *r)
 
 /* ---- Classes ----------------------------------------------------------------------- */
 
-/* 0, 7, 120, as a number is written: then longer means larger. */
-static bool is_number_label(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	return digits && digits <= MAX_DIGITS && !text[digits] && (digits == 1 || *text != '0');
-}
-
-typedef int order_fn(const char *a, const char *b);
-
 static int order_numbers(const char *a, const char *b)
 {
 	size_t one = strlen(a), other = strlen(b);
 
 	return one != other ? (one < other ? -1 : 1) : strcmp(a, b);
-}
-
-static int order_texts(const char *a, const char *b)
-{
-	return strcmp(a, b);
 }
 
 static int compare_numbers(const void *a, const void *b, void *text)
@@ -78,91 +64,61 @@ static int compare_numbers(const void *a, const void *b, void *text)
 	                     (const char *)text + *(const size_t *)b);
 }
 
-/* The different labels, in byte order. */
-static invar_status sort_labels(const inv_labelled_rows *r, inv_names *out)
+/* Numbers such as 0, 7, 120, as they are written, have the order of their values. */
+static invar_status number_labels(inv_labelled_rows *r, invar_dataset *d)
 {
+	int (*order)(const char *, const char *) = order_numbers;
 	inv_names all = {0};
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < r->labels.count; i++)
 		if (*inv_names_at(&r->labels, i))
 			INV_TRY_OR(end, add_row_text(&all, inv_names_at(&r->labels, i)));
-	inv_names_sort(&all);
+	inv_names_unique(&all);
+	if (!all.count)
+		goto end;
+	if (all.count > INT32_MAX)
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_FORMAT, "%s: has more than 2^31 classes", d->text));
+	for (size_t i = 0; i < all.count; i++) {
+		const char *text = inv_names_at(&all, i);
+		size_t digits = strspn(text, "0123456789");
+
+		if (!digits || digits > MAX_DIGITS || text[digits] || (digits > 1 && *text == '0'))
+			order = strcmp;
+	}
+	if (order == order_numbers)
+		qsort_r(all.at, all.count, sizeof *all.at, compare_numbers, all.text);
+
 	for (size_t i = 0; i < all.count; i++)
-		if (i == 0 || strcmp(inv_names_at(&all, i - 1), inv_names_at(&all, i)) != 0)
-			INV_TRY_OR(end, add_row_text(out, inv_names_at(&all, i)));
+		INV_TRY_OR(end, inv_dataset_add_class(d, inv_names_at(&all, i)));
+	INV_TRY_OR(end, inv_new_array(&r->classes, r->labels.count));
+	for (size_t i = 0; i < r->labels.count; i++) {
+		const char *label = inv_names_at(&r->labels, i);
+		size_t low = 0, high = all.count;
+
+		while (high - low > 1) {
+			size_t middle = low + (high - low) / 2;
+
+			if (order(label, inv_names_at(&all, middle)) < 0)
+				high = middle;
+			else
+				low = middle;
+		}
+		r->classes[i] = *label ? (int32_t)low : INV_NO_LABEL;
+	}
 end:
 	inv_names_clear(&all);
 	return st;
 }
 
-/* The place of a label in the sorted list, which has it. */
-static int32_t find_sorted_label(const inv_names *sorted, const char *label,
-                                 order_fn *order)
-{
-	size_t low = 0, high = sorted->count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (order(label, inv_names_at(sorted, middle)) < 0)
-			high = middle;
-		else
-			low = middle;
-	}
-	return (int32_t)low;
-}
-
-static invar_status number_labels(inv_labelled_rows *r, invar_dataset *d)
-{
-	inv_names sorted = {0};
-	order_fn *order = order_numbers;
-	invar_status st;
-
-	INV_TRY_OR(end, sort_labels(r, &sorted));
-	if (!sorted.count)
-		goto end;
-	if (sorted.count > INT32_MAX)
-		INV_TRY_OR(end,
-		           inv_fail(INVAR_E_FORMAT, "%s: has more than 2^31 classes", d->text));
-	for (size_t i = 0; i < sorted.count; i++)
-		if (!is_number_label(inv_names_at(&sorted, i)))
-			order = order_texts;
-	if (order == order_numbers)
-		qsort_r(sorted.at, sorted.count, sizeof *sorted.at, compare_numbers, sorted.text);
-
-	for (size_t i = 0; i < sorted.count; i++)
-		INV_TRY_OR(end, inv_dataset_add_class(d, inv_names_at(&sorted, i)));
-	INV_TRY_OR(end, inv_new_array(&r->classes, r->labels.count));
-	for (size_t i = 0; i < r->labels.count; i++) {
-		const char *label = inv_names_at(&r->labels, i);
-
-		r->classes[i] = *label ? find_sorted_label(&sorted, label, order) : INV_NO_LABEL;
-	}
-end:
-	inv_names_clear(&sorted);
-	return st;
-}
-
 /* ---- Splits ------------------------------------------------------------------------ */
-
-/* A split becomes the name of a folder in a bank, beside a folder `cache`. */
-static bool is_allowed_split(const char *name)
-{
-	size_t length = strlen(name);
-
-	for (size_t i = 0; i < length; i++)
-		if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
-			return false;
-	return length && length <= MAX_SPLIT_NAME && isalnum((unsigned char)*name) &&
-	       strcmp(name, "cache") != 0;
-}
 
 /* Every image has a split, or none has: a forgotten one would change train silently. */
 static invar_status list_splits(const inv_labelled_rows *r, const invar_dataset *d,
                                 inv_names *out)
 {
-	size_t with = SIZE_MAX, without = SIZE_MAX, known;
+	size_t with = SIZE_MAX, without = SIZE_MAX, known, length;
 
 	for (size_t i = 0; i < r->splits.count; i++) {
 		const char *split = inv_names_at(&r->splits, i);
@@ -170,7 +126,10 @@ static invar_status list_splits(const inv_labelled_rows *r, const invar_dataset 
 		*(*split ? &with : &without) = i;
 		if (!*split || inv_names_find(out, split, &known))
 			continue;
-		if (!is_allowed_split(split))
+		/* It becomes the name of a folder in a bank, beside a folder `cache`. */
+		length = strspn(split, SPLIT_LETTERS);
+		if (split[length] || length > MAX_SPLIT_NAME || *split == '-' || *split == '_' ||
+		    strcmp(split, "cache") == 0)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: %s is in the split '%.40s', but the name of a split has 1 "
 			                "to %d letters, digits, - and _",
@@ -206,29 +165,12 @@ static invar_status add_labelled_split(inv_labelled_rows *r, invar_dataset *d,
 	return inv_dataset_add_part(d, split, count, source, r->classes, store);
 }
 
-/* The standard splits first, in their order, then the others as they were found. */
-static invar_status add_labelled_splits(inv_labelled_rows *r, invar_dataset *d,
-                                        const inv_names *splits, const void *store)
-{
-	size_t known;
-
-	for (size_t i = 0; standard_splits[i]; i++)
-		if (inv_names_find(splits, standard_splits[i], &known))
-			INV_TRY(add_labelled_split(r, d, standard_splits[i], store));
-	for (size_t i = 0; i < splits->count; i++) {
-		const char *name = inv_names_at(splits, i);
-
-		if (!inv_is_standard_split(name, strlen(name)))
-			INV_TRY(add_labelled_split(r, d, name, store));
-	}
-	return INVAR_OK;
-}
-
 invar_status inv_labelled_rows_publish(inv_labelled_rows *r, invar_dataset *d,
                                        const void *store)
 {
 	inv_names splits = {0};
 	int32_t *labels;
+	size_t known;
 	invar_status st;
 
 	if (!r->names.count || r->names.count >= UINT32_MAX)
@@ -236,12 +178,20 @@ invar_status inv_labelled_rows_publish(inv_labelled_rows *r, invar_dataset *d,
 		                r->names.count ? "more than 2^32" : "no");
 	INV_TRY_OR(end, list_splits(r, d, &splits));
 	INV_TRY_OR(end, number_labels(r, d));
-	if (splits.count) {
-		st = add_labelled_splits(r, d, &splits, store);
-	} else {
+	if (!splits.count) {
 		labels = r->classes; /* without splits, the data set owns the labels */
 		r->classes = NULL;
 		st = inv_dataset_add_whole(d, r->names.count, labels, store);
+	}
+	/* The standard splits first, in their order, then the others as they were found. */
+	for (size_t i = 0; standard_splits[i]; i++)
+		if (inv_names_find(&splits, standard_splits[i], &known))
+			INV_TRY_OR(end, add_labelled_split(r, d, standard_splits[i], store));
+	for (size_t i = 0; i < splits.count; i++) {
+		const char *name = inv_names_at(&splits, i);
+
+		if (!inv_is_standard_split(name, strlen(name)))
+			INV_TRY_OR(end, add_labelled_split(r, d, name, store));
 	}
 end:
 	inv_names_clear(&splits);

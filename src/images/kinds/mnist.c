@@ -14,7 +14,7 @@
 #include "formats/idx.h"
 #include "images/dataset.h"
 
-enum { SPLITS = 2 };
+enum { SPLITS = 2, NAME = 64 };
 
 static const char *const digit_names[] = {"0", "1", "2", "3", "4", "5",
                                           "6", "7", "8", "9", NULL};
@@ -29,8 +29,6 @@ static const struct {
 typedef struct mnist {
 	inv_idx *images[SPLITS];
 } mnist;
-
-enum { NAME = 64 };
 
 /* "train-images-idx3-ubyte.gz" or the like; false if there is no such file. */
 static bool find_mnist_file(const invar_dataset *d, const char *stem, const char *what,
@@ -70,33 +68,31 @@ end:
 	return st;
 }
 
-static invar_status check_mnist_pair(const inv_idx *images, const inv_idx *labels)
-{
-	if (images->shape[0] != labels->shape[0])
-		return inv_fail(
-			INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for the %" PRIu64 " %s of %s",
-			labels->path, labels->shape[0], inv_noun(labels->shape[0], "label", "labels"),
-			images->shape[0], inv_noun(images->shape[0], "image", "images"), images->path);
-	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has images of %" PRIu64 " x %" PRIu64
-		                " pixels, but at most %d per side are allowed",
-		                images->path, images->shape[2], images->shape[1], UINT16_MAX);
-	return INVAR_OK;
-}
-
 static invar_status open_mnist_split(invar_dataset *d, size_t k)
 {
-	inv_idx **images = &((mnist *)d->own)->images[k], *labels = NULL;
+	inv_idx **of_split = &((mnist *)d->own)->images[k], *images, *labels = NULL;
 	int32_t *numbers;
 	invar_status st;
 
-	INV_TRY_OR(end, open_mnist_file(d, mnist_files[k].stem, "images", 3, images));
+	INV_TRY(open_mnist_file(d, mnist_files[k].stem, "images", 3, of_split));
+	images = *of_split;
 	INV_TRY_OR(end, open_mnist_file(d, mnist_files[k].stem, "labels", 1, &labels));
-	INV_TRY_OR(end, check_mnist_pair(*images, labels));
+	if (images->shape[0] != labels->shape[0])
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_MISMATCH,
+		                    "%s: has %" PRIu64 " %s for the %" PRIu64 " %s of %s",
+		                    labels->path, labels->shape[0],
+		                    inv_noun(labels->shape[0], "label", "labels"), images->shape[0],
+		                    inv_noun(images->shape[0], "image", "images"), images->path));
+	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
+		INV_TRY_OR(end,
+		           inv_fail(INVAR_E_FORMAT,
+		                    "%s: has images of %" PRIu64 " x %" PRIu64
+		                    " pixels, but at most %d per side are allowed",
+		                    images->path, images->shape[2], images->shape[1], UINT16_MAX));
 	INV_TRY_OR(end, inv_dataset_byte_labels(d, labels->data, labels->cells, 1, 0,
 	                                        labels->path, &numbers));
-	st = inv_dataset_add(d, mnist_files[k].split, (*images)->shape[0], numbers, *images);
+	st = inv_dataset_add(d, mnist_files[k].split, images->shape[0], numbers, images);
 end:
 	inv_idx_close(labels);
 	return st;

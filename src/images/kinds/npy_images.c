@@ -28,63 +28,38 @@ typedef struct array {
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-static bool is_colour(uint64_t channels)
-{
-	return channels == 1 || channels == INV_RGB;
-}
-
-static bool take_npy_shape(array *a, unsigned ndim, const uint64_t *shape)
-{
-	const uint64_t *size = shape + 1;
-
-	a->channels = 1;
-	if (ndim == 4 && is_colour(shape[3])) {
-		a->channels = (uint32_t)shape[3];
-	} else if (ndim == 4 && is_colour(shape[1])) {
-		a->channels = (uint32_t)shape[1];
-		a->channels_first = true;
-		size = shape + 2;
-	} else if (ndim != 3) {
-		return false;
-	}
-	a->count = shape[0];
-	a->height = (uint32_t)size[0];
-	a->width = (uint32_t)size[1];
-	return size[0] && size[1] && size[0] <= MAX_SIDE && size[1] <= MAX_SIDE;
-}
-
 static invar_status open_npy_images(array *a, const char *path)
 {
-	char shape[INV_SHAPE_TEXT];
+	char text[INV_SHAPE_TEXT];
 	const inv_npy_header *h;
+	const uint64_t *shape, *size;
+	bool fits;
 
 	INV_TRY(inv_npy_open(path, &a->images));
 	h = &a->images->h;
-	if (!take_npy_shape(a, h->ndim, h->shape))
+	shape = h->shape;
+	size = shape + 1;
+	a->channels = 1;
+	fits = h->ndim == 3 || h->ndim == 4;
+	if (h->ndim == 4 && (shape[3] == 1 || shape[3] == INV_RGB)) {
+		a->channels = (uint32_t)shape[3];
+	} else if (h->ndim == 4) {
+		fits = shape[1] == 1 || shape[1] == INV_RGB;
+		a->channels = (uint32_t)shape[1];
+		a->channels_first = true;
+		size = shape + 2;
+	}
+	if (!fits || !size[0] || !size[1] || size[0] > MAX_SIDE || size[1] > MAX_SIDE)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its shape is %s but images are (n, h, w), (n, h, w, 3) or (n, "
 		                "3, h, w)",
-		                path, inv_shape_text(h->ndim, h->shape, shape));
+		                path, inv_shape_text(h->ndim, shape, text));
+	a->count = shape[0];
+	a->height = (uint32_t)size[0];
+	a->width = (uint32_t)size[1];
 	if (h->dtype != INV_U8 && inv_dtype_is_integer(h->dtype))
 		return inv_fail(INVAR_E_FORMAT, "%s: images must be uint8 or float, not %s", path,
 		                inv_dtype_name(h->dtype));
-	return INVAR_OK;
-}
-
-static invar_status read_npy_labels(const inv_npy *labels, int32_t *out, int32_t *greatest)
-{
-	*greatest = -1;
-	for (uint64_t i = 0; i < labels->h.cells; i++) {
-		int64_t label;
-
-		INV_TRY(inv_npy_read_int(labels, i, 1, &label));
-		if (label < INV_NO_LABEL || label >= MAX_CLASSES)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: label %" PRIu64 " is %" PRId64 ", expected -1 to %d",
-			                labels->path, i, label, MAX_CLASSES - 1);
-		out[i] = (int32_t)label;
-		*greatest = out[i] > *greatest ? out[i] : *greatest;
-	}
 	return INVAR_OK;
 }
 
@@ -92,7 +67,7 @@ static invar_status open_npy_labels(invar_dataset *d, const char *path, int32_t 
 {
 	const array *a = d->own;
 	inv_npy *labels;
-	int32_t greatest;
+	int64_t label, greatest = -1;
 	char text[INV_SHAPE_TEXT];
 	invar_status st;
 
@@ -105,9 +80,18 @@ static invar_status open_npy_labels(invar_dataset *d, const char *path, int32_t 
 		                    inv_shape_text(labels->h.ndim, labels->h.shape, text), a->count,
 		                    a->images->path));
 	INV_TRY_OR(end, inv_new_array(out, labels->h.cells + 1));
-	INV_TRY_OR(end, read_npy_labels(labels, *out, &greatest));
-	for (int32_t k = 0; k <= greatest; k++) {
-		snprintf(text, sizeof text, "%" PRId32, k);
+	for (uint64_t i = 0; i < labels->h.cells; i++) {
+		INV_TRY_OR(end, inv_npy_read_int(labels, i, 1, &label));
+		if (label < INV_NO_LABEL || label >= MAX_CLASSES)
+			INV_TRY_OR(end,
+			           inv_fail(INVAR_E_FORMAT,
+			                    "%s: label %" PRIu64 " is %" PRId64 ", expected -1 to %d",
+			                    labels->path, i, label, MAX_CLASSES - 1));
+		(*out)[i] = (int32_t)label;
+		greatest = label > greatest ? label : greatest;
+	}
+	for (int64_t k = 0; k <= greatest; k++) {
+		snprintf(text, sizeof text, "%" PRId64, k);
 		INV_TRY_OR(end, inv_dataset_add_class(d, text));
 	}
 end:
@@ -139,57 +123,15 @@ static invar_status open_npy(invar_dataset *d)
 
 /* ---- Reading ------------------------------------------------------------------------- */
 
-/* Where a channel of a pixel is, in either layout. */
-static size_t npy_cell(const array *a, size_t pixel, size_t channel)
-{
-	size_t pixels = (size_t)a->width * a->height;
-
-	return a->channels_first ? channel * pixels + pixel : pixel * a->channels + channel;
-}
-
 static void spread_npy_pixels(const array *a, const uint8_t *from, inv_image *out)
 {
 	size_t pixels = (size_t)a->width * a->height;
+	size_t step = a->channels_first ? 1 : a->channels; /* between pixels */
+	size_t next = a->channels == 1 ? 0 : a->channels_first ? pixels : 1; /* channels */
 
 	for (size_t i = 0; i < pixels; i++)
 		for (size_t c = 0; c < INV_RGB; c++)
-			out->pixels[i * INV_RGB + c] = from[npy_cell(a, i, a->channels == 1 ? 0 : c)];
-}
-
-static invar_status npy_to_bytes(const array *a, uint64_t image, const float *from,
-                                 size_t count, uint8_t *to)
-{
-	float white = a->images->h.dtype == INV_U8 ? 255 : 1;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!(from[i] >= 0 && from[i] <= white))
-			return inv_fail(
-				INVAR_E_FORMAT,
-				"%s: image %" PRIu64
-				" has the value %g, but pixels stored as floats must be from 0 to 1",
-				a->images->path, image, (double)from[i]);
-		to[i] = (uint8_t)lrintf(from[i] / white * 255);
-	}
-	return INVAR_OK;
-}
-
-/* Floats, or uint8 in Fortran order: through a buffer. */
-static invar_status read_npy_slowly(const array *a, uint64_t image, size_t count,
-                                    inv_image *out)
-{
-	float *numbers;
-	uint8_t *bytes = NULL;
-	invar_status st;
-
-	INV_TRY(inv_new_array(&numbers, count));
-	INV_TRY_OR(end, inv_new_array(&bytes, count));
-	INV_TRY_OR(end, inv_npy_read(a->images, image * count, count, numbers));
-	INV_TRY_OR(end, npy_to_bytes(a, image, numbers, count, bytes));
-	spread_npy_pixels(a, bytes, out);
-end:
-	inv_free(numbers);
-	inv_free(bytes);
-	return st;
+			out->pixels[i * INV_RGB + c] = from[i * step + c * next];
 }
 
 static invar_status read_npy(const invar_dataset *d, const inv_images *s, uint64_t source,
@@ -198,13 +140,34 @@ static invar_status read_npy(const invar_dataset *d, const inv_images *s, uint64
 	const array *a = s->store;
 	const inv_npy_header *h = &a->images->h;
 	size_t count = (size_t)a->width * a->height * a->channels;
+	float *numbers, white = h->dtype == INV_U8 ? 255 : 1;
+	uint8_t *bytes = NULL;
+	invar_status st;
 
 	(void)d;
 	INV_TRY(inv_image_shape(out, a->width, a->height, a->images->path));
-	if (h->dtype != INV_U8 || h->fortran)
-		return read_npy_slowly(a, source, count, out);
-	spread_npy_pixels(a, a->images->data + source * count, out);
-	return INVAR_OK;
+	if (h->dtype == INV_U8 && !h->fortran) {
+		spread_npy_pixels(a, a->images->data + source * count, out);
+		return INVAR_OK;
+	}
+	/* Floats, or uint8 in Fortran order: through a buffer. */
+	INV_TRY(inv_new_array(&numbers, count));
+	INV_TRY_OR(end, inv_new_array(&bytes, count));
+	INV_TRY_OR(end, inv_npy_read(a->images, source * count, count, numbers));
+	for (size_t i = 0; i < count; i++) {
+		if (!(numbers[i] >= 0 && numbers[i] <= white))
+			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT,
+			                         "%s: image %" PRIu64
+			                         " has the value %g, but pixels stored as floats must "
+			                         "be from 0 to 1",
+			                         a->images->path, source, (double)numbers[i]));
+		bytes[i] = (uint8_t)lrintf(numbers[i] / white * 255);
+	}
+	spread_npy_pixels(a, bytes, out);
+end:
+	inv_free(numbers);
+	inv_free(bytes);
+	return st;
 }
 
 static void measure_npy(const inv_images *s, uint32_t *width, uint32_t *height)

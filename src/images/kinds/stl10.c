@@ -76,89 +76,34 @@ end:
 	return st;
 }
 
-static invar_status open_stl10_split(invar_dataset *d, size_t k)
-{
-	stl10 *own = d->own;
-	int32_t *labels = NULL;
-	uint64_t count;
-
-	INV_TRY(map_stl10_images(d, stl10_files[k].images, &own->images[k]));
-	count = own->images[k].size / IMAGE;
-	if (stl10_files[k].labels)
-		INV_TRY(load_stl10_labels(d, stl10_files[k].labels, count, &labels));
-	return inv_dataset_add(d, stl10_files[k].split, count, labels, &own->images[k]);
-}
-
 /* ---- Folds ------------------------------------------------------------------------ */
 
-static size_t count_numbers(const char *line)
+/* A line of indices into train. */
+static invar_status add_fold(invar_dataset *d, const char *name, const char *line)
 {
+	stl10 *own = d->own;
+	uint64_t images = own->images[0].size / IMAGE;
 	size_t count = 0;
+	uint32_t *source;
+	invar_status st;
 
-	for (const char *at = line; *at; at += strcspn(at, " \t\r")) {
-		at += strspn(at, " \t\r");
-		count += *at != '\0';
-	}
-	return count;
-}
-
-static invar_status parse_fold(const invar_dataset *d, const char *line, uint64_t images,
-                               uint32_t *out)
-{
+	INV_TRY(inv_new_array(&source, strlen(line) / 2 + 1));
 	for (char *end; *(line += strspn(line, " \t\r")); line = end) {
 		unsigned long long number = strtoull(line, &end, 10);
 
 		if (*line < '0' || *line > '9' || number >= images ||
 		    (*end && !strchr(" \t\r", *end)))
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s/fold_indices.txt: '%.20s' is not the index of one of the "
-			                "%" PRIu64 " %s of train",
-			                d->place, line, images, inv_noun(images, "image", "images"));
-		*out++ = (uint32_t)number;
-	}
-	return INVAR_OK;
-}
-
-static invar_status add_fold(invar_dataset *d, const char *name, const char *line)
-{
-	stl10 *own = d->own;
-	size_t count = count_numbers(line);
-	uint32_t *source;
-	invar_status st;
-
-	INV_TRY(inv_new_array(&source, count));
-	st = parse_fold(d, line, own->images[0].size / IMAGE, source);
-	if (st != INVAR_OK) {
-		inv_free(source);
-		return st;
+			INV_TRY_OR(fail,
+			           inv_fail(INVAR_E_FORMAT,
+			                    "%s/fold_indices.txt: '%.20s' is not the index of one of "
+			                    "the %" PRIu64 " %s of train",
+			                    d->place, line, images,
+			                    inv_noun(images, "image", "images")));
+		source[count++] = (uint32_t)number;
 	}
 	return inv_dataset_add_part(d, name, count, source, own->train_labels, &own->images[0]);
-}
-
-/* Splits the text into its lines; returns how many are not empty. */
-static size_t cut_fold_lines(char *text, char **line)
-{
-	size_t count = 0;
-
-	for (char *at = strtok_r(text, "\n", &text); at && count < MAX_FOLDS;
-	     at = strtok_r(NULL, "\n", &text))
-		if (at[strspn(at, " \t\r")])
-			line[count++] = at;
-	return count;
-}
-
-static invar_status load_folds(invar_dataset *d)
-{
-	stl10 *own = d->own;
-	char *path;
-	size_t bytes;
-	invar_status st;
-
-	if (!inv_dataset_has(d, "fold_indices.txt"))
-		return INVAR_OK;
-	INV_TRY(inv_new_path(&path, d->place, "fold_indices.txt"));
-	st = inv_file_load(path, MAX_FOLD_BYTES, &own->folds, &bytes);
-	inv_free(path);
+fail:
+	inv_free(source);
 	return st;
 }
 
@@ -167,18 +112,27 @@ static invar_status open_stl10_train(invar_dataset *d)
 {
 	stl10 *own = d->own;
 	inv_map *images = &own->images[0];
-	char *line[MAX_FOLDS], name[MAX_FOLDS][16];
+	char *line[MAX_FOLDS], name[MAX_FOLDS][16], *path, *rest;
 	bool train, fold[MAX_FOLDS], any;
-	size_t folds;
+	size_t folds = 0, bytes;
+	invar_status st;
 
-	INV_TRY(load_folds(d));
 	INV_TRY(inv_dataset_offer(d, "train", false, &train));
-	folds = own->folds ? cut_fold_lines(own->folds, line) : 0;
 	any = train;
-	for (size_t i = 0; i < folds; i++) {
-		snprintf(name[i], sizeof name[i], "fold%zu", i);
-		INV_TRY(inv_dataset_offer(d, name[i], true, &fold[i]));
-		any |= fold[i];
+	if (inv_dataset_has(d, "fold_indices.txt")) {
+		INV_TRY(inv_new_path(&path, d->place, "fold_indices.txt"));
+		st = inv_file_load(path, MAX_FOLD_BYTES, &own->folds, &bytes);
+		inv_free(path);
+		INV_TRY(st);
+	}
+	for (char *at = own->folds ? strtok_r(own->folds, "\n", &rest) : NULL;
+	     at && folds < MAX_FOLDS; at = strtok_r(NULL, "\n", &rest)) {
+		if (!at[strspn(at, " \t\r")])
+			continue;
+		line[folds] = at;
+		snprintf(name[folds], sizeof name[folds], "fold%zu", folds);
+		INV_TRY(inv_dataset_offer(d, name[folds], true, &fold[folds]));
+		any |= fold[folds++];
 	}
 	if (!any)
 		return INVAR_OK;
@@ -207,6 +161,9 @@ static invar_status open_stl10(invar_dataset *d)
 	INV_TRY(inv_dataset_enter(d, "stl10_binary", "train_X.bin"));
 	INV_TRY(inv_dataset_name_classes(d, "class_names.txt", stl10_classes));
 	for (size_t k = 0; k < SPLITS; k++) {
+		inv_map *images = &own->images[k];
+		int32_t *labels = NULL;
+
 		if (!inv_dataset_has(d, stl10_files[k].images))
 			continue;
 		found = true;
@@ -215,8 +172,14 @@ static invar_status open_stl10(invar_dataset *d)
 			continue;
 		}
 		INV_TRY(inv_dataset_offer(d, stl10_files[k].split, false, &wanted));
-		if (wanted)
-			INV_TRY(open_stl10_split(d, k));
+		if (!wanted)
+			continue;
+		INV_TRY(map_stl10_images(d, stl10_files[k].images, images));
+		if (stl10_files[k].labels)
+			INV_TRY(
+				load_stl10_labels(d, stl10_files[k].labels, images->size / IMAGE, &labels));
+		INV_TRY(
+			inv_dataset_add(d, stl10_files[k].split, images->size / IMAGE, labels, images));
 	}
 	if (!found)
 		return inv_fail(

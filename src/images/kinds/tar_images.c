@@ -89,21 +89,6 @@ static bool is_hidden_member(const char *path)
 	return !*path;
 }
 
-static bool is_class_file(const char *path)
-{
-	const char *dot = strchr(tar_base(path), '.');
-
-	return dot && strcasecmp(dot, ".cls") == 0;
-}
-
-/* In WebDataset's layout the part after the first dot says what a file is. */
-static bool is_tar_image(const char *path, bool web)
-{
-	const char *base = tar_base(path), *dot = strchr(base, '.');
-
-	return inv_is_image_name(base) && (!web || dot == strrchr(base, '.'));
-}
-
 /* "FILE/KEY\n", the beginning of an entry of labels. */
 static invar_status make_label_key(uint32_t file, const char *path, char **out)
 {
@@ -116,11 +101,6 @@ static invar_status make_label_key(uint32_t file, const char *path, char **out)
 }
 
 /* ---- Labels and splits --------------------------------------------------------------- */
-
-static bool is_label_blank(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
 
 static invar_status fail_tar_link(const char *name, const char *target)
 {
@@ -138,9 +118,9 @@ static invar_status add_class_file(tars *own, uint32_t file, const inv_tar_membe
 	uint64_t length = one->bytes;
 	char *key;
 
-	for (; length && is_label_blank(*text); text++)
+	for (; length && memchr(" \t\r\n", *text, 4); text++)
 		length--;
-	while (length && is_label_blank(text[length - 1]))
+	while (length && memchr(" \t\r\n", text[length - 1], 4))
 		length--;
 	for (uint64_t i = 0; i < length && length <= MAX_LABEL; i++)
 		if (text[i] < ' ')
@@ -185,42 +165,51 @@ static invar_status find_tar_label(const tars *own, uint32_t file, const char *p
 /* The folder that an image is in, unless it is a split; "" if there is none. */
 static void find_tar_folder(const char *path, char out[INV_TAR_PATH])
 {
-	const char *end = strrchr(path, '/'), *start = end;
+	const char *end = strrchr(path, '/'), *start = end ? end : path;
 
-	*out = '\0';
-	if (!end)
-		return;
-	while (start > path && start[-1] != '/')
+	while (end && start > path && start[-1] != '/')
 		start--;
-	if (inv_is_standard_split(start, (size_t)(end - start)))
-		return;
+	if (!end || inv_is_standard_split(start, (size_t)(end - start)))
+		end = start;
 	snprintf(out, INV_TAR_PATH, "%.*s", (int)(end - start), start);
 }
 
 static const char *find_tar_split(const char *path, const char *file)
 {
-	const char *base = tar_base(file), *slash;
-	size_t length;
+	const char *base = tar_base(file), *slash, *split;
 
 	for (const char *at = path; (slash = strchr(at, '/')); at = slash + 1)
-		for (size_t i = 0; inv_standard_split(i); i++)
-			if (strlen(inv_standard_split(i)) == (size_t)(slash - at) &&
-			    memcmp(at, inv_standard_split(i), (size_t)(slash - at)) == 0)
-				return inv_standard_split(i);
-	for (size_t i = 0; inv_standard_split(i); i++) {
-		length = strlen(inv_standard_split(i));
-		if (strncmp(base, inv_standard_split(i), length) == 0 &&
-		    !isalpha((unsigned char)base[length]))
-			return inv_standard_split(i);
-	}
+		for (size_t i = 0; (split = inv_standard_split(i)); i++)
+			if (strlen(split) == (size_t)(slash - at) &&
+			    memcmp(at, split, (size_t)(slash - at)) == 0)
+				return split;
+	for (size_t i = 0; (split = inv_standard_split(i)); i++)
+		if (strncmp(base, split, strlen(split)) == 0 &&
+		    !isalpha((unsigned char)base[strlen(split)]))
+			return split;
 	return "";
 }
 
 /* ---- Images ------------------------------------------------------------------------ */
 
-static invar_status add_place(tars *own, place where)
+static invar_status add_tar_image(tars *own, uint32_t file, const inv_tar_member *one,
+                                  const char *path)
 {
-	size_t i = own->rows.names.count - 1;
+	size_t i = own->rows.names.count;
+	const char *tar = inv_names_at(&own->files, file), *label;
+	char folder[INV_TAR_PATH], *name;
+	invar_status st;
+
+	find_tar_folder(path, folder);
+	if (!own->folder)
+		INV_TRY(inv_new_text(&own->folder, folder));
+	own->folders = own->folders || strcmp(own->folder, folder) != 0;
+	INV_TRY(find_tar_label(own, file, path, &label));
+	INV_TRY(inv_new_path(&name, tar_base(tar), path));
+	st = inv_labelled_rows_add(&own->rows, name, own->labels.count ? label : folder,
+	                           find_tar_split(path, tar));
+	inv_free(name);
+	INV_TRY(st);
 
 	if (i >= own->capacity) {
 		size_t capacity = own->capacity ? 2 * own->capacity : FIRST_PLACES;
@@ -233,38 +222,14 @@ static invar_status add_place(tars *own, place where)
 		own->places = more;
 		own->capacity = capacity;
 	}
-	own->places[i] = where;
-	return INVAR_OK;
-}
-
-static invar_status add_tar_image(tars *own, uint32_t file, const inv_tar_member *one,
-                                  const char *path)
-{
-	place where = {one->offset, one->bytes, file};
-	const char *tar = inv_names_at(&own->files, file), *label;
-	char folder[INV_TAR_PATH], *name;
-	invar_status st;
-
-	find_tar_folder(path, folder);
-	if (!own->folder)
-		INV_TRY(inv_new_text(&own->folder, folder));
-	own->folders = own->folders || strcmp(own->folder, folder) != 0;
-	INV_TRY(find_tar_label(own, file, path, &label));
-
-	INV_TRY(inv_new_path(&name, tar_base(tar), path));
-	INV_TRY_OR(end,
-	           inv_labelled_rows_add(&own->rows, name, own->labels.count ? label : folder,
-	                                 find_tar_split(path, tar)));
+	own->places[i] = (place){one->offset, one->bytes, file};
 	if (one->type != INV_TAR_FILE) {
 		const char *target = inv_names_at(&own->members[file].targets, one->target);
 
-		where = (place){BROKEN, own->broken.count, file};
-		INV_TRY_OR(end, inv_names_add(&own->broken, target, strlen(target)));
+		own->places[i] = (place){BROKEN, own->broken.count, file};
+		INV_TRY(inv_names_add(&own->broken, target, strlen(target)));
 	}
-	st = add_place(own, where);
-end:
-	inv_free(name);
-	return st;
+	return INVAR_OK;
 }
 
 /* ---- Opening ----------------------------------------------------------------------- */
@@ -272,68 +237,46 @@ end:
 /* Two passes: whether there are .cls files decides what an image and its label are. */
 typedef enum pass { CLASSES, IMAGES } pass;
 
-static invar_status note_tar_link(tars *own, const char *path, const char *target)
-{
-	char text[2 * INV_TAR_PATH + 8];
-
-	if (own->links.count++)
-		return INVAR_OK;
-	snprintf(text, sizeof text, "%s -> %s", path, target);
-	return inv_new_text(&own->links.first, text);
-}
-
 static invar_status take_tar_member(tars *own, uint32_t file, size_t i, pass which)
 {
 	const inv_tar_members *m = &own->members[file];
 	const inv_tar_member *one = &m->at[i];
-	const char *path = inv_names_at(&m->paths, i), *target;
+	const char *path = inv_names_at(&m->paths, i), *base = tar_base(path);
+	const char *dot = strchr(base, '.'), *target;
 	bool link = one->type == INV_TAR_HARD || one->type == INV_TAR_SYMBOLIC;
+	char text[2 * INV_TAR_PATH + 8], *name;
 	invar_status st;
-	char *name;
 
 	if (one->replaced)
 		return INVAR_OK;
+	if (one->type == INV_TAR_OTHER || is_hidden_member(path)) {
+		own->others += which == IMAGES;
+		return INVAR_OK;
+	}
 	target = link ? inv_names_at(&m->targets, one->target) : NULL;
-	if (one->type != INV_TAR_OTHER && !is_hidden_member(path)) {
-		if (is_class_file(path)) {
-			if (which != CLASSES)
-				return INVAR_OK;
-			if (!link)
-				return add_class_file(own, file, one, path);
-			INV_TRY(inv_new_path(&name, inv_names_at(&own->files, file), path));
-			st = fail_tar_link(name, target);
-			inv_free(name);
-			return st;
-		}
-		if (which == IMAGES && is_tar_image(path, own->labels.count > 0))
-			return add_tar_image(own, file, one, path);
-		if (which == IMAGES && link)
-			return note_tar_link(own, path, target);
+	if (dot && strcasecmp(dot, ".cls") == 0) {
+		if (which != CLASSES)
+			return INVAR_OK;
+		if (!link)
+			return add_class_file(own, file, one, path);
+		INV_TRY(inv_new_path(&name, inv_names_at(&own->files, file), path));
+		st = fail_tar_link(name, target);
+		inv_free(name);
+		return st;
 	}
-	own->others += which == IMAGES;
-	return INVAR_OK;
-}
-
-/* The members of one file, and its part of the counts. */
-static invar_status read_tar_members(tars *own, size_t file)
-{
-	const inv_map *map = &own->maps[file];
-	inv_tar_members *m = &own->members[file];
-	invar_status st =
-		inv_tar_members_read(m, map->data, map->size, inv_names_at(&own->files, file));
-
-	own->replaced += m->replaced;
-	own->rooted.count += m->rooted;
-	own->outside.count += m->outside;
-	if (!own->rooted.first) {
-		own->rooted.first = m->first_rooted;
-		m->first_rooted = NULL;
+	if (which != IMAGES)
+		return INVAR_OK;
+	/* In WebDataset's layout the part after the first dot says what a file is. */
+	if (inv_is_image_name(base) && (!own->labels.count || dot == strrchr(base, '.')))
+		return add_tar_image(own, file, one, path);
+	if (!link) {
+		own->others++;
+		return INVAR_OK;
 	}
-	if (!own->outside.first) {
-		own->outside.first = m->first_outside;
-		m->first_outside = NULL;
-	}
-	return st;
+	if (own->links.count++)
+		return INVAR_OK;
+	snprintf(text, sizeof text, "%s -> %s", path, target);
+	return inv_new_text(&own->links.first, text);
 }
 
 static void free_tar_members(tars *own)
@@ -344,37 +287,10 @@ static void free_tar_members(tars *own)
 	own->members = NULL;
 }
 
-static invar_status add_tar_pattern(tars *own, const char *pattern)
-{
-	glob_t found = {0};
-	inv_names names = {0};
-	invar_status st = INVAR_OK;
-	int code;
-
-	if (inv_exists(pattern))
-		return inv_names_add(&own->files, pattern, strlen(pattern));
-	code = glob(pattern, GLOB_NOSORT, NULL, &found); /* sorted below, by bytes */
-	if (code)
-		INV_TRY_OR(end,
-		           code == GLOB_NOSPACE
-		               ? inv_no_memory()
-		               : inv_fail(INVAR_E_IO, "%s: there is no such tar file", pattern));
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		INV_TRY_OR(end,
-		           inv_names_add(&names, found.gl_pathv[i], strlen(found.gl_pathv[i])));
-	inv_names_sort(&names);
-	for (size_t i = 0; i < names.count; i++)
-		INV_TRY_OR(end, inv_names_add(&own->files, inv_names_at(&names, i),
-		                              strlen(inv_names_at(&names, i))));
-end:
-	globfree(&found);
-	inv_names_clear(&names);
-	return st;
-}
-
 /* A file whose name has commas or brackets is itself, not a list or a pattern. */
 static invar_status list_tar_files(const invar_dataset *d, tars *own)
 {
+	inv_names names = {0};
 	invar_status st = INVAR_OK;
 	char *text, *rest, *pattern;
 
@@ -382,12 +298,35 @@ static invar_status list_tar_files(const invar_dataset *d, tars *own)
 		return inv_names_add(&own->files, d->place, strlen(d->place));
 	INV_TRY(inv_new_text(&text, d->place));
 	rest = text;
-	while ((pattern = strsep(&rest, ",")))
-		if (*pattern)
-			INV_TRY_OR(end, add_tar_pattern(own, pattern));
+	while ((pattern = strsep(&rest, ","))) {
+		glob_t found = {0};
+		int code;
+
+		if (!*pattern)
+			continue;
+		if (inv_exists(pattern)) {
+			INV_TRY_OR(end, inv_names_add(&own->files, pattern, strlen(pattern)));
+			continue;
+		}
+		code = glob(pattern, GLOB_NOSORT, NULL, &found); /* sorted below, by bytes */
+		if (code)
+			st = code == GLOB_NOSPACE
+			         ? inv_no_memory()
+			         : inv_fail(INVAR_E_IO, "%s: there is no such tar file", pattern);
+		inv_names_clear(&names);
+		for (size_t i = 0; st == INVAR_OK && i < found.gl_pathc; i++)
+			st = inv_names_add(&names, found.gl_pathv[i], strlen(found.gl_pathv[i]));
+		globfree(&found);
+		INV_TRY_OR(end, st);
+		inv_names_sort(&names);
+		for (size_t i = 0; i < names.count; i++)
+			INV_TRY_OR(end, inv_names_add(&own->files, inv_names_at(&names, i),
+			                              strlen(inv_names_at(&names, i))));
+	}
 	if (!own->files.count)
 		st = inv_fail(INVAR_E_USE, "'%s' names no tar file", d->text);
 end:
+	inv_names_clear(&names);
 	inv_free(text);
 	return st;
 }
@@ -400,8 +339,23 @@ static invar_status open_tar_files(tars *own)
 	INV_TRY(inv_new_zeros(&own->members, files));
 	for (size_t i = 0; i < files; i++)
 		INV_TRY(inv_map_open(inv_names_at(&own->files, i), &own->maps[i]));
-	for (size_t i = 0; i < files; i++)
-		INV_TRY(read_tar_members(own, i));
+	for (size_t i = 0; i < files; i++) {
+		inv_tar_members *m = &own->members[i];
+
+		INV_TRY(inv_tar_members_read(m, own->maps[i].data, own->maps[i].size,
+		                             inv_names_at(&own->files, i)));
+		own->replaced += m->replaced;
+		own->rooted.count += m->rooted;
+		own->outside.count += m->outside;
+		if (!own->rooted.first) {
+			own->rooted.first = m->first_rooted;
+			m->first_rooted = NULL;
+		}
+		if (!own->outside.first) {
+			own->outside.first = m->first_outside;
+			m->first_outside = NULL;
+		}
+	}
 	for (pass which = CLASSES; which <= IMAGES; which++) {
 		for (size_t i = 0; i < files; i++)
 			for (size_t k = 0; k < own->members[i].count; k++)

@@ -108,22 +108,6 @@ static int order_by_path(const void *a, const void *b, void *members)
 	return order ? order : i < k ? -1 : i > k;
 }
 
-/* Sorts, and finds members that a later one replaces. */
-static invar_status sort_tar_members(inv_tar_members *m)
-{
-	INV_TRY(inv_new_array(&m->order, m->count));
-	for (size_t i = 0; i < m->count; i++)
-		m->order[i] = i;
-	qsort_r(m->order, m->count, sizeof *m->order, order_by_path, m);
-	for (size_t i = 1; i < m->count; i++)
-		if (strcmp(inv_names_at(&m->paths, m->order[i - 1]),
-		           inv_names_at(&m->paths, m->order[i])) == 0) {
-			m->at[m->order[i - 1]].replaced = true;
-			m->replaced++;
-		}
-	return INVAR_OK;
-}
-
 /* ---- Links ------------------------------------------------------------------------- */
 
 /* The last member of a path whose number is below `before`; NULL if there is none. */
@@ -144,21 +128,6 @@ static inv_tar_member *find_tar_member(const inv_tar_members *m, const char *pat
 	if (!low || strcmp(inv_names_at(&m->paths, m->order[low - 1]), path) != 0)
 		return NULL;
 	return &m->at[m->order[low - 1]];
-}
-
-static void settle_hard_link(const inv_tar_members *m, size_t i)
-{
-	char path[INV_TAR_PATH];
-	const inv_tar_member *to;
-
-	if (clean_tar_path(inv_names_at(&m->targets, m->at[i].target), path) &&
-	    (to = find_tar_member(m, path, i)) &&
-	    (to->type == INV_TAR_FILE || to->type == INV_TAR_SYMBOLIC)) {
-		bool replaced = m->at[i].replaced;
-
-		m->at[i] = *to;
-		m->at[i].replaced = replaced;
-	}
 }
 
 /* The file that the symbolic link i leads to; NULL if it is not in the archive. */
@@ -206,33 +175,11 @@ static const inv_tar_member *follow_tar_link(const inv_tar_members *m, size_t i)
 	return NULL;
 }
 
-/* Symbolic links see the members at the end, so all are followed before one is changed. */
-static invar_status settle_tar_links(inv_tar_members *m)
-{
-	const inv_tar_member **found;
-
-	for (size_t i = 0; i < m->count; i++)
-		if (m->at[i].type == INV_TAR_HARD)
-			settle_hard_link(m, i);
-	if (!m->targets.count)
-		return INVAR_OK;
-	INV_TRY(inv_new_zeros(&found, m->count));
-	for (size_t i = 0; i < m->count; i++)
-		if (m->at[i].type == INV_TAR_SYMBOLIC && !m->at[i].replaced)
-			found[i] = follow_tar_link(m, i);
-	for (size_t i = 0; i < m->count; i++)
-		if (found[i]) {
-			m->at[i].offset = found[i]->offset;
-			m->at[i].bytes = found[i]->bytes;
-			m->at[i].type = INV_TAR_FILE;
-		}
-	inv_free(found);
-	return INVAR_OK;
-}
-
 invar_status inv_tar_members_read(inv_tar_members *m, const void *data, uint64_t size,
                                   const char *name)
 {
+	const inv_tar_member **found, *to;
+	char path[INV_TAR_PATH];
 	bool more;
 	inv_tar t;
 
@@ -245,8 +192,45 @@ invar_status inv_tar_members_read(inv_tar_members *m, const void *data, uint64_t
 	}
 	if (!m->count)
 		return INVAR_OK;
-	INV_TRY(sort_tar_members(m));
-	return settle_tar_links(m);
+
+	INV_TRY(inv_new_array(&m->order, m->count));
+	for (size_t i = 0; i < m->count; i++)
+		m->order[i] = i;
+	qsort_r(m->order, m->count, sizeof *m->order, order_by_path, m);
+	for (size_t i = 1; i < m->count; i++)
+		if (strcmp(inv_names_at(&m->paths, m->order[i - 1]),
+		           inv_names_at(&m->paths, m->order[i])) == 0) {
+			m->at[m->order[i - 1]].replaced = true;
+			m->replaced++;
+		}
+	if (!m->targets.count)
+		return INVAR_OK;
+
+	for (size_t i = 0; i < m->count; i++) {
+		inv_tar_member *one = &m->at[i];
+		bool replaced = one->replaced;
+
+		if (one->type == INV_TAR_HARD &&
+		    clean_tar_path(inv_names_at(&m->targets, one->target), path) &&
+		    (to = find_tar_member(m, path, i)) &&
+		    (to->type == INV_TAR_FILE || to->type == INV_TAR_SYMBOLIC)) {
+			*one = *to;
+			one->replaced = replaced;
+		}
+	}
+	/* Symbolic links see the members at the end: all are followed before one changes. */
+	INV_TRY(inv_new_zeros(&found, m->count));
+	for (size_t i = 0; i < m->count; i++)
+		if (m->at[i].type == INV_TAR_SYMBOLIC && !m->at[i].replaced)
+			found[i] = follow_tar_link(m, i);
+	for (size_t i = 0; i < m->count; i++)
+		if (found[i]) {
+			m->at[i].offset = found[i]->offset;
+			m->at[i].bytes = found[i]->bytes;
+			m->at[i].type = INV_TAR_FILE;
+		}
+	inv_free(found);
+	return INVAR_OK;
 }
 
 void inv_tar_members_clear(inv_tar_members *m)

@@ -41,25 +41,19 @@ static invar_status load_tiny_text(const invar_dataset *d, const char *name, cha
 
 static invar_status read_tiny_ids(invar_dataset *d)
 {
-	char *text;
+	inv_names sorted = {0};
+	char *text = NULL;
 	bool images;
 	invar_status st;
 
-	if (!inv_dataset_has(d, "wnids.txt"))
-		return inv_list_folders(d->place, "train", &d->classes, &images);
-	INV_TRY(load_tiny_text(d, "wnids.txt", &text));
-	st = inv_names_add_lines(&d->classes, text);
-	inv_free(text);
-	return st;
-}
-
-static invar_status check_tiny_ids(const invar_dataset *d)
-{
-	inv_names sorted = {0};
-	invar_status st = INVAR_OK;
-
+	if (inv_dataset_has(d, "wnids.txt")) {
+		INV_TRY(load_tiny_text(d, "wnids.txt", &text));
+		INV_TRY_OR(end, inv_names_add_lines(&d->classes, text));
+	} else {
+		INV_TRY_OR(end, inv_list_folders(d->place, "train", &d->classes, &images));
+	}
 	if (!d->classes.count)
-		return inv_fail(INVAR_E_FORMAT, "%s: lists no classes", d->place);
+		INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT, "%s: lists no classes", d->place));
 	for (size_t i = 0; i < d->classes.count; i++) {
 		const char *id = inv_names_at(&d->classes, i);
 
@@ -69,15 +63,13 @@ static invar_status check_tiny_ids(const invar_dataset *d)
 		INV_TRY_OR(end, inv_names_add(&sorted, id, strlen(id)));
 	}
 	inv_names_sort(&sorted);
-	for (size_t i = 1; i < sorted.count; i++) {
-		const char *id = inv_names_at(&sorted, i);
-
-		if (strcmp(inv_names_at(&sorted, i - 1), id) == 0)
+	for (size_t i = 1; i < sorted.count; i++)
+		if (strcmp(inv_names_at(&sorted, i - 1), inv_names_at(&sorted, i)) == 0)
 			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: lists %s twice",
-			                         d->place, id));
-	}
+			                         d->place, inv_names_at(&sorted, i)));
 end:
 	inv_names_clear(&sorted);
+	inv_free(text);
 	return st;
 }
 
@@ -96,21 +88,6 @@ static invar_status add_tiny_title(invar_dataset *d, const char *words, const ch
 			line++;
 	}
 	return inv_names_add(&d->titles, id, length);
-}
-
-static invar_status read_tiny_titles(invar_dataset *d)
-{
-	char *words;
-	invar_status st = INVAR_OK;
-
-	if (!inv_dataset_has(d, "words.txt"))
-		return INVAR_OK;
-	INV_TRY(load_tiny_text(d, "words.txt", &words));
-	for (size_t i = 0; i < d->classes.count; i++)
-		INV_TRY_OR(end, add_tiny_title(d, words, inv_names_at(&d->classes, i)));
-end:
-	inv_free(words);
-	return st;
 }
 
 /* ---- Splits -------------------------------------------------------------------------- */
@@ -146,36 +123,34 @@ end:
 	return st;
 }
 
-static invar_status add_annotated(invar_dataset *d, inv_file_list *f, char *line,
-                                  size_t number)
-{
-	char *rest, *name = strtok_r(line, "\t", &rest);
-	char *id = strtok_r(NULL, "\t\r", &rest), path[300];
-	size_t label;
-
-	if (!name || !id || strchr(name, '/') || strlen(name) > 255)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s/val/val_annotations.txt: line %zu is not 'file TAB id …'",
-		                d->place, number);
-	if (!inv_names_find(&d->classes, id, &label))
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s/val/val_annotations.txt: line %zu names %s, which is not in "
-		                "wnids.txt",
-		                d->place, number, id);
-	snprintf(path, sizeof path, "val/images/%s", name);
-	return inv_file_list_add(f, path, (int32_t)label);
-}
-
 static invar_status collect_annotated(invar_dataset *d, inv_file_list *f)
 {
-	char *text, *rest, *line;
+	char *text, *rest, *line, path[300];
+	size_t label;
 	invar_status st = INVAR_OK;
 
 	INV_TRY(load_tiny_text(d, "val/val_annotations.txt", &text));
 	rest = text;
-	for (size_t number = 1; (line = strsep(&rest, "\n")); number++)
-		if (line[strspn(line, " \t\r")])
-			INV_TRY_OR(end, add_annotated(d, f, line, number));
+	for (size_t number = 1; (line = strsep(&rest, "\n")); number++) {
+		char *more, *name, *id;
+
+		if (!line[strspn(line, " \t\r")])
+			continue;
+		name = strtok_r(line, "\t", &more);
+		id = strtok_r(NULL, "\t\r", &more);
+		if (!name || !id || strchr(name, '/') || strlen(name) > 255)
+			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT,
+			                         "%s/val/val_annotations.txt: line %zu is not 'file "
+			                         "TAB id …'",
+			                         d->place, number));
+		if (!inv_names_find(&d->classes, id, &label))
+			INV_TRY_OR(end, inv_fail(INVAR_E_FORMAT,
+			                         "%s/val/val_annotations.txt: line %zu names %s, which "
+			                         "is not in wnids.txt",
+			                         d->place, number, id));
+		snprintf(path, sizeof path, "val/images/%s", name);
+		INV_TRY_OR(end, inv_file_list_add(f, path, (int32_t)label));
+	}
 end:
 	inv_free(text);
 	return st;
@@ -203,7 +178,9 @@ static invar_status open_tiny_split(invar_dataset *d, const char *split, inv_fil
 
 static invar_status open_tiny(invar_dataset *d)
 {
+	char *words;
 	tiny *own;
+	invar_status st = INVAR_OK;
 
 	INV_TRY(inv_new(&own));
 	d->own = own;
@@ -213,8 +190,13 @@ static invar_status open_tiny(invar_dataset *d)
 		                "%s: has no wnids.txt or no train, so it is not Tiny ImageNet",
 		                d->place);
 	INV_TRY(read_tiny_ids(d));
-	INV_TRY(check_tiny_ids(d));
-	INV_TRY(read_tiny_titles(d));
+	if (inv_dataset_has(d, "words.txt")) {
+		INV_TRY(load_tiny_text(d, "words.txt", &words));
+		for (size_t i = 0; st == INVAR_OK && i < d->classes.count; i++)
+			st = add_tiny_title(d, words, inv_names_at(&d->classes, i));
+		inv_free(words);
+		INV_TRY(st);
+	}
 	INV_TRY(open_tiny_split(d, "train", &own->train));
 	INV_TRY(open_tiny_split(d, "val", &own->val));
 	return open_tiny_split(d, "test", &own->test);
