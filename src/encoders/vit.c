@@ -92,7 +92,7 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	INV_TRY(inv_new(&v));
 	e->own = v;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
-	v->bfloat16 = inv_encoder_is_bfloat16(e);
+	v->bfloat16 = inv_encoder_is_in(e, "bfloat16");
 	INV_TRY(inv_vit_load(v, e, p));
 	describe_vit(v, e->about);
 	return INVAR_OK;
