@@ -12,7 +12,8 @@ Then the time from the start of a process to the first feature, and peak memory;
 as a section of its own, the time of one image (`--one`: this alone).
 
 `--bfloat16` measures that precision alone, at batch 8: invar's beside its float32, beside
-PyTorch's bfloat16 by its fastest variant, and beside ONNX Runtime's float32.
+PyTorch's bfloat16 by its fastest variant, and beside ONNX Runtime's float32; of ResNets also
+invar's int8.
 
 `--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part; so does
 `--networks dinov3_small:224,siglip_base:224,hf_resnet50:224`, the networks of transformers.
@@ -327,7 +328,7 @@ def compare_half(options, net):
     trials = try_half(options, net)
     best = {peer: min((v for p, v in trials if p == peer), key=lambda v: trials[peer, v]) for peer in SCRIPTS}
     programs, sides = [], {}
-    for name, variant in (("float32", ""), ("bfloat16", "bfloat16")):
+    for name, variant in (("float32", ""), ("bfloat16", "bfloat16"), ("int8", "int8"))[:2 if net.is_vit else 3]:
         programs.append(common.invar_program(options))
         sides[name] = net.asker(programs[-1], HALF_BATCH, net.weights, variant)
     for peer in SCRIPTS:
@@ -344,21 +345,25 @@ def compare_half(options, net):
 def half_row(one):
     net, seen, found = one["net"], one["seen"], common.medians(one["seen"])
     own = found["bfloat16"]
+    int8 = [""] * 5 if net.is_vit else ["%.1f" % (1 / found["int8"]), *[
+        cell for side in ("bfloat16", "torch")
+        for cell in ("%.2f" % (found[side] / found["int8"]), common.fastest_ratio(seen, side, "int8"))]]
     return [HALF_TITLES[net.name, net.side], "%.1f" % (1 / own), *[
         cell for side in ("float32", *SCRIPTS)
         for cell in ("%.1f" % (1 / found[side]), "%.2f" % (found[side] / own), common.fastest_ratio(seen, side, "bfloat16"))],
-        one["best"]["torch"]]
+        one["best"]["torch"], *int8]
 
 
 def half_page(options, all_found):
     body = "torch %s, onnxruntime %s. Images per second at batch %d, medians of %d rounds in turn, and how many times as fast " \
            "invar's bfloat16 is, by medians and by each side's fastest round; PyTorch by the fastest of `torch.autocast` and a " \
            "network converted to bfloat16, eager and compiled. ONNX Runtime's CPU provider has no bfloat16 products: " \
-           "float32.\n\n" % (torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), HALF_BATCH,
-                              options.rounds)
+           "float32. int8 is invar's, beside the bfloat16 of both.\n\n" % (
+               torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), HALF_BATCH, options.rounds)
     body += common.table(["network", "invar, bfloat16", *[
         cell for side in ("invar, float32", "PyTorch, bfloat16", "ONNX Runtime, float32")
-        for cell in (side, "times", "fastest rounds")], "PyTorch's variant"], [half_row(one) for one in all_found])
+        for cell in (side, "times", "fastest rounds")], "PyTorch's variant", "invar, int8", "times invar's", "fastest rounds",
+        "times PyTorch's", "fastest rounds"], [half_row(one) for one in all_found])
     return body, "Images per second at batch %d:\n\n" % HALF_BATCH + common.table(["network", "variant", ""], [
         [HALF_TITLES[one["net"].name, one["net"].side], "%s, %s" % side, "%.1f" % (1 / seconds)]
         for one in all_found for side, seconds in one["trials"].items()])

@@ -19,7 +19,7 @@
  *                                  new draws every time; affine, crop, noise too
  *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
  *                                  the encoder of a weight file; NET is for the peers;
- *                                  "bfloat16" after FILE: in this precision
+ *                                  "bfloat16" or "int8" after FILE: in this precision
  *     retrieval image 10000 2000 512   ->  seconds of the ranks of own rows, by image or by
  *                                  class
  *     apply 384 16 100         ->  seconds of 100 calls with 16 rows
@@ -689,7 +689,7 @@ static double time_augment(invar_context *ctx, bench_augment *known, const char 
 typedef struct bench_encoder {
 	invar_encoder *encoder;
 	char path[300];
-	bool bfloat16;
+	const char *precision;
 	uint64_t shape[4];
 	float *x, *out;
 } bench_encoder;
@@ -704,20 +704,20 @@ static void close_encoder(bench_encoder *b)
 /* Reuses the encoder of the previous call if it is the same; a new one runs a warm-up
  * batch. */
 static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path,
-                          bool bfloat16, size_t side, size_t batch)
+                          const char *precision, size_t side, size_t batch)
 {
 	invar_options *o;
 	uint64_t width;
 
-	if (b->encoder && strcmp(b->path, path) == 0 && b->bfloat16 == bfloat16 &&
-	    b->shape[0] == batch && b->shape[3] == side)
+	if (b->encoder && strcmp(b->path, path) == 0 &&
+	    strcmp(b->precision, precision) == 0 && b->shape[0] == batch && b->shape[3] == side)
 		return;
 	close_encoder(b);
 	die(invar_options_new("features", &o));
-	die(invar_options_set(o, "precision", bfloat16 ? "bfloat16" : "float32"));
+	die(invar_options_set(o, "precision", precision));
 	die(invar_encoder_open(ctx, path, o, &b->encoder));
 	invar_options_free(o);
-	b->bfloat16 = bfloat16;
+	b->precision = precision;
 	snprintf(b->path, sizeof b->path, "%s", path);
 	memcpy(b->shape, (uint64_t[]){batch, 3, side, side}, sizeof b->shape);
 	die(invar_encoder_width(b->encoder, b->shape, &width));
@@ -729,11 +729,12 @@ static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path
 }
 
 static double time_encoder(invar_context *ctx, bench_encoder *b, const char *path,
-                           bool bfloat16, size_t side, size_t batch, size_t count)
+                           const char *precision, size_t side, size_t batch,
+                           size_t count)
 {
 	double start;
 
-	ready_encoder(ctx, b, path, bfloat16, side, batch);
+	ready_encoder(ctx, b, path, precision, side, batch);
 	start = now();
 	for (size_t i = 0; i < count; i++)
 		die(invar_encoder_run(b->encoder, b->x, b->shape, b->out));
@@ -775,7 +776,10 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_folder(ctx, a, b, text));
 		else if (sscanf(line, "encode %*s %zu %zu %zu %299s", &a, &b, &c, text) == 4)
 			printf("%.9f\n", time_encoder(ctx, &encoder, text,
-			                              strstr(line, " bfloat16") != NULL, a, b, c));
+			                              strstr(line, " bfloat16") ? "bfloat16"
+			                              : strstr(line, " int8")   ? "int8"
+			                                                        : "float32",
+			                              a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "graph %zu %zu", &a, &b) == 2)

@@ -3,7 +3,7 @@
 
 UC Merced's 2,100 photographs (data beside the clone, --data), ResNet-18 with ImageNet weights at
 224 pixels, four rotated copies of each. invar: `encode` and `train` with their defaults, in float32
-and with `--precision bfloat16`; the test is the trial of `train`. The authors' way, in
+and with `--precision bfloat16` and `int8`; the test is the trial of `train`. The authors' way, in
 PyTorch: peers/torch_whole.py, whose test is the 1-NN accuracy of test copies. Its variants (eager,
 channels last, compiled; with and without autocast to bfloat16) are first tried on a few files, and the one
 that would need the fewest processor seconds for all files, compilation included, runs in turn with invar.
@@ -145,14 +145,16 @@ def main():
         folder, files = unpack(archive, os.path.join(place, "all"), shares_of(options.limit))
         trials = try_variants(options, few, tried, files, weights, place)
         best = min(trials, key=lambda variant: trials[variant][2])
-        out = {side: os.path.join(place, side) for side in ("float32", "bfloat16", "torch")}
+        out = {side: os.path.join(place, side) for side in ("float32", "bfloat16", "int8", "torch")}
         found = in_rounds(options, {
             "invar": lambda: with_invar(options, folder, weights, "float32", out["float32"]),
             "invar, bfloat16": lambda: with_invar(options, folder, weights, "bfloat16", out["bfloat16"]),
+            "invar, int8": lambda: with_invar(options, folder, weights, "int8", out["int8"]),
             "PyTorch": lambda: with_torch(options, folder, weights, best, out["torch"], options.epochs)})
         bank = out["float32"] + ".bank"
         figures = {"invar": quality.measure(options, bank, out["float32"] + ".run"),
                    "invar, bfloat16": quality.measure(options, bank, out["bfloat16"] + ".run"),
+                   "invar, int8": quality.measure(options, bank, out["int8"] + ".run"),
                    "PyTorch": quality.measure(options, bank, out["torch"] + ".safetensors")}
     common.report(options, "whole", "From a folder to an adapter", *page(options, files, best, trials, found, figures))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""measure.py IMAGES WEIGHTS OUT - what queries in bfloat16 lose in an index and a classifier of float32 features.
+"""measure.py IMAGES WEIGHTS OUT [PRECISION] - what queries in bfloat16, or int8, lose in an index and a classifier of float32 features.
 
 IMAGES holds ucmerced/ and stl10/ (each with train/ and test/), WEIGHTS the files named in NETWORKS; OUT gets banks and
-precision.md. Each network encodes both data sets twice, with one rotated copy of the test images. Then float32 rows
-stay the index and the training set of the probe, and the queries are bfloat16 rows: the same bank with other copies.
+PRECISION.md. Each network encodes both data sets twice, with one rotated copy of the test images. Then float32 rows
+stay the index and the training set of the probe, and the queries are rows of PRECISION (bfloat16 if not given; int8 leaves ViTs out): the same bank with other copies.
 INVAR names the program.
 """
 import json
@@ -72,27 +72,30 @@ def compare(a, b):
 
 def main():
     images, weights, out = map(Path, sys.argv[1:4])
+    lower = sys.argv[4] if len(sys.argv) > 4 else "bfloat16"
     head = ["network", "data", "error, median", "largest", "least cosine", "R²", "queries", "LC", "class @1", "same image @1, L2",
             "@1, cosine", "@10, L2"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for network in NETWORKS:
+        if lower == "int8" and network.startswith("ViT"):
+            continue
         if not weights.joinpath(NETWORKS[network][0]).exists():
             print("no %s: left out" % NETWORKS[network][0], file=sys.stderr)
             continue
         for title, data in DATA.items():
             name = "%s-%s" % (data, network.split(",")[0].lower().replace("/", "-"))
-            full, half = out / (name + "-float32"), out / (name + "-bfloat16")
+            full, half = out / (name + "-float32"), out / ("%s-%s" % (name, lower))
             encode(images / data, weights, network, "float32", full)
-            encode(images / data, weights, network, "bfloat16", half)
+            encode(images / data, weights, network, lower, half)
             rows = lambda bank, file: np.load(bank / "test" / file)
             same = compare(rows(full, "clean.npy"), rows(half, "clean.npy"))
             for query, file in (("clean", "clean.npy"), ("rotated", "aug/000.npy")):
                 pair = [measure(with_queries(full, rows(bank, file), out / ("%s-%s" % (name, precision))))
-                        for bank, precision in ((full, "queries32"), (half, "queries16"))]
+                        for bank, precision in ((full, "queries-float32"), (half, "queries-" + lower))]
                 cells = ["%.1f → %.1f" % both for both in zip(*pair)]
                 lines.append("| " + " | ".join([network, title, *same, query, *cells]) + " |")
                 print(lines[-1], flush=True)
-    (out / "precision.md").write_text("\n".join(lines) + "\n")
+    (out / (lower + ".md")).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,14 +19,15 @@ char *inv_compatibility_input(const invar_bank *bank)
 	const json_t *said = json_object_get(bank->json, "preprocess");
 	json_t *space = json_object_get(bank->json, "augment_space");
 	json_t *input = json_is_object(said) ? json_copy((json_t *)(uintptr_t)said) : NULL;
-	bool half = strcmp(inv_bank_precision(bank->json), "bfloat16") == 0;
+	const char *precision = inv_bank_precision(bank->json);
+	bool full = strcmp(precision, "float32") == 0;
 	char *text = NULL;
 
 	if (!json_is_object(said))
 		return inv_strdup("");
 	if (input &&
 	    (!json_is_string(space) || json_object_set(input, "augment_space", space) == 0) &&
-	    (!half || json_object_set_new(input, "precision", json_string("bfloat16")) == 0))
+	    (full || json_object_set_new(input, "precision", json_string(precision)) == 0))
 		text = inv_json_text(input, 0);
 	json_decref(input);
 	return text;
@@ -128,12 +129,13 @@ static void compare_precision(const invar_adapter *e, const json_t *bank, const 
 {
 	const char *text = metadata(e, "invar.input");
 	json_t *mine = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	const char *was = json_object_get(mine, "precision") ? "bfloat16" : "float32";
+	const char *said = json_string_value(json_object_get(mine, "precision"));
+	const char *was = said ? said : "float32";
 
 	if (mine && strcmp(was, inv_bank_precision(bank)) != 0)
 		inv_log(e->ctx, INVAR_LOG_INFO,
-		        "%s: was trained on features in %s, and %s has features in %s", e->path, was,
-		        where, inv_bank_precision(bank));
+		        "%s: was trained on features in %.20s, and %s has features in %.20s", e->path,
+		        was, where, inv_bank_precision(bank));
 	json_decref(mine);
 }
 

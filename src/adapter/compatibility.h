@@ -4,9 +4,9 @@
  *
  * invar.input in an adapter's metadata is a JSON object, "" if the bank does not say:
  * "preprocess" of bank.json (channels, size, resize, mean, std), "augment_space" if there
- * were copies, and "precision" if that is bfloat16. Different features may have the same width; E can then be applied, so
- * that is a warning and not an error: trying an adapter on features it was not made for is
- * a legitimate experiment.
+ * were copies, and "precision" if that is not float32. Different features may have the same
+ * width; E can then be applied, so that is a warning and not an error: trying an adapter on
+ * features it was not made for is a legitimate experiment.
  *
  * Features of one encoder may be raw or divided by their norms. An adapter that does not
  * normalise records mean and deviation of the norms of its training rows, clean ones and

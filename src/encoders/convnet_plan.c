@@ -13,7 +13,8 @@
  * made when they are first needed: a program that encodes single images makes one.
  *
  * In bfloat16 the maps have a layout of their own (math/pair_conv.h), and all forms use the
- * same convolutions.
+ * same convolutions. In int8 so do they, but products are of bytes where the input is that
+ * of a ReLU: everywhere but in the first layer.
  */
 #include <pthread.h>
 
@@ -54,7 +55,7 @@ typedef struct plan {
 	inv_maps *maps;        /* [values], of one image */
 	pthread_mutex_t lock;  /* of the forms */
 	struct inv_kernels kernels;
-	inv_pair_conv **pair_convs; /* [steps], NULL for pools; NULL unless in bfloat16 */
+	inv_pair_conv **pair_convs; /* [steps], NULL for pools; NULL in float32 */
 	form *forms[2][SIZES]; /* [split][log2 of images]; NULL: not made yet */
 	const form *first;     /* has the weights that the others share */
 } plan;
@@ -276,7 +277,20 @@ static void put_together(const plan *o)
 	}
 }
 
-static invar_status make_pair_convolutions(plan *o)
+/*
+ * Whether a value has no negative numbers when step i reads it. The last step that wrote it
+ * decides: layers that are concatenated all have a ReLU, or none has.
+ */
+static bool is_rectified(const inv_convnet *net, size_t from, size_t i)
+{
+	while (i-- > 0)
+		if (net->steps[i].to == from)
+			return net->steps[i].weights ? net->steps[i].relu
+			                             : is_rectified(net, net->steps[i].from, i);
+	return false; /* the image */
+}
+
+static invar_status make_pair_convolutions(plan *o, bool bytes)
 {
 	inv_kernels_init(&o->kernels, o->ctx->cpu);
 	INV_TRY(inv_new_zeros(&o->pair_convs, o->net->step_count));
@@ -285,8 +299,9 @@ static invar_status make_pair_convolutions(plan *o)
 		const inv_conv_spec spec = convolution_of(s, o->maps[s->from]);
 
 		if (s->weights)
-			INV_TRY(inv_pair_conv_new(&o->kernels, &spec, s->weights, s->bias,
-			                          &o->pair_convs[i]));
+			INV_TRY(inv_pair_conv_new(&o->kernels, &spec,
+			                          bytes && is_rectified(o->net, s->from, i), s->weights,
+			                          s->bias, &o->pair_convs[i]));
 	}
 	return INVAR_OK;
 }
@@ -316,8 +331,8 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 
 	last = &o->maps[net->last];
 	o->group = 1;
-	if (inv_encoder_is_bfloat16(p->encoder))
-		INV_TRY(make_pair_convolutions(o));
+	if (!inv_encoder_is_in(p->encoder, "float32"))
+		INV_TRY(make_pair_convolutions(o, inv_encoder_is_in(p->encoder, "int8")));
 	while ((o->pair_convs || !net->one_by_one) && o->group < INV_GROUP &&
 	       o->group * last->height * last->width < PIXELS)
 		o->group *= 2;

@@ -15,39 +15,31 @@
 #define MAX_CELLS ((uint64_t)1 << 30) /* of one image */
 
 static const invar_option rows[] = {
-	{.name = "weights",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Encoder",
+	{"weights", INVAR_OPTION_TEXT, .meta = "FILE", .group = "Encoder",
      .help = "the encoder's weights: safetensors, a PyTorch checkpoint, a Hugging Face "
              "folder, or an ONNX model (MODEL.onnx)"},
-	{.name = "encoder",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Encoder",
-     .help = "name of the encoder (invar models list prints them; pixels needs no weights); "
-             "default: recognised by its weights"},
-	{.name = "key",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "NAME",
+	{"encoder", INVAR_OPTION_TEXT, .meta = "NAME", .group = "Encoder",
+     .help =
+         "name of the encoder (invar models list prints them; pixels needs no weights); "
+         "default: recognised by its weights"},
+	{"key", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .meta = "NAME",
      .group = "Encoder",
      .help = "which dictionary of a checkpoint with several; default: teacher"},
-	{.name = "precision",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|bfloat16",
-     .meta = "WORD",
-     .group = "Encoder",
+	{"precision", INVAR_OPTION_TEXT, "float32", .choices = "float32|bfloat16|int8",
+     .meta = "WORD", .group = "Encoder",
      .help =
          "of the products in the network; bfloat16 is faster on processors that have it "
-         "(ViTs most, 1.8 times), and changes features by about 1 %"},
+         "(ViTs most, 1.8 times), and changes features by about 1 %; int8, for "
+         "convolutional "
+         "networks, needs AVX-512 VNNI, is faster still (ResNets 1.6 times) and changes "
+         "them "
+         "by 2 to 5 %"},
 	{0},
 };
 
-bool inv_encoder_is_bfloat16(const invar_encoder *e)
+bool inv_encoder_is_in(const invar_encoder *e, const char *precision)
 {
-	return strcmp(inv_option_text(e->options, "precision"), "bfloat16") == 0;
+	return strcmp(inv_option_text(e->options, "precision"), precision) == 0;
 }
 
 /* The families' rows follow the ones that all have. */
@@ -87,7 +79,7 @@ json_t *inv_encoder_options_json(const invar_encoder *e)
 
 	json_object_foreach_safe (all, next, name, value)
 		if (strcmp(name, "weights") == 0 ||
-		    (strcmp(name, "precision") == 0 && !inv_encoder_is_bfloat16(e)) ||
+		    (strcmp(name, "precision") == 0 && inv_encoder_is_in(e, "float32")) ||
 		    !(lists_option(rows, name) || lists_option(e->kind->options, name)))
 			json_object_del(all, name);
 	return all;
@@ -210,17 +202,21 @@ static invar_status check_family(const invar_encoder *e)
 /* Once the family is known: its options, then the network. */
 static invar_status build_network(invar_encoder *e, inv_parameters *p)
 {
+	const char *precision = inv_option_text(e->options, "precision");
+	bool half = inv_encoder_is_in(e, "bfloat16"), bytes = inv_encoder_is_in(e, "int8");
+
 	INV_TRY(check_family(e));
-	if (inv_encoder_is_bfloat16(e) && !e->kind->bfloat16)
+	if ((half && !e->kind->bfloat16) || (bytes && !e->kind->int8))
 		return inv_fail(
-			INVAR_E_USE,
-			"@precision bfloat16 does not apply to the encoder %s; leave it out",
-			invar_encoder_name(e));
-	if (inv_encoder_is_bfloat16(e) && !(e->ctx->cpu & INV_CPU_BFLOAT16))
-		inv_log(
-			e->ctx, INVAR_LOG_INFO,
-			"this processor has no bfloat16 instructions: @precision bfloat16 gives the "
-			"same features as on one that has them, but is slower than float32");
+			INVAR_E_USE, "@precision %s does not apply to the encoder %s; %s", precision,
+			invar_encoder_name(e),
+			e->kind->bfloat16 ? "use bfloat16, or leave it out" : "leave it out");
+	if ((half && !(e->ctx->cpu & INV_CPU_BFLOAT16)) ||
+	    (bytes && !(e->ctx->cpu & INV_CPU_AVX512)))
+		inv_log(e->ctx, INVAR_LOG_INFO,
+		        "this processor has no %s instructions: @precision %s gives the same "
+		        "features as on one that has them, but is slower than float32",
+		        half ? "bfloat16" : "AVX-512 VNNI", precision);
 	if (e->model)
 		INV_TRY(fill_options(e));
 	return e->kind->open(e, p);

@@ -94,7 +94,7 @@ typedef struct inv_encoder_kind {
 	/* The same bits, computed by all threads at once; NULL: not supported. */
 	invar_status (*run_together)(const inv_encoder_plan *p, const float *x, size_t n,
 	                             float *out);
-	bool bfloat16; /* it has the precision of this name */
+	bool bfloat16, int8; /* it has the precisions of these names */
 	/*
 	 * run is called only by the thread that called the library, outside of parallel loops.
 	 * Its groups are batches, a power of two up to the rows of a block.
@@ -139,7 +139,7 @@ const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 /* The options for opening an encoder; the second is for commands that open another one. */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
-bool inv_encoder_is_bfloat16(const invar_encoder *e);
+bool inv_encoder_is_in(const invar_encoder *e, const char *precision);
 /* { name: value, … } of encoder, key and the family's own, as they are used; gives. */
 json_t *inv_encoder_options_json(const invar_encoder *e);
 

@@ -523,15 +523,9 @@ static invar_status run_onnx(const inv_encoder_plan *p, const float *x, size_t n
 }
 
 static const invar_option rows[] = {
-	{.name = "onnx-output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "Encoder",
+	{"onnx-output", INVAR_OPTION_TEXT, .meta = "NAME", .group = "Encoder",
      .help = "which output of an ONNX model has the features; default: its only one"},
-	{.name = "onnx-tokens",
-     .type = INVAR_OPTION_TEXT,
-     .choices = "first|mean",
-     .meta = "WORD",
+	{"onnx-tokens", INVAR_OPTION_TEXT, .choices = "first|mean", .meta = "WORD",
      .group = "Encoder",
      .help =
          "which features an ONNX model's output [n, tokens, width] gives: the first "

@@ -313,12 +313,8 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 
 static const invar_option rows[] = {
 	{INV_BN_EPS_ROW},
-	{.name = "stride",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "3x3|1x1",
-     .meta = "WORD",
-     .group = "Encoder",
+	{"stride", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .choices = "3x3|1x1",
+     .meta = "WORD", .group = "Encoder",
      .help = "which convolution of a ResNet's bottleneck has the stride; default: the "
              "model's, else 3x3 as in torchvision"},
 	{0},
@@ -336,6 +332,7 @@ const inv_encoder_kind inv_encoder_resnet = {
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
 	.bfloat16 = true,
+	.int8 = true,
 	.onnx = inv_convnet_onnx,
 };
 
@@ -353,5 +350,6 @@ const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
 	.bfloat16 = true,
+	.int8 = true,
 	.onnx = inv_convnet_onnx,
 };

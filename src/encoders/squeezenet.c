@@ -112,5 +112,6 @@ const inv_encoder_kind inv_encoder_squeezenet = {
 	.run = inv_convnet_run,
 	.run_together = inv_convnet_run_together,
 	.bfloat16 = true,
+	.int8 = true,
 	.onnx = inv_convnet_onnx,
 };

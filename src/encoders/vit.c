@@ -92,7 +92,7 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	INV_TRY(inv_new(&v));
 	e->own = v;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
-	v->bfloat16 = inv_encoder_is_bfloat16(e);
+	v->bfloat16 = inv_encoder_is_in(e, "bfloat16");
 	INV_TRY(inv_vit_load(v, e, p));
 	describe_vit(v, e->about);
 	return INVAR_OK;
@@ -595,35 +595,17 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 
 /* What the shapes of the tensors do not determine; vit_shape.c reads them. */
 static const invar_option vit_rows[] = {
-	{.name = "heads",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1024,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "N",
-     .group = "Encoder",
+	{"heads", INVAR_OPTION_COUNT, "0", .max = 1024, .flags = INVAR_OPTION_EXPERT,
+     .meta = "N", .group = "Encoder",
      .help = "number of attention heads, which the weights do not contain; 0: width / 64, "
              "or the value in config.json"},
-	{.name = "eps",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1,
-     .flags = INVAR_OPTION_EXPERT,
-     .meta = "F",
-     .group = "Encoder",
-     .help = "epsilon of layer norms; 0: the model's default"},
-	{.name = "pos",
-     .type = INVAR_OPTION_TEXT,
-     .flags = INVAR_OPTION_EXPERT,
-     .choices = "dino|timm|hf",
-     .meta = "WORD",
-     .group = "Encoder",
+	{"eps", INVAR_OPTION_NUMBER, "0", .max = 1, .flags = INVAR_OPTION_EXPERT, .meta = "F",
+     .group = "Encoder", .help = "epsilon of layer norms; 0: the model's default"},
+	{"pos", INVAR_OPTION_TEXT, .flags = INVAR_OPTION_EXPERT, .choices = "dino|timm|hf",
+     .meta = "WORD", .group = "Encoder",
      .help = "how a ViT's position embeddings are resized for other image sizes: as in "
              "DINO, timm or Hugging Face"},
-	{.name = "gelu",
-     .type = INVAR_OPTION_TEXT,
-     .choices = "exact|quick|tanh",
-     .meta = "WORD",
+	{"gelu", INVAR_OPTION_TEXT, .choices = "exact|quick|tanh", .meta = "WORD",
      .group = "Encoder",
      .help = "which GELU a ViT's MLPs use, which the weights do not contain; default: the "
              "value in config.json or open_clip_config.json, else the model's"},

@@ -87,6 +87,9 @@ typedef struct inv_panel_product {
 	uint16_t *half;
 	size_t half_stride;
 	bool half_add; /* to what is there, before relu */
+	/* Of bytes: sums become floats, times column_scale[j], then row_scale[i]; NULL: they
+	 * stay integers, in the storage of floats. */
+	const float *row_scale, *column_scale;
 } inv_panel_product;
 
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
@@ -271,6 +274,18 @@ struct inv_kernels {
 	                         float *panels, size_t step);
 	void (*pair_panel_product)(const inv_panel_product *p);
 	void (*pair_row_product)(const inv_panel_product *p);
+
+	/*
+	 * The same of bytes, four in the storage of a float: unsigned ones of A, signed ones of
+	 * W. Sums are integers, so all instruction sets give the same. No sum may exceed 32
+	 * bits.
+	 */
+	void (*byte_panel_product)(const inv_panel_product *p);
+	/* The largest magnitude of bfloat16 numbers, in bfloat16; a NaN is larger than all.
+	 * Here and below, count is a multiple of 16. */
+	uint16_t (*largest_half)(const uint16_t *x, size_t count);
+	/* out = x scale, to the nearest number from 0 to 255; 0 for NaN */
+	void (*halves_to_bytes)(const uint16_t *x, size_t count, float scale, uint8_t *out);
 
 	/*
 	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with

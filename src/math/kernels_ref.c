@@ -550,6 +550,61 @@ static void pair_row_product_ref(const inv_panel_product *p)
 	}
 }
 
+/* ---- Bytes ------------------------------------------------------------------------- */
+
+static int32_t dot_four(const float *a, const float *b, int32_t sum)
+{
+	uint8_t x[4];
+	int8_t y[4];
+
+	memcpy(x, a, sizeof x);
+	memcpy(y, b, sizeof y);
+	for (size_t i = 0; i < 4; i++)
+		sum += x[i] * y[i];
+	return sum;
+}
+
+static void byte_panel_product_ref(const inv_panel_product *p)
+{
+	for (size_t i = 0; i < p->rows; i++) {
+		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
+		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
+
+		for (size_t j = 0; j < p->columns; j++) {
+			int32_t sum = 0;
+
+			if (p->add)
+				memcpy(&sum, from + j, sizeof sum);
+			for (size_t l = 0; l < p->k; l++)
+				sum = dot_four(strip + l * INV_STRIP_ROWS + i % INV_STRIP_ROWS,
+				               p->panel + l * INV_PANEL_COLS + j, sum);
+			if (p->column_scale)
+				finish_cell(p, i, j, (float)sum * p->column_scale[j] * p->row_scale[i]);
+			else
+				memcpy(p->c + i * p->stride + j, &sum, sizeof sum);
+		}
+	}
+}
+
+static uint16_t largest_half_ref(const uint16_t *x, size_t count)
+{
+	uint16_t most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		most = (x[i] & 0x7fff) > most ? x[i] & 0x7fff : most;
+	return most;
+}
+
+static void halves_to_bytes_ref(const uint16_t *x, size_t count, float scale, uint8_t *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		float v = inv_from_bfloat16(x[i]) * scale;
+
+		v = v > 0 ? v : 0;
+		out[i] = (uint8_t)lrintf(v < 255 ? v : 255);
+	}
+}
+
 /* ---- Edges of a graph -------------------------------------------------------------- */
 
 static void attract_ref(const float *y, size_t self, const uint32_t *index,
@@ -613,6 +668,9 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.fill_pair_panels = fill_pair_panels_ref,
 		.pair_panel_product = pair_panel_product_ref,
 		.pair_row_product = pair_row_product_ref,
+		.byte_panel_product = byte_panel_product_ref,
+		.largest_half = largest_half_ref,
+		.halves_to_bytes = halves_to_bytes_ref,
 		.attract = attract_ref,
 	};
 	inv_kernels_sliced_ref(k);

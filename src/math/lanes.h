@@ -23,6 +23,9 @@
  * add_products           adds their products with the pair a to PAIR_VECTORS sums
  * load_upper(x)          LANES bfloat16 as floats; store_upper rounds
  * round_pairs(x)         2 LANES floats as LANES pairs of bfloat16
+ * store_bytes(x, v)      16 numbers from 0 to 255, rounded to the nearest whole one
+ * dot_bytes(a, x, sum)   sum + a0 x0 + … + a3 x3 in 32-bit integers, for the four unsigned
+ *                        bytes at a and LANES fours of signed ones
  * dot_pairs(a, x, sum)   sum + a1 x1, rounded, + a0 x0, rounded, for the pair at a and LANES
  *                        pairs x, numbers below the smallest normal one being 0: what
  *                        AVX-512 BF16 computes; without it, between flush_small() and
@@ -75,6 +78,7 @@ enum { LANES = 8, PARTS = 1, PAIR_VECTORS = 1 };
 typedef VECTOR(float, 4 * LANES) vec;
 typedef VECTOR(int32_t, 4 * LANES) ints;
 typedef VECTOR(uint32_t, 4 * LANES) words;
+typedef VECTOR(int16_t, 4 * LANES) short_lanes;
 typedef VECTOR(float, 16) quad; /* the floats that `four` comes from */
 typedef LOOSE(float, 4 * LANES) loose_vec;
 typedef LOOSE(int32_t, 4 * LANES) loose_ints;
@@ -387,6 +391,66 @@ INLINE vec load_upper(const uint16_t *x)
 	return (vec)((words)_mm256_cvtepu16_epi32(
 					 _mm_loadu_si128((const __m128i *)(const void *)x))
 	             << 16);
+#endif
+}
+
+/* ---- Fours of bytes ------------------------------------------------------------------- */
+
+#if defined(__AVX512F__)
+
+INLINE vec dot_bytes(const float *a, vec x, vec sum)
+{
+	int32_t four;
+
+	memcpy(&four, a, sizeof four);
+	return (vec)_mm512_dpbusd_epi32((raw)sum, _mm512_set1_epi32(four), (raw)x);
+}
+
+#else
+
+/* a0 x0 + a1 x1 of pairs */
+INLINE ints dot_shorts(short_lanes a, short_lanes x)
+{
+#if defined(__aarch64__)
+	return vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(x)), vmull_high_s16(a, x));
+#else
+	return (ints)_mm256_madd_epi16((raw)a, (raw)x);
+#endif
+}
+
+/* Widened: the products of bytes that AVX2 has saturate. */
+INLINE vec dot_bytes(const float *a, vec x, vec sum)
+{
+	uint32_t four;
+
+	memcpy(&four, a, sizeof four);
+	return (vec)((ints)sum +
+	             dot_shorts((short_lanes)((four & 0xff00ff) - (words){0}),
+	                        (short_lanes)x << 8 >> 8) +
+	             dot_shorts((short_lanes)((four >> 8 & 0xff00ff) - (words){0}),
+	                        (short_lanes)x >> 8));
+}
+
+#endif
+
+INLINE void store_bytes(uint8_t *x, const vec v[16 / LANES])
+{
+#if defined(__aarch64__)
+	uint16x8_t low = vcombine_u16(vmovn_u32(vcvtnq_u32_f32(v[0])),
+	                              vmovn_u32(vcvtnq_u32_f32(v[1])));
+	uint16x8_t high = vcombine_u16(vmovn_u32(vcvtnq_u32_f32(v[2])),
+	                               vmovn_u32(vcvtnq_u32_f32(v[3])));
+
+	vst1q_u8(x, vcombine_u8(vmovn_u16(low), vmovn_u16(high)));
+#elif defined(__AVX512F__)
+	_mm_storeu_si128((__m128i *)(void *)x, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v[0])));
+#else
+	raw both = _mm256_permute4x64_epi64(
+		_mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1])), 0xd8);
+
+	_mm_storeu_si128((__m128i *)(void *)x,
+	                 _mm_packus_epi16(_mm256_castsi256_si128(both),
+	                                  _mm256_extracti128_si256(both, 1)));
 #endif
 }
 

@@ -7,6 +7,10 @@
  * (panels.h) that is never stored as a whole: strips are packed from the maps. Sums are
  * floats; bias, residual and ReLU follow before the result is rounded. No bit depends on
  * the images that run together, on the threads or on the instruction set.
+ *
+ * The product itself may be one of bytes: weights from -127 to 127 times a scale per output,
+ * numbers of the maps, none of them negative, from 0 to 255 times a scale per image, which
+ * follows from the largest. Its sums are exact.
  */
 #ifndef INV_PAIR_CONV_H
 #define INV_PAIR_CONV_H
@@ -22,10 +26,10 @@ uint64_t inv_pair_maps_cells(inv_maps m);
 
 /*
  * As inv_conv_new; of `s`, from.channels, outputs, window, plain, add and relu are used.
- * Borrows the kernels.
+ * bytes: the product is one of bytes; not of plain images. Borrows the kernels.
  */
 invar_status inv_pair_conv_new(const struct inv_kernels *kernels, const inv_conv_spec *s,
-                               const float *weights, const float *bias,
+                               bool bytes, const float *weights, const float *bias,
                                inv_pair_conv **out);
 void inv_pair_conv_free(inv_pair_conv *p); /* accepts NULL */
 

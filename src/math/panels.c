@@ -5,7 +5,7 @@
  * Sums are cut into parts of at most MAX_SUM terms, so that a panel's part stays in the L1
  * cache while it is multiplied by all rows; rows into parts of at most MAX_ROWS, which stay
  * in the L2 cache as strips for all panels. The cut of the sum depends on k alone. Both are
- * counted in cells of 32 bits: floats, or pairs of bfloat16.
+ * counted in cells of 32 bits: floats, pairs of bfloat16, or fours of bytes.
  */
 #include "math/panels.h"
 
@@ -17,14 +17,14 @@ enum { MAX_SUM = 384, MAX_ROWS = INV_MAX_PANEL_ROWS, SLACK = 16 };
 enum { SIDE = INV_SIDE_PANELS * INV_PANEL_COLS }; /* columns of a row product */
 
 /* Terms of a sum in one cell; cells of a sum. */
-static size_t terms(bool pairs)
+static size_t terms(const inv_panels *w)
 {
-	return pairs ? 2 : 1;
+	return w->bytes ? 4 : w->pairs ? 2 : 1;
 }
 
 static size_t cells(const inv_panels *w)
 {
-	return inv_blocks(w->k, terms(w->pairs));
+	return inv_blocks(w->k, terms(w));
 }
 
 static size_t min(size_t a, size_t b)
@@ -55,10 +55,10 @@ static size_t even_part(size_t whole, size_t max, size_t step)
 	return parts ? inv_blocks(inv_blocks(whole, parts), step) * step : step;
 }
 
-/* Whole vectors of pairs, which are packed fastest. */
+/* Whole vectors of cells, which are packed fastest. */
 static size_t sum_part(const inv_panels *w)
 {
-	return even_part(cells(w), MAX_SUM, w->pairs ? 8 : 1);
+	return even_part(cells(w), MAX_SUM, terms(w) > 1 ? 8 : 1);
 }
 
 inv_panels inv_panels_of(size_t k, size_t n, float *at)
@@ -72,6 +72,14 @@ inv_panels inv_pair_panels_of(size_t k, size_t n, float *at)
 	inv_panels w = inv_panels_of(k, n, at);
 
 	w.pairs = true;
+	return w;
+}
+
+inv_panels inv_byte_panels_of(size_t k, size_t n, float *at)
+{
+	inv_panels w = inv_panels_of(k, n, at);
+
+	w.bytes = true;
 	return w;
 }
 
@@ -93,7 +101,7 @@ static float *panel_at(const inv_panels *w, size_t l, size_t count, size_t j)
 void inv_panels_fill(const struct inv_kernels *kernels, const inv_panels *w, const float *x,
                      size_t stride)
 {
-	size_t sum = sum_part(w), each = terms(w->pairs);
+	size_t sum = sum_part(w), each = terms(w);
 
 	for (size_t l = 0; l < cells(w); l += sum) {
 		size_t rows = min(sum, cells(w) - l);
@@ -181,6 +189,10 @@ static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *
 	                       .c = last || !r->sums ? c : r->sums,
 	                       .stride = last || !r->sums ? r->c_stride : r->sums_stride};
 
+	if (last && w->bytes) {
+		p.row_scale = r->row_scale + i;
+		p.column_scale = r->column_scale;
+	}
 	if (last && r->half) {
 		p.half = r->half + i * r->half_stride;
 		p.half_stride = r->half_stride;
@@ -206,13 +218,17 @@ static inv_panel_product panel_of(const inv_panel_product *p, size_t j)
 	panel.sums = p->sums ? p->sums + j : NULL;
 	panel.c = p->c + j;
 	panel.half = p->half ? p->half + j : NULL;
+	panel.column_scale = p->column_scale ? p->column_scale + j : NULL;
 	return panel;
 }
 
 /* All columns of a part of the rows and of the sum. `row`: the only one, not packed. */
-static void multiply_part(const struct inv_kernels *kernels, bool pairs,
+static void multiply_part(const struct inv_kernels *kernels, const inv_panels *w,
                           const inv_panel_product *p, const float *row)
 {
+	void (*multiply)(const inv_panel_product *) = w->bytes   ? kernels->byte_panel_product
+	                                              : w->pairs ? kernels->pair_panel_product
+	                                                         : kernels->panel_product;
 	size_t j = 0;
 
 	for (; row && j + SIDE <= p->columns; j += SIDE) {
@@ -220,12 +236,12 @@ static void multiply_part(const struct inv_kernels *kernels, bool pairs,
 
 		panels.strips = row;
 		panels.columns = SIDE;
-		(pairs ? kernels->pair_row_product : kernels->row_product)(&panels);
+		(w->pairs ? kernels->pair_row_product : kernels->row_product)(&panels);
 	}
 	for (; j < p->columns; j += INV_PANEL_COLS) {
 		const inv_panel_product panel = panel_of(p, j);
 
-		(pairs ? kernels->pair_panel_product : kernels->panel_product)(&panel);
+		multiply(&panel);
 	}
 }
 
@@ -252,7 +268,7 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
 				kernels->to_pairs(r->a + 2 * l, min(2 * p.k, w->k - 2 * l), rounded);
 				row = rounded;
 			}
-			multiply_part(kernels, w->pairs, &p, one ? row : NULL);
+			multiply_part(kernels, w, &p, one ? row : NULL);
 		}
 }
 

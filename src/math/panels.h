@@ -10,6 +10,9 @@
  * Panels of bfloat16 store two rows of W in the size of one, and products round A to
  * bfloat16 as well; sums are those of floats. Their bits are the same with every
  * instruction set and in plain C.
+ *
+ * Panels of bytes store four rows of W. Whoever makes them has rounded W and A, and gives
+ * the scales that make floats of the integer sums.
  */
 #ifndef INV_PANELS_H
 #define INV_PANELS_H
@@ -19,19 +22,23 @@
 typedef struct inv_panels {
 	size_t k, n;
 	size_t first, wide; /* its first column among those of all panels */
-	bool pairs;         /* of bfloat16, see kernels.h */
+	bool pairs, bytes;  /* of bfloat16; fours of 8 bits; see kernels.h */
 	float *at; /* parts of k, each [wide / 16][part][16]; zeros past the last column */
 } inv_panels;
 
 inv_panels inv_panels_of(size_t k, size_t n, float *at);
 inv_panels inv_pair_panels_of(size_t k, size_t n, float *at);
+inv_panels inv_byte_panels_of(size_t k, size_t n, float *at);
 
 /* Floats that panels of W [k, n] need; and scratch floats that a product needs. */
 uint64_t inv_panels_floats(size_t k, size_t n);
 uint64_t inv_pair_panels_floats(size_t k, size_t n);
 size_t inv_panels_room(void);
 
-/* W [k, n] whose rows are `stride` floats apart; or W' [n, k], as a Linear layer has it. */
+/*
+ * W [k, n] whose rows are `stride` floats apart, not of bytes; or W' [n, k], as a Linear
+ * layer has it. Of bytes, x is cells of four already.
+ */
 void inv_panels_fill(const struct inv_kernels *kernels, const inv_panels *w, const float *x,
                      size_t stride);
 void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
@@ -63,16 +70,19 @@ typedef struct inv_panels_rows {
 	float *column_sums; /* with a mask: [n] += the rows of c, in order */
 	float *c;
 	size_t c_stride;
-	/* Of pairs: strips of cells [cell, cell + cells) of rows from first + row on. NULL: a. */
+	/* Strips of cells [cell, cell + cells) of rows from first + row on. NULL: of a. Of pairs
+	 * and bytes; bytes need it. */
 	void (*pack)(const void *user, size_t row, size_t cell, size_t rows, size_t cells,
 	             float *strips);
 	const void *user;
 	size_t first;
-	uint16_t *half; /* of pairs with `sums`, where results go instead of c, see kernels.h */
+	/* With pairs or bytes and `sums`: where results go instead of c, see kernels.h. */
+	uint16_t *half;
 	size_t half_stride;
 	bool half_add;
 	float *sums; /* [inv_panels_height(rows), n], for parts of long sums; NULL: c */
 	size_t sums_stride;
+	const float *row_scale, *column_scale; /* of bytes, see kernels.h */
 } inv_panels_rows;
 
 void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panels *w,

@@ -9,8 +9,8 @@
  * next data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the
  * next panel.
  *
- * Products of pairs of bfloat16 differ in one instruction. This file is compiled once more
- * with AVX-512 BF16, for them alone.
+ * Products of pairs of bfloat16 and of bytes differ in one instruction. This file is compiled
+ * once more with AVX-512 BF16, for the former alone.
  */
 #include "math/kernels.h"
 #include "math/lanes.h"
@@ -34,17 +34,25 @@ INLINE void put(const inv_panel_product *p, float *x, size_t column, vec v)
 		store_where(lanes_before(p->columns, column), x + column, v);
 }
 
-/* `pairs`, here and below, is a constant. */
-INLINE void finish(const bool pairs, const inv_panel_product *p, size_t row, size_t column,
+/* What a cell of 32 bits holds. Here and below it is a constant. */
+enum cell { FLOATS, PAIRS, BYTES };
+
+INLINE void finish(const enum cell kind, const inv_panel_product *p, size_t row, size_t column,
                    vec sum)
 {
 	float *c = p->c + row * p->stride;
 
-	if (p->add)
-		sum = get(p, p->from ? p->from + row * p->from_stride : c, column) + sum;
+	if (p->add) {
+		const vec before = get(p, p->from ? p->from + row * p->from_stride : c, column);
+
+		sum = kind == BYTES ? (vec)((ints)before + (ints)sum) : before + sum;
+	}
+	if (kind == BYTES && p->column_scale)
+		sum = to_floats((ints)sum) * get(p, p->column_scale, column) *
+		      splat(p->row_scale[row]);
 	if (p->bias)
 		sum = sum + get(p, p->bias, column);
-	if (pairs && p->half && p->half_add)
+	if (kind != FLOATS && p->half && p->half_add)
 		sum = sum + load_upper(p->half + row * p->half_stride + column);
 	if (p->relu)
 		sum = keep(~(sum < 0.0f), sum); /* NaN stays */
@@ -52,19 +60,21 @@ INLINE void finish(const bool pairs, const inv_panel_product *p, size_t row, siz
 		sum = keep(get(p, p->mask + row * p->mask_stride, column) > 0.0f, sum);
 		put(p, p->sums, column, get(p, p->sums, column) + sum);
 	}
-	if (pairs && p->half)
+	if (kind != FLOATS && p->half)
 		store_upper(p->half + row * p->half_stride + column, sum);
 	else
 		put(p, c, column, sum);
 }
 
-INLINE vec add_product(const bool pairs, const float *a, vec x, vec sum)
+INLINE vec add_product(const enum cell kind, const float *a, vec x, vec sum)
 {
-	return pairs ? dot_pairs(a, x, sum) : madd(splat(*a), x, sum);
+	return kind == BYTES   ? dot_bytes(a, x, sum)
+	       : kind == PAIRS ? dot_pairs(a, x, sum)
+	                       : madd(splat(*a), x, sum);
 }
 
 /* A constant number of rows from `row` on: of one strip, or two that follow each other. */
-INLINE void multiply_strips(const bool pairs, const size_t rows, const inv_panel_product *p,
+INLINE void multiply_strips(const enum cell kind, const size_t rows, const inv_panel_product *p,
                             size_t row)
 {
 	const float *a = p->strips + row * p->k, *b = p->panel;
@@ -76,7 +86,7 @@ INLINE void multiply_strips(const bool pairs, const size_t rows, const inv_panel
 #pragma GCC unroll 4
 		for (size_t v = 0; v < ACROSS; v++)
 			sum[i][v] = (vec){0};
-		if (pairs && p->half)
+		if (kind != FLOATS && p->half)
 			__builtin_prefetch(p->half + (row + i) * p->half_stride);
 		else
 			__builtin_prefetch(p->c + (row + i) * p->stride);
@@ -98,39 +108,39 @@ INLINE void multiply_strips(const bool pairs, const size_t rows, const inv_panel
 		for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
 			for (size_t v = 0; v < ACROSS; v++)
-				sum[i][v] = add_product(pairs, a + i / R * step + i % R, x[v], sum[i][v]);
+				sum[i][v] = add_product(kind, a + i / R * step + i % R, x[v], sum[i][v]);
 	}
 #pragma GCC unroll 12
 	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
 		for (size_t v = 0; v < ACROSS; v++)
-			finish(pairs, p, row + i, v * LANES, sum[i][v]);
+			finish(kind, p, row + i, v * LANES, sum[i][v]);
 }
 
-INLINE void multiply_panel(const bool pairs, const inv_panel_product *product)
+INLINE void multiply_panel(const enum cell kind, const inv_panel_product *product)
 {
 	const inv_panel_product own = *product, *p = &own; /* which no store changes */
 	size_t i = 0;
 
 	for (; i + MAX_ROWS <= p->rows; i += MAX_ROWS)
-		multiply_strips(pairs, MAX_ROWS, p, i);
+		multiply_strips(kind, MAX_ROWS, p, i);
 	for (; MAX_ROWS > R && i + R <= p->rows; i += R)
-		multiply_strips(pairs, R, p, i);
+		multiply_strips(kind, R, p, i);
 	switch (p->rows - i) {
 	case 1:
-		multiply_strips(pairs, 1, p, i);
+		multiply_strips(kind, 1, p, i);
 		break;
 	case 2:
-		multiply_strips(pairs, 2, p, i);
+		multiply_strips(kind, 2, p, i);
 		break;
 	case 3:
-		multiply_strips(pairs, 3, p, i);
+		multiply_strips(kind, 3, p, i);
 		break;
 	case 4:
-		multiply_strips(pairs, 4, p, i);
+		multiply_strips(kind, 4, p, i);
 		break;
 	case 5:
-		multiply_strips(pairs, 5, p, i);
+		multiply_strips(kind, 5, p, i);
 		break;
 	default:
 		break;
@@ -138,7 +148,7 @@ INLINE void multiply_panel(const bool pairs, const inv_panel_product *product)
 }
 
 /* Of one panel, each multiply-add would wait for the one before. */
-INLINE void multiply_row(const bool pairs, const inv_panel_product *product)
+INLINE void multiply_row(const enum cell kind, const inv_panel_product *product)
 {
 	const inv_panel_product own = *product, *p = &own;
 	vec sum[SIDE];
@@ -150,28 +160,28 @@ INLINE void multiply_row(const bool pairs, const inv_panel_product *product)
 #pragma GCC unroll 16
 		for (size_t i = 0; i < SIDE; i++)
 			sum[i] = add_product(
-				pairs, p->strips + l,
+				kind, p->strips + l,
 				load(p->panel + (i / ACROSS * p->k + l) * C + i % ACROSS * LANES), sum[i]);
 #pragma GCC unroll 16
 	for (size_t i = 0; i < SIDE; i++)
-		finish(pairs, p, 0, i * LANES, sum[i]);
+		finish(kind, p, 0, i * LANES, sum[i]);
 }
 
 static void panel_product(const inv_panel_product *p)
 {
-	multiply_panel(false, p);
+	multiply_panel(FLOATS, p);
 }
 
 static void row_product(const inv_panel_product *p)
 {
-	multiply_row(false, p);
+	multiply_row(FLOATS, p);
 }
 
 static void pair_panel_product(const inv_panel_product *p)
 {
 	const __typeof__(flush_small()) mode = flush_small();
 
-	multiply_panel(true, p);
+	multiply_panel(PAIRS, p);
 	restore_small(mode);
 }
 
@@ -179,8 +189,46 @@ static void pair_row_product(const inv_panel_product *p)
 {
 	const __typeof__(flush_small()) mode = flush_small();
 
-	multiply_row(true, p);
+	multiply_row(PAIRS, p);
 	restore_small(mode);
+}
+
+static void byte_panel_product(const inv_panel_product *p)
+{
+	multiply_panel(BYTES, p);
+}
+
+/* Without their signs, the bits compare like the numbers. */
+static uint16_t largest_half(const uint16_t *x, size_t count)
+{
+	enum { WIDE = 2 * LANES };
+	short_lanes most = {0};
+	int16_t found = 0;
+	size_t i = 0;
+
+	for (; i + WIDE <= count; i += WIDE) {
+		const short_lanes now = (short_lanes)load_ints(x + i) & 0x7fff, more = now > most;
+
+		most = (now & more) | (most & ~more);
+	}
+	for (size_t j = 0; j < WIDE; j++)
+		found = most[j] > found ? most[j] : found;
+	for (; i < count; i++)
+		found = (x[i] & 0x7fff) > found ? (int16_t)(x[i] & 0x7fff) : found;
+	return (uint16_t)found;
+}
+
+static void halves_to_bytes(const uint16_t *x, size_t count, float scale, uint8_t *out)
+{
+	for (size_t i = 0; i < count; i += 16) {
+		vec v[16 / LANES];
+
+#pragma GCC unroll 4
+		for (size_t j = 0; j < 16 / LANES; j++)
+			v[j] = min(max(load_upper(x + i + j * LANES) * splat(scale), splat(0)),
+			           splat(255));
+		store_bytes(out + i, v);
+	}
 }
 
 /* 16-bit products are twice as many per instruction as those of floats. */
@@ -220,5 +268,8 @@ void INV_OF_SET(inv_kernels_products)(struct inv_kernels *k)
 	k->row_product = row_product;
 	k->pair_panel_product = pair_panel_product;
 	k->pair_row_product = pair_row_product;
+	k->byte_panel_product = byte_panel_product;
+	k->largest_half = largest_half;
+	k->halves_to_bytes = halves_to_bytes;
 	k->dot_tile = dot_tile;
 }

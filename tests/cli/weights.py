@@ -202,25 +202,32 @@ def check_prefixes(name, tensors):
             complain(f"{name}: the prefix {prefix} changes the features")
 
 
-def check_precision(name):
-    """bfloat16 has the same bytes for any number of threads, is recorded, and is not mixed with float32."""
-    full, half = features(name, "a.npy"), features(name, "b.npy", "--precision", "bfloat16", "--threads", "1")
-    if half == full or features(name, "b.npy", "--precision", "bfloat16", "--threads", "3") != half:
-        complain(f"{name}: bfloat16 is float32, or depends on threads")
+def check_precision(name, kind):
+    """Each has the same bytes for any number of threads, is recorded, and is not mixed with another."""
+    lower = ("bfloat16", "int8") if kind == "resnet" else ("bfloat16",)
+    seen = [features(name, "a.npy")]
+    for precision in lower:
+        seen.append(features(name, "b.npy", "--precision", precision, "--threads", "1"))
+        if seen[-1] in seen[:-1] or features(name, "b.npy", "--precision", precision, "--threads", "3") != seen[-1]:
+            complain(f"{name}: {precision} is another, or depends on threads")
     refused("'bf16'", "features", "x.npy", "-o", "y.npy", "--weights", name, "--precision", "bf16", code=2)
     options = ("--weights", name, "--size", "native", "--normalize", "none", "--augment", "noise", "-q")
-    for mine, other in (("float32", "bfloat16"), ("bfloat16", "float32")):
+    if "int8" not in lower:
+        refused("use bfloat16, or leave it out", "encode", "npy:pictures.npy", "-o", "bank", *options, "--precision", "int8", code=2)
+    for mine, other in (("float32", lower[-1]), ("bfloat16", "float32"), ("int8", "bfloat16"))[:1 + len(lower)]:
         bank = f"{name}-{mine}"
         got = run("encode", "npy:pictures.npy", "-o", bank, *options, "--copies", "1", "--precision", mine)
         if got.returncode != 0:
             complain(f"{bank}: {got.stderr.decode()}")
         refused(f"was made with precision {mine}, not {other}", "encode", "npy:pictures.npy", "-o", bank, *options,
                 "--copies", "2", "--precision", other)
-    run("train", f"{name}-bfloat16", "-o", f"{name}-run", "--loss", "none", "--init", "identity", "--hidden", "200", "-q")
-    for precision, differs in (("float32", True), ("bfloat16", False)):
-        got = run("apply", f"{name}-run", f"{name}-{precision}/train/clean.npy", "-o", "codes.npy", "--force")
-        if got.returncode != 0 or (b"was trained on features in bfloat16, and" in got.stderr) != differs:
-            complain(f"{name}: E of bfloat16 features on {precision}: {got.stderr.decode()}")
+    for mine in lower:
+        run("train", f"{name}-{mine}", "-o", f"{name}-{mine}-run", "--loss", "none", "--init", "identity", "--hidden", "200", "-q")
+        for precision in ("float32", *lower):
+            got = run("apply", f"{name}-{mine}-run", f"{name}-{precision}/train/clean.npy", "-o", "codes.npy", "--force")
+            said = f"was trained on features in {mine}, and".encode() in got.stderr
+            if got.returncode != 0 or said != (precision != mine):
+                complain(f"{name}: E of {mine} features on {precision}: {got.stderr.decode()}")
 
 
 def check_claims():
@@ -303,7 +310,7 @@ with tempfile.TemporaryDirectory() as work:
         check_nothing_is_replaced(name)
         check_models(name, family)
         check_prefixes(name, tensors)
-        check_precision(name)
+        check_precision(name, family)
     check_claims()
     check_shared_storage()
     check_long_header()

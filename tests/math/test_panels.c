@@ -287,9 +287,11 @@ static void pairs_of_any_floats(void **state)
 	static float x[1024], rounded[512], want[512];
 	const inv_stream s = inv_stream_of(9, "bits", 0);
 	uint32_t bits[1024];
-	const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, FLT_MIN, -FLT_MIN,
-	                         FLT_MIN / 2, 0x1.fffffep-127f, FLT_MAX, 0x1.010000p0f,
-	                         0x1.030000p0f, 0x1.010002p0f, 1e-45f};
+	const float special[] = {0.0f,          -0.0f,         INFINITY,
+	                         -INFINITY,     NAN,           FLT_MIN,
+	                         -FLT_MIN,      FLT_MIN / 2,   0x1.fffffep-127f,
+	                         FLT_MAX,       0x1.010000p0f, 0x1.030000p0f,
+	                         0x1.010002p0f, 1e-45f};
 
 	(void)state;
 	for (uint32_t i = 0; i < 256; i++)
@@ -335,6 +337,127 @@ static void small_sums_are_flushed(void **state)
 	free(saved);
 }
 
+/* ---- Bytes ------------------------------------------------------------------------- */
+
+enum { BYTE_ROWS = 25, BYTES = 4 * SUM };
+
+static void fill_bytes(void *x, size_t count, uint32_t slot)
+{
+	const inv_stream s = inv_stream_of(9, "bytes", 0);
+	uint32_t words[4];
+
+	for (size_t i = 0; i < count; i += sizeof words) {
+		inv_words(&s, (uint32_t)(i / sizeof words), slot, words);
+		memcpy((char *)x + i, words, sizeof words);
+	}
+}
+
+static void pack_cells(const void *user, size_t row, size_t cell, size_t rows, size_t cells,
+                       float *strips)
+{
+	plain.pack_strips((const float *)user + row * SUM + cell, SUM, rows, cells, strips);
+}
+
+static void multiply_bytes(const struct inv_kernels *kernels, size_t rows, size_t n,
+                           size_t k, bool relu, const float *x, const float *turned)
+{
+	const inv_panels p = inv_byte_panels_of(k, n, panels);
+	const inv_panels_rows r = {.rows = rows,
+	                           .pack = pack_cells,
+	                           .user = x,
+	                           .bias = bias,
+	                           .relu = relu,
+	                           .c = c,
+	                           .c_stride = STRIDE,
+	                           .row_scale = a,
+	                           .column_scale = w};
+
+	memset(panels, 0xff, SUM * STRIDE * sizeof *panels);
+	inv_panels_fill_turned(kernels, &p, turned, SUM);
+	memcpy(c, other, sizeof c);
+	inv_panels_multiply_rows(kernels, &p, &r, room);
+}
+
+/* The largest sums too: the products of bytes that AVX2 has would saturate. */
+static void bytes_have_the_bits_of_the_definition(void **state)
+{
+	static const size_t rows[] = {1, 2, 5, 6, 7, 12, 13, 25};
+	static const size_t columns[] = {1, 8, 15, 16, 17, 48, 70};
+	static const size_t sums[] = {1, 3, 4, 5, 33, 64, 1535, 1537, 3199, 3200};
+	static float x[BYTE_ROWS * SUM], all[STRIDE * SUM], turned[STRIDE * SUM];
+	static float want[ROWS * STRIDE];
+	const unsigned sets[] = {0, cpu, cpu & ~(unsigned)INV_CPU_BFLOAT16,
+	                         cpu & ~(unsigned)(INV_CPU_BFLOAT16 | INV_CPU_AVX512)};
+	const uint8_t *left = (const uint8_t *)x;
+	const int8_t *right = (const int8_t *)turned;
+
+	(void)state;
+	fill_bytes(x, sizeof x, 0);
+	fill_bytes(all, sizeof all, 1);
+	memset(x, 255, BYTES);
+	memset(all, -127, BYTES);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
+			for (size_t l = 0; l < sizeof sums / sizeof *sums; l++) {
+				size_t n = columns[j], k = sums[l];
+				bool relu = (i + j + l) % 2;
+
+				memset(turned, 0, sizeof turned);
+				for (size_t m = 0; m < n; m++)
+					memcpy(turned + m * SUM, all + m * SUM, k);
+				memcpy(want, other, sizeof want);
+				for (size_t r = 0; r < rows[i]; r++)
+					for (size_t m = 0; m < n; m++) {
+						int32_t sum = 0;
+						float *to = &want[r * STRIDE + m];
+
+						for (size_t t = 0; t < k; t++)
+							sum += left[r * BYTES + t] * right[m * BYTES + t];
+						*to = (float)sum * w[m] * a[r];
+						*to += bias[m];
+						*to = relu && *to < 0 ? 0 : *to;
+					}
+				for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+					struct inv_kernels kernels;
+
+					inv_kernels_init(&kernels, sets[set]);
+					multiply_bytes(&kernels, rows[i], n, k, relu, x, turned);
+					if (memcmp(c, want, sizeof want) != 0)
+						fail_msg("%zu x %zu x %zu differs with set %zu", rows[i], n, k,
+						         set);
+				}
+			}
+}
+
+/* Negative numbers, infinity and NaN among them. */
+static void numbers_become_the_same_bytes_everywhere(void **state)
+{
+	static const float scales[] = {0, 1, 3.7f, 1e-3f, 1e30f};
+	enum { COUNT = 16 * 67 };
+	static uint16_t x[COUNT];
+	static uint8_t want[COUNT], got[COUNT];
+	const unsigned sets[] = {cpu, cpu & ~(unsigned)INV_CPU_BFLOAT16,
+	                         cpu & ~(unsigned)(INV_CPU_BFLOAT16 | INV_CPU_AVX512)};
+
+	(void)state;
+	fill_bytes(x, sizeof x, 2);
+	for (uint16_t i = 0; i < COUNT / 2; i++) /* from 0.5 to 8, some with ties */
+		x[i] = (uint16_t)(0x3f00 + i);
+	for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+		struct inv_kernels kernels;
+
+		inv_kernels_init(&kernels, sets[set]);
+		for (size_t count = 16; count <= COUNT; count += 48)
+			assert_int_equal(kernels.largest_half(x + COUNT - count, count),
+			                 plain.largest_half(x + COUNT - count, count));
+		for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+			plain.halves_to_bytes(x, COUNT, scales[i], want);
+			kernels.halves_to_bytes(x, COUNT, scales[i], got);
+			assert_memory_equal(got, want, COUNT);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +470,8 @@ int main(void)
 		cmocka_unit_test(pairs_have_the_same_bits_everywhere),
 		cmocka_unit_test(pairs_of_any_floats),
 		cmocka_unit_test(small_sums_are_flushed),
+		cmocka_unit_test(bytes_have_the_bits_of_the_definition),
+		cmocka_unit_test(numbers_become_the_same_bytes_everywhere),
 	};
 	invar_context *ctx;
 	int failed;
