@@ -376,7 +376,9 @@ static void round_maps(const invar_context *ctx, pair_run *r, void *scratch)
 				found = r->largest[n * m.height + y];
 		most = inv_from_bfloat16(found);
 		r->scales[n] = isfinite(most) ? most / MAX_BYTE : NAN;
-		r->to_bytes[n] = isfinite(most) && most > 0 ? MAX_BYTE / most : 0;
+		r->to_bytes[n] = MAX_BYTE / most;
+		if (!isfinite(r->to_bytes[n]) || !isfinite(most)) /* 0 and next to it, too */
+			r->to_bytes[n] = 0;
 	}
 	run_each(ctx, m.images * m.height, round_row, r);
 	r->cells = (const float *)(const void *)r->bytes;
