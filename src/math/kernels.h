@@ -68,11 +68,13 @@ typedef struct inv_layer_norm {
 	const float *then;
 } inv_layer_norm;
 
-/* Rows of C for one panel of W, see panels.h. */
+/* Rows of C for panels of W one after the other, see panels.h. */
 typedef struct inv_panel_product {
-	const float *strips; /* of A, as pack_strips lays them out; of row_product, the row */
-	const float *panel;  /* [k][INV_PANEL_COLS] */
-	size_t rows, k, columns; /* columns <= INV_PANEL_COLS but for row_product */
+	const float *strips; /* of A, as pack_strips lays them out */
+	const float *row;    /* A itself if it is one row; then strips are read for the columns
+	                      * after the last multiple of INV_SIDE_PANELS panels; NULL: strips */
+	const float *panel;  /* [k][INV_PANEL_COLS] each */
+	size_t rows, k, columns;
 	bool add;
 	const float *from; /* what is added to, rows from_stride floats apart; NULL: c */
 	size_t from_stride;
@@ -256,11 +258,8 @@ struct inv_kernels {
 	 * column. */
 	void (*fill_panels)(const float *x, size_t stride, size_t k, size_t columns,
 	                    float *panels, size_t step);
-	/* c (+)= strips panel; the order of each sum depends on k alone. */
+	/* c (+)= strips panels; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
-	/* The same bits for one row and INV_SIDE_PANELS whole panels one after the other;
-	 * `strips` is the row itself. */
-	void (*row_product)(const inv_panel_product *p);
 
 	/*
 	 * The same of pairs of bfloat16 (bfloat16.h), two rows of W or two columns of A in the
@@ -273,7 +272,6 @@ struct inv_kernels {
 	void (*fill_pair_panels)(const float *x, size_t stride, size_t k, size_t columns,
 	                         float *panels, size_t step);
 	void (*pair_panel_product)(const inv_panel_product *p);
-	void (*pair_row_product)(const inv_panel_product *p);
 
 	/*
 	 * The same of bytes, four in the storage of a float: unsigned ones of A, signed ones of

@@ -435,35 +435,34 @@ static void finish_cell(const inv_panel_product *p, size_t row, size_t column, f
 		p->c[row * p->stride + column] = sum;
 }
 
+/* Number l of the sum for row i; and of the panels for column j. */
+static const float *strip_cell(const inv_panel_product *p, size_t i, size_t l)
+{
+	size_t inside = i % INV_STRIP_ROWS;
+
+	return p->row ? p->row + l
+	              : p->strips + (i - inside) * p->k + l * INV_STRIP_ROWS + inside;
+}
+
+static const float *panel_cell(const inv_panel_product *p, size_t l, size_t j)
+{
+	size_t inside = j % INV_PANEL_COLS;
+
+	return p->panel + (j - inside) * p->k + l * INV_PANEL_COLS + inside;
+}
+
 static void panel_product_ref(const inv_panel_product *p)
 {
 	for (size_t i = 0; i < p->rows; i++) {
-		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
 		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
 
 		for (size_t j = 0; j < p->columns; j++) {
 			double sum = 0;
 
 			for (size_t l = 0; l < p->k; l++)
-				sum += (double)strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] *
-				       p->panel[l * INV_PANEL_COLS + j];
+				sum += (double)*strip_cell(p, i, l) * *panel_cell(p, l, j);
 			finish_cell(p, i, j, (float)(p->add ? from[j] + sum : sum));
 		}
-	}
-}
-
-static void row_product_ref(const inv_panel_product *p)
-{
-	const float *from = p->from ? p->from : p->c;
-
-	for (size_t j = 0; j < p->columns; j++) {
-		size_t inside = j % INV_PANEL_COLS;
-		const float *panel = p->panel + (j - inside) * p->k + inside;
-		double sum = 0;
-
-		for (size_t l = 0; l < p->k; l++)
-			sum += (double)p->strips[l] * panel[l * INV_PANEL_COLS];
-		finish_cell(p, 0, j, (float)(p->add ? from[j] + sum : sum));
 	}
 }
 
@@ -514,39 +513,21 @@ static float dot_pair(const float *a, const float *b, float sum)
 	memcpy(&y, b, sizeof y);
 	sum = flush(fmaf(inv_from_bfloat16((uint16_t)(x >> 16)),
 	                 inv_from_bfloat16((uint16_t)(y >> 16)), sum));
-	return flush(
-		fmaf(inv_from_bfloat16((uint16_t)x), inv_from_bfloat16((uint16_t)y), sum));
+	return flush(fmaf(inv_from_bfloat16((uint16_t)x), inv_from_bfloat16((uint16_t)y), sum));
 }
 
 static void pair_panel_product_ref(const inv_panel_product *p)
 {
 	for (size_t i = 0; i < p->rows; i++) {
-		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
 		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
 
 		for (size_t j = 0; j < p->columns; j++) {
 			float sum = 0;
 
 			for (size_t l = 0; l < p->k; l++)
-				sum = dot_pair(strip + l * INV_STRIP_ROWS + i % INV_STRIP_ROWS,
-				               p->panel + l * INV_PANEL_COLS + j, sum);
+				sum = dot_pair(strip_cell(p, i, l), panel_cell(p, l, j), sum);
 			finish_cell(p, i, j, p->add ? from[j] + sum : sum);
 		}
-	}
-}
-
-static void pair_row_product_ref(const inv_panel_product *p)
-{
-	const float *from = p->from ? p->from : p->c;
-
-	for (size_t j = 0; j < p->columns; j++) {
-		size_t inside = j % INV_PANEL_COLS;
-		const float *panel = p->panel + (j - inside) * p->k + inside;
-		float sum = 0;
-
-		for (size_t l = 0; l < p->k; l++)
-			sum = dot_pair(p->strips + l, panel + l * INV_PANEL_COLS, sum);
-		finish_cell(p, 0, j, p->add ? from[j] + sum : sum);
 	}
 }
 
@@ -567,7 +548,6 @@ static int32_t dot_four(const float *a, const float *b, int32_t sum)
 static void byte_panel_product_ref(const inv_panel_product *p)
 {
 	for (size_t i = 0; i < p->rows; i++) {
-		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
 		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
 
 		for (size_t j = 0; j < p->columns; j++) {
@@ -576,8 +556,7 @@ static void byte_panel_product_ref(const inv_panel_product *p)
 			if (p->add)
 				memcpy(&sum, from + j, sizeof sum);
 			for (size_t l = 0; l < p->k; l++)
-				sum = dot_four(strip + l * INV_STRIP_ROWS + i % INV_STRIP_ROWS,
-				               p->panel + l * INV_PANEL_COLS + j, sum);
+				sum = dot_four(strip_cell(p, i, l), panel_cell(p, l, j), sum);
 			if (p->column_scale)
 				finish_cell(p, i, j, (float)sum * p->column_scale[j] * p->row_scale[i]);
 			else
@@ -662,12 +641,10 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.pack_strips_turned = pack_strips_turned_ref,
 		.fill_panels = fill_panels_ref,
 		.panel_product = panel_product_ref,
-		.row_product = row_product_ref,
 		.to_pairs = to_pairs_ref,
 		.pack_pair_strips = pack_pair_strips_ref,
 		.fill_pair_panels = fill_pair_panels_ref,
 		.pair_panel_product = pair_panel_product_ref,
-		.pair_row_product = pair_row_product_ref,
 		.byte_panel_product = byte_panel_product_ref,
 		.largest_half = largest_half_ref,
 		.halves_to_bytes = halves_to_bytes_ref,

@@ -127,8 +127,8 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 			if (columns < INV_PANEL_COLS)
 				memset(panel, 0, rows * INV_PANEL_COLS * sizeof *panel);
 			for (size_t i = 0; w->pairs && i < columns; i++)
-				kernels->to_pairs(x + (j + i) * stride + 2 * l,
-				                  min(2 * rows, w->k - 2 * l), rounded + i * rows);
+				kernels->to_pairs(x + (j + i) * stride + 2 * l, min(2 * rows, w->k - 2 * l),
+				                  rounded + i * rows);
 			kernels->transpose(w->pairs ? rounded : from, columns, rows,
 			                   w->pairs ? rows : stride, INV_PANEL_COLS, panel);
 		}
@@ -205,57 +205,19 @@ static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *
 	return p;
 }
 
-/* The panel at column j of several. */
-static inv_panel_product panel_of(const inv_panel_product *p, size_t j)
-{
-	inv_panel_product panel = *p;
-
-	panel.panel = p->panel + j * p->k;
-	panel.columns = min(INV_PANEL_COLS, p->columns - j);
-	panel.bias = p->bias ? p->bias + j : NULL;
-	panel.from = p->from ? p->from + j : NULL;
-	panel.mask = p->mask ? p->mask + j : NULL;
-	panel.sums = p->sums ? p->sums + j : NULL;
-	panel.c = p->c + j;
-	panel.half = p->half ? p->half + j : NULL;
-	panel.column_scale = p->column_scale ? p->column_scale + j : NULL;
-	return panel;
-}
-
-/* All columns of a part of the rows and of the sum. `row`: the only one, not packed. */
-static void multiply_part(const struct inv_kernels *kernels, const inv_panels *w,
-                          const inv_panel_product *p, const float *row)
-{
-	void (*multiply)(const inv_panel_product *) = w->bytes   ? kernels->byte_panel_product
-	                                              : w->pairs ? kernels->pair_panel_product
-	                                                         : kernels->panel_product;
-	size_t j = 0;
-
-	for (; row && j + SIDE <= p->columns; j += SIDE) {
-		inv_panel_product panels = panel_of(p, j);
-
-		panels.strips = row;
-		panels.columns = SIDE;
-		(w->pairs ? kernels->pair_row_product : kernels->row_product)(&panels);
-	}
-	for (; j < p->columns; j += INV_PANEL_COLS) {
-		const inv_panel_product panel = panel_of(p, j);
-
-		multiply(&panel);
-	}
-}
-
 void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panels *w,
                               const inv_panels_rows *r, float *scratch)
 {
 	size_t sum = sum_part(w), height = inv_panels_height(r->rows);
+	void (*multiply)(const inv_panel_product *) = w->bytes   ? kernels->byte_panel_product
+	                                              : w->pairs ? kernels->pair_panel_product
+	                                                         : kernels->panel_product;
 	bool one = r->rows == 1 && !r->turned && !r->pack;
 	float rounded[MAX_SUM];
 
 	for (size_t i = 0; i < r->rows; i += height)
 		for (size_t l = 0; l < cells(w); l += sum) {
 			inv_panel_product p = product_of(w, r, i, l, sum);
-			const float *row = r->a + l;
 
 			p.rows = min(height, p.rows);
 			p.columns = w->n;
@@ -264,11 +226,11 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
 			p.strips = scratch;
 			if (!one || w->n % SIDE)
 				pack_part(kernels, w, r, i, l, &p, scratch);
-			if (one && w->pairs) {
+			if (one && w->pairs)
 				kernels->to_pairs(r->a + 2 * l, min(2 * p.k, w->k - 2 * l), rounded);
-				row = rounded;
-			}
-			multiply_part(kernels, w, &p, one ? row : NULL);
+			if (one)
+				p.row = w->pairs ? rounded : r->a + l;
+			multiply(&p);
 		}
 }
 

@@ -2,21 +2,22 @@
 /*
  * products_lanes.c - the inner loops of products: of strips and panels, and of integers.
  *
- * 6 x 16 sums stay in registers: 12 of AVX2, 24 of NEON; with AVX-512, where a panel is one
- * vector wide, those of two strips at a time make the twelve that two units with a latency
- * of four or five cycles need. Each sum has the same terms in the same order with every
- * set. All loops over rows and vectors are unrolled, or the sums would spill to memory. The
- * next data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the
- * next panel.
+ * 6 x 16 sums stay in registers: 12 of AVX2, 24 of NEON. With AVX-512, where a panel is one
+ * vector wide, 12 x 32 do, of two strips and two panels: a Zen 5 can add two products of
+ * whole vectors per cycle but also loads no more than two, so each must be used twice. Each
+ * sum has the same terms in the same order with every set. All loops over rows and vectors
+ * are unrolled, or the sums would spill to memory. The next data is prefetched: the rows of
+ * c, the strip further on, and, into the L2 cache, the next panel.
  *
- * Products of pairs of bfloat16 and of bytes differ in one instruction. This file is compiled
- * once more with AVX-512 BF16, for the former alone.
+ * Products of pairs of bfloat16 and of bytes differ in one instruction. This file is
+ * compiled once more with AVX-512 BF16, for the former alone.
  */
 #include "math/kernels.h"
 #include "math/lanes.h"
 
 enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, MAX_ROWS = LANES == 16 ? 2 * R : R };
 enum { ACROSS = C / LANES, SIDE = INV_SIDE_PANELS * ACROSS, AHEAD = 128 };
+enum { PANELS = LANES == 16 ? 2 : 1 }; /* at a time */
 enum { UNROLL = LANES == 8 ? 4 : 2 };
 
 /* LANES columns from `column` on; those that are not of the product are left alone. */
@@ -37,8 +38,8 @@ INLINE void put(const inv_panel_product *p, float *x, size_t column, vec v)
 /* What a cell of 32 bits holds. Here and below it is a constant. */
 enum cell { FLOATS, PAIRS, BYTES };
 
-INLINE void finish(const enum cell kind, const inv_panel_product *p, size_t row, size_t column,
-                   vec sum)
+INLINE void finish(const enum cell kind, const inv_panel_product *p, size_t row,
+                   size_t column, vec sum)
 {
 	float *c = p->c + row * p->stride;
 
@@ -73,18 +74,18 @@ INLINE vec add_product(const enum cell kind, const float *a, vec x, vec sum)
 	                       : madd(splat(*a), x, sum);
 }
 
-/* A constant number of rows from `row` on: of one strip, or two that follow each other. */
-INLINE void multiply_strips(const enum cell kind, const size_t rows, const inv_panel_product *p,
-                            size_t row)
+/* Constant numbers of panels, and of rows from `row` on: of a strip, or two in sequence. */
+INLINE void multiply_strips(const enum cell kind, const size_t panels, const size_t rows,
+                            const inv_panel_product *p, size_t row)
 {
 	const float *a = p->strips + row * p->k, *b = p->panel;
-	const size_t step = p->k * R;
-	vec sum[MAX_ROWS][ACROSS];
+	const size_t step = p->k * R, wide = panels * ACROSS;
+	vec sum[MAX_ROWS][PANELS * ACROSS];
 
 #pragma GCC unroll 12
 	for (size_t i = 0; i < rows; i++) {
 #pragma GCC unroll 4
-		for (size_t v = 0; v < ACROSS; v++)
+		for (size_t v = 0; v < wide; v++)
 			sum[i][v] = (vec){0};
 		if (kind != FLOATS && p->half)
 			__builtin_prefetch(p->half + (row + i) * p->half_stride);
@@ -97,60 +98,77 @@ INLINE void multiply_strips(const enum cell kind, const size_t rows, const inv_p
 	}
 #pragma GCC unroll UNROLL
 	for (size_t l = 0; l < p->k; l++, a += R, b += C) {
-		vec x[ACROSS];
+		vec x[PANELS * ACROSS];
 
 		__builtin_prefetch(a + AHEAD);
-		__builtin_prefetch(b + p->k * C, 0, 2);
+		__builtin_prefetch(b + panels * p->k * C, 0, 2);
 #pragma GCC unroll 4
-		for (size_t v = 0; v < ACROSS; v++)
-			x[v] = load(b + v * LANES);
+		for (size_t v = 0; v < wide; v++)
+			x[v] = load(b + v / ACROSS * p->k * C + v % ACROSS * LANES);
 #pragma GCC unroll 12
 		for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
-			for (size_t v = 0; v < ACROSS; v++)
+			for (size_t v = 0; v < wide; v++)
 				sum[i][v] = add_product(kind, a + i / R * step + i % R, x[v], sum[i][v]);
 	}
 #pragma GCC unroll 12
 	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
-		for (size_t v = 0; v < ACROSS; v++)
+		for (size_t v = 0; v < wide; v++)
 			finish(kind, p, row + i, v * LANES, sum[i][v]);
 }
 
-INLINE void multiply_panel(const enum cell kind, const inv_panel_product *product)
+/* The columns from j on. */
+INLINE inv_panel_product columns_from(const inv_panel_product *p, size_t j)
 {
-	const inv_panel_product own = *product, *p = &own; /* which no store changes */
+	inv_panel_product rest = *p;
+
+	rest.panel += j * p->k;
+	rest.columns -= j;
+	rest.c += j;
+	rest.bias = p->bias ? p->bias + j : NULL;
+	rest.from = p->from ? p->from + j : NULL;
+	rest.mask = p->mask ? p->mask + j : NULL;
+	rest.sums = p->sums ? p->sums + j : NULL;
+	rest.half = p->half ? p->half + j : NULL;
+	rest.column_scale = p->column_scale ? p->column_scale + j : NULL;
+	return rest;
+}
+
+/* A constant number of panels. */
+INLINE void multiply_panels(const enum cell kind, const size_t panels,
+                            const inv_panel_product *p)
+{
 	size_t i = 0;
 
 	for (; i + MAX_ROWS <= p->rows; i += MAX_ROWS)
-		multiply_strips(kind, MAX_ROWS, p, i);
+		multiply_strips(kind, panels, MAX_ROWS, p, i);
 	for (; MAX_ROWS > R && i + R <= p->rows; i += R)
-		multiply_strips(kind, R, p, i);
+		multiply_strips(kind, panels, R, p, i);
 	switch (p->rows - i) {
 	case 1:
-		multiply_strips(kind, 1, p, i);
+		multiply_strips(kind, panels, 1, p, i);
 		break;
 	case 2:
-		multiply_strips(kind, 2, p, i);
+		multiply_strips(kind, panels, 2, p, i);
 		break;
 	case 3:
-		multiply_strips(kind, 3, p, i);
+		multiply_strips(kind, panels, 3, p, i);
 		break;
 	case 4:
-		multiply_strips(kind, 4, p, i);
+		multiply_strips(kind, panels, 4, p, i);
 		break;
 	case 5:
-		multiply_strips(kind, 5, p, i);
+		multiply_strips(kind, panels, 5, p, i);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Of one panel, each multiply-add would wait for the one before. */
-INLINE void multiply_row(const enum cell kind, const inv_panel_product *product)
+/* One row times SIDE panels: of one panel, each multiply-add would wait for the last. */
+INLINE void multiply_row(const enum cell kind, const inv_panel_product *p)
 {
-	const inv_panel_product own = *product, *p = &own;
 	vec sum[SIDE];
 
 #pragma GCC unroll 16
@@ -160,42 +178,47 @@ INLINE void multiply_row(const enum cell kind, const inv_panel_product *product)
 #pragma GCC unroll 16
 		for (size_t i = 0; i < SIDE; i++)
 			sum[i] = add_product(
-				kind, p->strips + l,
+				kind, p->row + l,
 				load(p->panel + (i / ACROSS * p->k + l) * C + i % ACROSS * LANES), sum[i]);
 #pragma GCC unroll 16
 	for (size_t i = 0; i < SIDE; i++)
 		finish(kind, p, 0, i * LANES, sum[i]);
 }
 
-static void panel_product(const inv_panel_product *p)
+INLINE void multiply(const enum cell kind, const inv_panel_product *p)
 {
-	multiply_panel(FLOATS, p);
+	for (size_t j = 0, panels; j < p->columns; j += panels * C) {
+		const inv_panel_product rest = columns_from(p, j); /* which no store changes */
+
+		if (p->row && rest.columns >= INV_SIDE_PANELS * C) {
+			panels = INV_SIDE_PANELS;
+			multiply_row(kind, &rest);
+		} else if (PANELS > 1 && rest.columns >= (size_t)PANELS * C) {
+			panels = PANELS;
+			multiply_panels(kind, PANELS, &rest);
+		} else {
+			panels = 1;
+			multiply_panels(kind, 1, &rest);
+		}
+	}
 }
 
-static void row_product(const inv_panel_product *p)
+static void panel_product(const inv_panel_product *p)
 {
-	multiply_row(FLOATS, p);
+	multiply(FLOATS, p);
 }
 
 static void pair_panel_product(const inv_panel_product *p)
 {
 	const __typeof__(flush_small()) mode = flush_small();
 
-	multiply_panel(PAIRS, p);
-	restore_small(mode);
-}
-
-static void pair_row_product(const inv_panel_product *p)
-{
-	const __typeof__(flush_small()) mode = flush_small();
-
-	multiply_row(PAIRS, p);
+	multiply(PAIRS, p);
 	restore_small(mode);
 }
 
 static void byte_panel_product(const inv_panel_product *p)
 {
-	multiply_panel(BYTES, p);
+	multiply(BYTES, p);
 }
 
 /* Without their signs, the bits compare like the numbers. */
@@ -265,9 +288,7 @@ static void dot_tile(const int16_t *a, const int16_t *b, size_t count, int32_t *
 void INV_OF_SET(inv_kernels_products)(struct inv_kernels *k)
 {
 	k->panel_product = panel_product;
-	k->row_product = row_product;
 	k->pair_panel_product = pair_panel_product;
-	k->pair_row_product = pair_row_product;
 	k->byte_panel_product = byte_panel_product;
 	k->largest_half = largest_half;
 	k->halves_to_bytes = halves_to_bytes;

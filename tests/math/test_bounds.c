@@ -269,10 +269,11 @@ enum { STRIPS = 2 }; /* extra floats that pack_strips may write */
 static void check_product(size_t rows, size_t sum, size_t columns)
 {
 	size_t strips = (rows + INV_STRIP_ROWS - 1) / INV_STRIP_ROWS * INV_STRIP_ROWS;
+	size_t panels = (columns + INV_PANEL_COLS - 1) / INV_PANEL_COLS;
 	const float *a = floats(0, strided(rows, sum, sum + GAP));
 	float *packed = bytes_of(1, (strips * sum + STRIPS) * sizeof *packed);
 	inv_panel_product p = {.strips = packed,
-	                       .panel = floats(2, sum * INV_PANEL_COLS),
+	                       .panel = floats(2, panels * sum * INV_PANEL_COLS),
 	                       .rows = rows,
 	                       .k = sum,
 	                       .columns = columns,
@@ -315,7 +316,7 @@ static void check_products(size_t rows)
 	for (size_t sum = 1; sum <= 19; sum++)
 		check_packing(rows, sum);
 	for (size_t sum = 1; sum <= 19; sum++)
-		for (size_t columns = 1; columns <= INV_PANEL_COLS; columns++)
+		for (size_t columns = 1; columns <= 2 * INV_PANEL_COLS + 1; columns++)
 			check_product(rows, sum, columns);
 }
 
