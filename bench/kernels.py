@@ -34,7 +34,7 @@ EXISTS = [
     ("AdamW, errors, half precision, exponentials, transposes", "yes", "as AVX2", "yes", "kernels, kernel_bits"),
     ("layer norm, GELU", "yes", "as AVX2", "yes", "tokens, kernel_bits"),
     ("sparse products, t-SNE's forces, FFT, splines", "yes", "as AVX2", "yes", "kernels, repulsion, kernel_bits"),
-    ("Winograd's tiles", "yes", "as AVX2", "no: oneDNN's convolutions", "conv, bounds"),
+    ("Winograd's tiles", "yes", "yes", "yes", "conv, bounds"),
 ]
 
 

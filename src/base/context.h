@@ -10,7 +10,7 @@
 /* What may be used; 0 (plain C only) with INVAR_CPU=ref. */
 enum {
 	INV_CPU_AVX2 = 1,      /* AVX2, FMA and F16C together */
-	INV_CPU_LIBRARIES = 2, /* oneDNN and OpenBLAS, which choose for themselves */
+	INV_CPU_LIBRARIES = 2, /* OpenBLAS, which chooses for itself */
 	INV_CPU_AVX512 = 4,    /* AVX-512 with VNNI, beside AVX2; changes no result */
 	INV_CPU_NEON = 8,      /* of 64-bit ARM; with the bits of AVX2 */
 	INV_CPU_BFLOAT16 = 16, /* AVX-512 BF16, beside AVX-512; changes no result */

@@ -170,7 +170,6 @@ static size_t add_step(inv_convnet *net, inv_step s)
 		return 0;
 	}
 	s.channels = net->channels[s.from];
-	net->one_by_one = net->one_by_one || s.channel;
 	net->steps[net->step_count++] = s;
 	return s.to;
 }

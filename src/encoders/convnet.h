@@ -33,9 +33,9 @@ typedef struct inv_layer {
 } inv_layer;
 
 /* The option bn-eps, the same in the tables of the families that have batch norms. */
-#define INV_BN_EPS_ROW                                                                    \
-	.name = "bn-eps", .type = INVAR_OPTION_NUMBER, .initial = "0", .max = 1,              \
-	.flags = INVAR_OPTION_EXPERT, .meta = "F", .group = "Encoder",                        \
+#define INV_BN_EPS_ROW                                                       \
+	.name = "bn-eps", .type = INVAR_OPTION_NUMBER, .initial = "0", .max = 1, \
+	.flags = INVAR_OPTION_EXPERT, .meta = "F", .group = "Encoder",           \
 	.help = "epsilon of batch norms; 0: the model's default, 1e-5"
 
 /* Becomes e->own; `family` is used in messages. */
@@ -47,8 +47,7 @@ size_t inv_convnet_conv(inv_convnet *net, const inv_layer *l);
 size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
                           float *weights, float *bias);
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w);
-/* A value with this number of channels that several layers will write; images then run one
- * by one. */
+/* A value with this number of channels that several layers will write. */
 size_t inv_convnet_space(inv_convnet *net, size_t channels);
 
 /* Channels of a value; 0 after a failure. */

@@ -5,88 +5,65 @@
  * A group of images passes the layers together. It is as small as possible while the
  * weights of the last layers, whose maps are a few pixels, are still used often enough once
  * they are in the cache: the maps of the first layers, which are large, should stay there
- * too.
+ * too. Fewer images use the beginning of each map.
  *
- * Fewer images, a power of two, have a form of the network of their own: the same kernels
- * with the same bits for fewer pixels, and the same copy of the weights. A form either runs
- * on one thread, and on many at once, or splits each layer among all threads. Forms are
- * made when they are first needed: a program that encodes single images makes one.
- *
- * In bfloat16 the maps have a layout of their own (math/pair_conv.h), and all forms use the
- * same convolutions. In int8 so do they, but products are of bytes where the input is that
- * of a ReLU: everywhere but in the first layer.
+ * In int8, products are of bytes where the input is that of a ReLU: everywhere but in the
+ * first layer. The others are in bfloat16, as all maps are.
  */
-#include <pthread.h>
-
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "encoders/convnet_steps.h"
-#include "math/pair_conv.h"
 
 enum {
-	PIXELS = 64,   /* of the last maps of a group, at least */
-	TOGETHER = 64, /* maps of at most this many pixels are stored together */
-	ALIGN = INV_ALIGN / sizeof(float),
-	LONGEST_SEARCH = 4096,
-	SIZES = 5 /* powers of two up to INV_GROUP */
+	PIXELS = 64, /* of the last maps of a group, at least */
+	LONGEST_SEARCH = 4096
 };
 
 typedef struct value {
-	inv_maps maps;
-	size_t born, dead; /* the first step that writes it, the last that needs it */
-	size_t at, floats; /* its place in the buffer */
+	inv_maps maps;      /* of one image */
+	size_t born, dead;  /* the first step that writes it, the last that needs it */
+	uint64_t at, bytes; /* its place in the buffer of one image */
 } value;
-
-typedef struct form {
-	size_t images;
-	bool split; /* among all threads */
-	value *values;
-	inv_conv **convs;       /* [steps], NULL for pools */
-	size_t floats, scratch; /* of values; bytes beside them */
-	unsigned count;         /* of buffers: one, or one per thread */
-	char **buffers;
-} form;
 
 typedef struct plan {
 	const inv_convnet *net;
 	const invar_context *ctx;
-	size_t block, group;
-	inv_maps *maps;        /* [values], of one image */
-	pthread_mutex_t lock;  /* of the forms */
 	struct inv_kernels kernels;
-	inv_pair_conv **pair_convs; /* [steps], NULL for pools; NULL in float32 */
-	form *forms[2][SIZES]; /* [split][log2 of images]; NULL: not made yet */
-	const form *first;     /* has the weights that the others share */
+	inv_precision precision; /* of the maps */
+	size_t group;
+	value *values;
+	inv_conv **convs; /* [steps], NULL for pools */
+	uint64_t bytes;   /* of the values of one image */
+	char **buffers;   /* of each thread, and of all together; NULL: not needed yet */
 } plan;
 
 /* ---- Shapes ----------------------------------------------------------------------- */
 
 /* False if some window does not fit. */
-static bool find_map_shapes(const inv_convnet *net, inv_maps image, inv_maps *maps)
+static bool find_map_shapes(const inv_convnet *net, inv_maps image, value *values)
 {
-	maps[0] = image;
+	values[0].maps = image;
 	for (size_t i = 0; i < net->step_count; i++) {
 		const inv_step *s = &net->steps[i];
-		inv_maps *to = &maps[s->to];
+		const inv_maps from = values[s->from].maps;
+		const inv_maps to = {1, net->channels[s->to],
+		                     inv_window_places(s->window, from.height),
+		                     inv_window_places(s->window, from.width)};
 
-		*to = maps[s->from];
-		to->channels = net->channels[s->to];
-		to->height = inv_window_places(s->window, maps[s->from].height);
-		to->width = inv_window_places(s->window, maps[s->from].width);
-		if (!to->height || !to->width)
+		if (!to.height || !to.width)
 			return false;
+		values[s->to].maps = to;
 	}
 	return true;
 }
 
 static invar_status fail_small_images(const inv_encoder_plan *p, const inv_convnet *net,
-                                      inv_maps *maps)
+                                      value *values)
 {
 	size_t side = 1;
 
 	while (side < LONGEST_SEARCH &&
-	       !find_map_shapes(net, (inv_maps){1, net->channels[0], side, side, false}, maps))
+	       !find_map_shapes(net, (inv_maps){1, net->channels[0], side, side}, values))
 		side++;
 	return inv_fail(INVAR_E_USE,
 	                "images of %zu x %zu are too small for this %s, which needs at least "
@@ -109,173 +86,55 @@ static void find_lives(const inv_convnet *net, value *values)
 
 static bool overlap(const value *a, const value *b)
 {
-	return a->born <= b->dead && b->born <= a->dead && a->at < b->at + b->floats &&
-	       b->at < a->at + a->floats;
+	return a->born <= b->dead && b->born <= a->dead && a->at < b->at + b->bytes &&
+	       b->at < a->at + a->bytes;
 }
 
 /* Each value gets the lowest offset that no other value occupies while it is alive; the
  * image stays with the caller. */
-static void place_values(const plan *o, form *f)
+static void place_values(plan *o)
 {
-	value *v = f->values;
+	value *v = o->values;
 
 	find_lives(o->net, v);
 	for (size_t i = 1; i < o->net->value_count; i++) {
-		v[i].floats = o->pair_convs ? inv_blocks(inv_pair_maps_cells(v[i].maps), 2)
-		                            : inv_maps_floats(o->block, v[i].maps);
-		v[i].floats = inv_blocks(v[i].floats, ALIGN) * ALIGN;
+		v[i].bytes = (inv_map_bytes(o->precision, v[i].maps) + INV_ALIGN - 1) / INV_ALIGN *
+		             INV_ALIGN;
 		for (size_t j = 1; j < i;)
 			if (overlap(&v[i], &v[j])) {
-				v[i].at = v[j].at + v[j].floats;
+				v[i].at = v[j].at + v[j].bytes;
 				j = 1;
 			} else
 				j++;
-		if (v[i].at + v[i].floats > f->floats)
-			f->floats = v[i].at + v[i].floats;
+		if (v[i].at + v[i].bytes > o->bytes)
+			o->bytes = v[i].at + v[i].bytes;
 	}
 }
 
-/* ---- Forms ------------------------------------------------------------------------ */
-
-static void free_form(const plan *o, form *f)
+/* The values of a group, and the scratch memory of a step behind them. */
+static invar_status find_buffer(const plan *o, unsigned number, char **out)
 {
-	if (!f)
-		return;
-	for (size_t i = 0; f->convs && i < o->net->step_count; i++)
-		inv_conv_free(f->convs[i]);
-	for (unsigned t = 0; f->buffers && t < f->count; t++)
-		inv_free(f->buffers[t]);
-	inv_free(f->convs);
-	inv_free(f->buffers);
-	inv_free(f->values);
-	inv_free(f);
-}
-
-static inv_conv_spec convolution_of(const inv_step *s, inv_maps from)
-{
-	return (inv_conv_spec){.from = from,
-	                       .outputs = s->outputs,
-	                       .window = s->window,
-	                       .plain = s->from == 0,
-	                       .add = s->add,
-	                       .relu = s->relu};
-}
-
-static invar_status make_convolution(const plan *o, form *f, size_t i)
-{
-	const inv_step *s = &o->net->steps[i];
-	const inv_maps from = f->values[s->from].maps;
-	inv_conv_spec spec = convolution_of(s, from);
-	size_t scratch;
-
-	if (o->pair_convs) {
-		scratch = inv_pair_conv_scratch(o->pair_convs[i], from,
-		                                f->split ? o->ctx->threads : 1);
-	} else {
-		spec.together = f->values[s->to].maps.together;
-		spec.split = f->split;
-		spec.group = o->group;
-		INV_TRY(inv_conv_new(o->ctx, &spec, s->weights, s->bias,
-		                     o->first ? o->first->convs[i] : NULL, &f->convs[i]));
-		scratch = inv_conv_scratch(f->convs[i]);
-	}
-	if (scratch > f->scratch)
-		f->scratch = scratch;
-	return INVAR_OK;
-}
-
-static invar_status make_form(const plan *o, size_t images, bool split, form **out)
-{
-	const inv_convnet *net = o->net;
-	uint64_t bytes;
-	form *f;
-	invar_status st;
-
-	*out = NULL;
-	INV_TRY(inv_new(&f));
-	f->images = images;
-	f->split = split;
-	f->count = split ? 1 : o->ctx->threads;
-	INV_TRY_OR(fail, inv_new_zeros(&f->values, net->value_count));
-	INV_TRY_OR(fail, inv_new_zeros(&f->convs, net->step_count));
-	INV_TRY_OR(fail, inv_new_zeros(&f->buffers, f->count));
-
-	for (size_t i = 0; i < net->value_count; i++) {
-		f->values[i].maps = o->maps[i];
-		f->values[i].maps.images = images;
-	}
-	place_values(o, f);
-	for (size_t i = 0; i < net->step_count; i++)
-		if (net->steps[i].weights)
-			INV_TRY_OR(fail, make_convolution(o, f, i));
-
-	if (inv_add_overflow(inv_array_bytes(f->floats, sizeof(float)), f->scratch, &bytes))
-		bytes = SIZE_MAX;
-	for (unsigned t = 0; t < f->count; t++)
-		INV_TRY_OR(fail, inv_new_array(&f->buffers[t], bytes));
-	*out = f;
-	return INVAR_OK;
-fail:
-	free_form(o, f);
-	if (st == INVAR_E_NOMEM)
-		inv_context(st, "use smaller images or fewer threads for this %s", net->family);
-	return st;
-}
-
-/* The form for the largest power of two that is at most n and the group. */
-static invar_status find_form(plan *o, size_t n, bool split, const form **out)
-{
+	unsigned threads = number < o->ctx->threads ? 1 : o->ctx->threads;
+	uint64_t scratch = 0, bytes = inv_array_bytes(o->group, (size_t)o->bytes);
 	invar_status st = INVAR_OK;
-	size_t size = 0;
-	form **f;
 
-	while (2u << size <= n && 2u << size <= o->group)
-		size++;
-	f = &o->forms[split][size];
-	pthread_mutex_lock(&o->lock);
-	if (!*f)
-		st = make_form(o, (size_t)1 << size, split, f);
-	if (!o->first)
-		o->first = *f;
-	*out = *f;
-	pthread_mutex_unlock(&o->lock);
+	for (size_t i = 0; i < o->net->step_count && !o->buffers[number]; i++) {
+		uint64_t needed =
+			o->convs[i] ? inv_conv_scratch(o->convs[i], o->group, threads) : 0;
+
+		scratch = needed > scratch ? needed : scratch;
+	}
+	if (inv_add_overflow(bytes, scratch, &bytes))
+		bytes = SIZE_MAX;
+	if (!o->buffers[number])
+		st = inv_new_array(&o->buffers[number], bytes);
+	if (st != INVAR_OK)
+		inv_context(st, "use smaller images or fewer threads for this %s", o->net->family);
+	*out = o->buffers[number];
 	return st;
 }
 
 /* ---- Planning --------------------------------------------------------------------- */
-
-/* Clears `together` if a step cannot read or write it; true if any changed. */
-static bool keep_apart(const plan *o, const inv_step *s)
-{
-	inv_maps *from = &o->maps[s->from], *to = &o->maps[s->to];
-	bool before = from->together, then = to->together;
-
-	if (!s->from || (!s->weights && !from->together))
-		to->together = false; /* of the image; a pool keeps the layout of its maps */
-	if (!to->together)
-		from->together = false; /* a convolution can put maps together but not apart */
-	return before != from->together || then != to->together;
-}
-
-/*
- * Small maps are stored together if all steps that read and write them support it. A value
- * that is added to has two writers, of which one may be a pool.
- */
-static void put_together(const plan *o)
-{
-	bool changed = true;
-
-	for (size_t i = 0; i < o->net->value_count; i++) {
-		inv_maps *m = &o->maps[i];
-
-		m->together = i && m->height * m->width <= TOGETHER;
-	}
-	while (changed) {
-		changed = false;
-		for (size_t i = o->net->step_count; i-- > 0;)
-			changed = keep_apart(o, &o->net->steps[i]) || changed;
-	}
-}
 
 /*
  * Whether a value has no negative numbers when step i reads it. The last step that wrote it
@@ -290,18 +149,24 @@ static bool is_rectified(const inv_convnet *net, size_t from, size_t i)
 	return false; /* the image */
 }
 
-static invar_status make_pair_convolutions(plan *o, bool bytes)
+static invar_status make_convolutions(plan *o, bool bytes)
 {
-	inv_kernels_init(&o->kernels, o->ctx->cpu);
-	INV_TRY(inv_new_zeros(&o->pair_convs, o->net->step_count));
+	INV_TRY(inv_new_zeros(&o->convs, o->net->step_count));
 	for (size_t i = 0; i < o->net->step_count; i++) {
 		const inv_step *s = &o->net->steps[i];
-		const inv_conv_spec spec = convolution_of(s, o->maps[s->from]);
+		inv_conv_spec spec = {.from = o->values[s->from].maps,
+		                      .outputs = s->outputs,
+		                      .window = s->window,
+		                      .precision = bytes && is_rectified(o->net, s->from, i)
+		                                       ? INV_INT8
+		                                       : o->precision,
+		                      .plain = s->from == 0,
+		                      .add = s->add,
+		                      .relu = s->relu};
 
+		spec.from.images = o->group;
 		if (s->weights)
-			INV_TRY(inv_pair_conv_new(&o->kernels, &spec,
-			                          bytes && is_rectified(o->net, s->from, i), s->weights,
-			                          s->bias, &o->pair_convs[i]));
+			INV_TRY(inv_conv_new(&o->kernels, &spec, s->weights, s->bias, &o->convs[i]));
 	}
 	return INVAR_OK;
 }
@@ -309,8 +174,8 @@ static invar_status make_pair_convolutions(plan *o, bool bytes)
 invar_status inv_convnet_plan(inv_encoder_plan *p)
 {
 	const inv_convnet *net = p->encoder->own;
-	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
-	const inv_maps *last;
+	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w};
+	size_t pixels;
 	plan *o;
 
 	if (p->shape.c != net->channels[0])
@@ -323,24 +188,21 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 	p->own = o;
 	o->net = net;
 	o->ctx = p->encoder->ctx;
-	o->block = inv_maps_block(o->ctx);
-	pthread_mutex_init(&o->lock, NULL);
-	INV_TRY(inv_new_zeros(&o->maps, net->value_count));
-	if (!find_map_shapes(net, image, o->maps))
-		return fail_small_images(p, net, o->maps);
+	o->precision = inv_encoder_is_in(p->encoder, "float32") ? INV_FLOAT32 : INV_BFLOAT16;
+	inv_kernels_init(&o->kernels, o->ctx->cpu);
+	INV_TRY(inv_new_zeros(&o->values, net->value_count));
+	INV_TRY(inv_new_zeros(&o->buffers, o->ctx->threads + 1));
+	if (!find_map_shapes(net, image, o->values))
+		return fail_small_images(p, net, o->values);
 
-	last = &o->maps[net->last];
+	place_values(o);
+	pixels = o->values[net->last].maps.height * o->values[net->last].maps.width;
 	o->group = 1;
-	if (!inv_encoder_is_in(p->encoder, "float32"))
-		INV_TRY(make_pair_convolutions(o, inv_encoder_is_in(p->encoder, "int8")));
-	while ((o->pair_convs || !net->one_by_one) && o->group < INV_GROUP &&
-	       o->group * last->height * last->width < PIXELS)
+	while (o->group < INV_GROUP && o->group * pixels < PIXELS)
 		o->group *= 2;
-	if (o->block > 1 && o->group > 1 && !o->pair_convs)
-		put_together(o);
 	p->width = net->channels[net->last];
 	p->group = o->group;
-	return INVAR_OK;
+	return make_convolutions(o, inv_encoder_is_in(p->encoder, "int8"));
 }
 
 void inv_convnet_unplan(inv_encoder_plan *p)
@@ -349,95 +211,60 @@ void inv_convnet_unplan(inv_encoder_plan *p)
 
 	if (!o)
 		return;
-	for (size_t i = 0; i < 2 * (size_t)SIZES; i++)
-		if (o->forms[i / SIZES][i % SIZES] != o->first)
-			free_form(o, o->forms[i / SIZES][i % SIZES]);
-	free_form(o, (form *)(uintptr_t)o->first);
-	for (size_t i = 0; o->pair_convs && i < o->net->step_count; i++)
-		inv_pair_conv_free(o->pair_convs[i]);
-	inv_free(o->pair_convs);
-	pthread_mutex_destroy(&o->lock);
-	inv_free(o->maps);
+	for (size_t i = 0; o->convs && i < o->net->step_count; i++)
+		inv_conv_free(o->convs[i]);
+	for (unsigned t = 0; o->buffers && t <= o->ctx->threads; t++)
+		inv_free(o->buffers[t]);
+	inv_free(o->convs);
+	inv_free(o->buffers);
+	inv_free(o->values);
 	inv_free(o);
 }
 
 /* ---- Running ---------------------------------------------------------------------- */
 
-static void run_pair_form(const plan *o, const form *f, const float *images,
-                          unsigned thread, float *out)
+/* ctx: on all its threads, or NULL. */
+static void run_steps(const plan *o, const invar_context *ctx, const float *images,
+                      size_t n, char *buffer, float *out)
 {
 	const inv_convnet *net = o->net;
-	const invar_context *split = f->split ? o->ctx : NULL;
-	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
+	inv_maps last = o->values[net->last].maps;
 
 	for (size_t i = 0; i < net->step_count; i++) {
 		const inv_step *s = &net->steps[i];
-		const inv_maps from = f->values[s->from].maps, maps = f->values[s->to].maps;
-		const float *x = s->from ? buffer + f->values[s->from].at : images;
-		uint16_t *to = (uint16_t *)(void *)(buffer + f->values[s->to].at);
+		const value *from = &o->values[s->from], *to = &o->values[s->to];
+		const void *x = s->from ? buffer + n * from->at : (const void *)images;
+		inv_maps maps = from->maps;
 
-		if (o->pair_convs[i])
-			inv_pair_conv_run(o->pair_convs[i], split, from, x, maps.channels, s->channel,
-			                  to, buffer + f->floats);
+		maps.images = n;
+		if (o->convs[i])
+			inv_conv_run(o->convs[i], ctx, n, x, to->maps.channels, s->channel,
+			             buffer + n * to->at, buffer + n * o->bytes);
 		else
-			inv_pair_max_pool(split, from, s->window, (const uint16_t *)(const void *)x,
-			                  to);
+			inv_max_pool(ctx, o->precision, maps, s->window, x, buffer + n * to->at);
 	}
-	inv_pair_mean_pool(
-		f->values[net->last].maps,
-		(const uint16_t *)(const void *)(buffer + f->values[net->last].at), out);
-}
-
-/* As many images as the form has. */
-static invar_status run_form(const plan *o, const form *f, const float *images,
-                             unsigned thread, float *out)
-{
-	const inv_convnet *net = o->net;
-	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
-
-	if (o->pair_convs) {
-		run_pair_form(o, f, images, thread, out);
-		return INVAR_OK;
-	}
-	for (size_t i = 0; i < net->step_count; i++) {
-		const inv_step *s = &net->steps[i];
-		const value *v = &f->values[s->to];
-		const float *from = s->from ? buffer + f->values[s->from].at : images;
-		float *to = buffer + v->at + s->channel * v->maps.height * v->maps.width;
-
-		if (f->convs[i])
-			INV_TRY(inv_conv_run(f->convs[i], from, to, buffer + f->floats, thread));
-		else
-			inv_max_pool(f->split ? o->ctx : NULL, o->block, f->values[s->from].maps,
-			             s->window, from, to);
-	}
-	inv_mean_pool(o->block, f->values[net->last].maps, f->images,
-	              buffer + f->values[net->last].at, out);
-	return INVAR_OK;
-}
-
-static invar_status run_images(const inv_encoder_plan *p, const float *x, size_t n,
-                               bool split, unsigned thread, float *out)
-{
-	plan *o = p->own;
-	const form *f;
-
-	for (size_t done = 0; done < n; done += f->images) {
-		INV_TRY(find_form(o, n - done, split, &f));
-		INV_TRY(run_form(o, f, x + done * inv_extent_cells(p->shape), thread,
-		                 out + done * p->width));
-	}
-	return INVAR_OK;
+	last.images = n;
+	inv_mean_pool(o->precision, last, buffer + n * o->values[net->last].at, out);
 }
 
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,
                              unsigned thread, float *out)
 {
-	return run_images(p, x, n, false, thread, out);
+	const plan *o = p->own;
+	char *buffer;
+
+	INV_TRY(find_buffer(o, thread, &buffer));
+	run_steps(o, NULL, x, n, buffer, out);
+	return INVAR_OK;
 }
 
 invar_status inv_convnet_run_together(const inv_encoder_plan *p, const float *x, size_t n,
                                       float *out)
 {
-	return run_images(p, x, n, true, 0, out);
+	const plan *o = p->own;
+	char *buffer;
+
+	INV_TRY(find_buffer(o, o->ctx->threads, &buffer));
+	run_steps(o, o->ctx, x, n, buffer, out);
+	return INVAR_OK;
 }

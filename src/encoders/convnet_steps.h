@@ -21,7 +21,6 @@ struct inv_convnet {
 	double eps;                 /* of batch norms */
 	invar_status status;
 	size_t step_count, value_count, last;
-	bool one_by_one; /* results can be concatenated in place only for a single image */
 	inv_step steps[INV_MAX_STEPS];
 	size_t channels[INV_MAX_STEPS + 1]; /* of values */
 };

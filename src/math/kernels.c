@@ -12,6 +12,7 @@
 		inv_kernels_tokens_##set(k);   \
 		inv_kernels_packing_##set(k);  \
 		inv_kernels_products_##set(k); \
+		inv_kernels_winograd_##set(k); \
 	} while (0)
 
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
@@ -25,6 +26,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 	if (cpu & INV_CPU_AVX512) {
 		inv_kernels_random_avx512(k);
 		inv_kernels_products_avx512(k);
+		inv_kernels_winograd_avx512(k);
 		if (cpu & INV_CPU_BFLOAT16)
 			inv_kernels_products_bf16(k);
 	}

@@ -94,6 +94,13 @@ typedef struct inv_panel_product {
 	const float *row_scale, *column_scale;
 } inv_panel_product;
 
+/* A tile of a map: its first pixel, which may be outside; floats from pixel to pixel. */
+typedef struct inv_tile {
+	long top, left;
+	long height, width; /* of the map */
+	size_t step;
+} inv_tile;
+
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
 enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
 
@@ -286,6 +293,17 @@ struct inv_kernels {
 	void (*halves_to_bytes)(const uint16_t *x, size_t count, float scale, uint8_t *out);
 
 	/*
+	 * Winograd's tiles, see winograd.h; NULL in plain C. tile_in makes 36 rows of
+	 * `channels` numbers, `apart` floats from one to the next, of 6x6 pixels, 0 outside the
+	 * map; tile_out makes 4x4 pixels of such rows, those of the map, with bias [outputs].
+	 * Channels and outputs are multiples of 16.
+	 */
+	void (*tile_in)(const inv_tile *t, const float *map, size_t channels, float *v,
+	                size_t apart);
+	void (*tile_out)(const inv_tile *t, const float *m, size_t apart, size_t outputs,
+	                 const float *bias, bool add, bool relu, float *map);
+
+	/*
 	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with
 	 * roots [n][re, im] = exp(-2 pi i k / n). Frequencies come out in the order of the
 	 * stages, the same for all sequences of n values; fft_back takes them in that order
@@ -326,18 +344,20 @@ void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_fourier_ref(struct inv_kernels *k);
 
 /* Of each instruction set, from the same files, see lanes.h. */
-#define INV_KERNELS_OF(set)                                \
-	void inv_kernels_##set(struct inv_kernels *k);         \
-	void inv_kernels_random_##set(struct inv_kernels *k);  \
-	void inv_kernels_sliced_##set(struct inv_kernels *k);  \
-	void inv_kernels_tokens_##set(struct inv_kernels *k);  \
-	void inv_kernels_packing_##set(struct inv_kernels *k); \
-	void inv_kernels_products_##set(struct inv_kernels *k);
+#define INV_KERNELS_OF(set)                                 \
+	void inv_kernels_##set(struct inv_kernels *k);          \
+	void inv_kernels_random_##set(struct inv_kernels *k);   \
+	void inv_kernels_sliced_##set(struct inv_kernels *k);   \
+	void inv_kernels_tokens_##set(struct inv_kernels *k);   \
+	void inv_kernels_packing_##set(struct inv_kernels *k);  \
+	void inv_kernels_products_##set(struct inv_kernels *k); \
+	void inv_kernels_winograd_##set(struct inv_kernels *k);
 INV_KERNELS_OF(avx2)
 INV_KERNELS_OF(neon)
 void inv_kernels_fourier_avx2(struct inv_kernels *k);
 void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_products_avx512(struct inv_kernels *k);
+void inv_kernels_winograd_avx512(struct inv_kernels *k);
 void inv_kernels_products_bf16(struct inv_kernels *k);
 
 #endif

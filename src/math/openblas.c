@@ -15,12 +15,12 @@
 #include "math/openblas.h"
 
 #include <dlfcn.h>
+#include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "math/onednn_api.h"
 
 #ifdef INV_BUNDLED
 #define LIBRARY "libopenblas-invar.so" /* see tools/make_wheel */
@@ -46,9 +46,10 @@ static void *load_on_one_core(const char *name)
 {
 	cpu_set_t before, one;
 	bool tied = sched_getaffinity(0, sizeof before, &before) == 0;
-	int core = sched_getcpu(), omp = inv_onednn_one_thread();
+	int core = sched_getcpu(), threads = omp_get_max_threads();
 	void *library;
 
+	omp_set_num_threads(1);
 	CPU_ZERO(&one);
 	if (core >= 0 && core < CPU_SETSIZE)
 		CPU_SET(core, &one);
@@ -56,7 +57,7 @@ static void *load_on_one_core(const char *name)
 	library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (tied)
 		sched_setaffinity(0, sizeof before, &before);
-	inv_onednn_put_back(omp);
+	omp_set_num_threads(threads);
 	return library;
 }
 

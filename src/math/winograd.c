@@ -3,8 +3,8 @@
  * winograd.c - see winograd.h: the weights, and tiles in runs that stay in the cache.
  *
  * All threads at once compute a run each if there are enough tiles. Otherwise they divide
- * the work on each run: its blocks of channels, then its 36 products, then its blocks of
- * outputs; so that the weights, which are larger than a few tiles, are read once.
+ * the work on each run: its tiles, then its 36 products, then its tiles again; so that the
+ * weights, which are larger than a few tiles, are read once.
  */
 #include "math/winograd.h"
 
@@ -12,30 +12,26 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "math/onednn_conv.h"
+#include "math/panels.h"
 
 enum {
-	BLOCK = INV_WINOGRAD_BLOCK,
 	TILE = INV_WINOGRAD_TILE,
 	WINDOW = INV_WINOGRAD_WINDOW,
 	PRODUCTS = INV_WINOGRAD_PRODUCTS,
-	RUN = 64,               /* tiles of a run at most */
-	SHORT_RUN = 24,         /* and at least, if each thread has its own runs */
-	FEW_TILES = 16,         /* too few for the weights to be worth reading */
-	FEW_CHANNELS = 32,      /* too few for the transforms to pay off */
-	MAX_WEIGHTS = 256 * 320 /* beyond, their 36 forms do not fit the cache */
+	STEP = 2 * INV_STRIP_ROWS, /* tiles that a product computes at once */
+	RUN = 60,                  /* tiles of a run at most */
+	SHORT_RUN = 24,            /* and at least, if each thread has its own runs */
+	FEW_TILES = 16,            /* too few for the weights to be worth reading */
+	FEW_CHANNELS = 32,         /* too few for the transforms to pay off */
+	MAX_WEIGHTS = 256 * 320    /* beyond, their 36 forms do not fit the cache */
 };
 
 struct inv_winograd {
-	const invar_context *ctx;
+	const struct inv_kernels *kernels;
 	inv_conv_spec spec;
-	size_t tiles, run; /* of all images; of a run */
-	size_t runs;
-	bool divided; /* all threads work on one run */
-	inv_onednn_conv *products;
+	inv_arena memory;
+	inv_panels weights[PRODUCTS];
 	float *bias;
-	inv_winograd_in *in;
-	inv_winograd_out *out;
 };
 
 static size_t tiles_across(size_t side)
@@ -48,17 +44,18 @@ static size_t tiles_of(const inv_maps *m)
 	return tiles_across(m->height) * tiles_across(m->width);
 }
 
-bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
+bool inv_winograd_pays(const struct inv_kernels *kernels, const inv_conv_spec *s)
 {
-	size_t tiles = tiles_of(&s->from), images = s->group ? s->group : s->from.images;
+	size_t tiles = tiles_of(&s->from);
 
-	if (!(ctx->cpu & INV_CPU_AVX2) || inv_maps_block(ctx) != BLOCK || s->plain)
+	if (!kernels->tile_in || s->precision != INV_FLOAT32 || s->plain)
 		return false;
 	if (s->window.kernel != 3 || s->window.stride != 1 || s->window.padding != 1)
 		return false;
-	return s->from.channels % BLOCK == 0 && s->outputs % BLOCK == 0 &&
+	return s->from.channels % INV_MAP_BLOCK == 0 && s->outputs % INV_MAP_BLOCK == 0 &&
 	       s->from.channels >= FEW_CHANNELS && s->outputs >= FEW_CHANNELS &&
-	       s->from.channels * s->outputs <= MAX_WEIGHTS && tiles * images >= FEW_TILES &&
+	       s->from.channels * s->outputs <= MAX_WEIGHTS &&
+	       tiles * s->from.images >= FEW_TILES &&
 	       2 * PRODUCTS * tiles <= 9 * s->from.height * s->from.width;
 }
 
@@ -102,60 +99,38 @@ static invar_status transform_weights(const inv_conv_spec *s, const float *weigh
 	return INVAR_OK;
 }
 
-static invar_status make_products(inv_winograd *p, const float *weights,
-                                  const inv_winograd *like)
+/* Called twice: to sum up the size, then to hand out the memory. */
+static void place_weights(inv_winograd *p)
 {
-	const inv_conv_spec *s = &p->spec;
-	const inv_conv_spec one = {
-		.from = {.images = 1, .channels = s->from.channels, .height = 1, .width = p->run},
-		.outputs = s->outputs,
-		.window = {.kernel = 1, .stride = 1}};
-	const inv_onednn_conv *same = like ? like->products : NULL;
-	float *zeros, *u = NULL;
-	invar_status st;
+	size_t k = p->spec.from.channels, n = p->spec.outputs;
 
-	INV_TRY(inv_new_zeros(&zeros, PRODUCTS * s->outputs));
-	if (same)
-		INV_TRY_OR(done, inv_onednn_conv_new(&one, PRODUCTS, NULL, zeros, p->ctx->threads,
-		                                     same, &p->products));
-	if (!p->products) {
-		INV_TRY_OR(done, transform_weights(s, weights, &u));
-		INV_TRY_OR(done, inv_onednn_conv_new(&one, PRODUCTS, u, zeros, p->ctx->threads,
-		                                     same, &p->products));
-	}
-	st = INVAR_OK;
-done:
-	inv_free(u);
-	inv_free(zeros);
-	return st;
+	for (size_t i = 0; i < PRODUCTS; i++)
+		p->weights[i] = inv_panels_of(
+			k, n, inv_arena_take(&p->memory, inv_panels_floats(k, n), sizeof(float)));
+	p->bias = inv_arena_take(&p->memory, n, sizeof(float));
 }
 
-invar_status inv_winograd_new(const invar_context *ctx, const inv_conv_spec *s,
-                              const float *weights, const float *bias,
-                              const inv_winograd *like, inv_winograd **out)
+invar_status inv_winograd_new(const struct inv_kernels *kernels, const inv_conv_spec *s,
+                              const float *weights, const float *bias, inv_winograd **out)
 {
-	size_t threads = s->split ? ctx->threads : 1;
+	size_t filters = s->from.channels * s->outputs;
+	float *forms = NULL;
 	inv_winograd *p;
 	invar_status st;
 
 	*out = NULL;
 	INV_TRY(inv_new(&p));
-	INV_TRY_OR(fail, inv_new_array(&p->bias, s->outputs));
-	memcpy(p->bias, bias, s->outputs * sizeof *bias);
-	p->ctx = ctx;
+	p->kernels = kernels;
 	p->spec = *s;
-#if defined(__x86_64__)
-	p->in = inv_winograd_in_avx2;
-	p->out = inv_winograd_out_avx2;
-#endif
-	p->tiles = s->from.images * tiles_of(&s->from);
-	p->runs = inv_blocks(p->tiles, RUN);
-	if (p->tiles / threads >= SHORT_RUN)
-		p->runs = inv_blocks(p->runs, threads) * threads;
-	p->divided = p->runs < threads;
-	p->run = inv_blocks(p->tiles, p->runs);
-	p->runs = inv_blocks(p->tiles, p->run);
-	INV_TRY_OR(fail, make_products(p, weights, like));
+	place_weights(p);
+	INV_TRY_OR(fail, inv_arena_commit(&p->memory));
+	place_weights(p);
+	INV_TRY_OR(fail, transform_weights(s, weights, &forms));
+	for (size_t i = 0; i < PRODUCTS; i++)
+		inv_panels_fill_turned(kernels, &p->weights[i], forms + i * filters,
+		                       s->from.channels);
+	memcpy(p->bias, bias, s->outputs * sizeof *bias);
+	inv_free(forms);
 	*out = p;
 	return INVAR_OK;
 fail:
@@ -165,167 +140,169 @@ fail:
 
 void inv_winograd_free(inv_winograd *p)
 {
-	if (!p)
-		return;
-	inv_onednn_conv_free(p->products);
-	inv_free(p->bias);
+	if (p)
+		inv_arena_free(&p->memory);
 	inv_free(p);
 }
 
 /* ---- Running -------------------------------------------------------------------- */
 
-/* Floats of the tiles of a run: 36 numbers per tile and channel. */
-static size_t space_of(const inv_winograd *p, size_t channels)
+/* Tiles under way: all of them, and a run. */
+typedef struct tile_run {
+	const inv_winograd *p;
+	const float *x;
+	float *to;
+	size_t to_channels;
+	size_t tiles, run, runs; /* of all images; of a run; how many */
+	bool divided;            /* all threads work on one run */
+	float *scratch;          /* of all threads */
+	size_t first, count;     /* of this run */
+	float *v, *m; /* 36 numbers per tile and channel, before and after products */
+} tile_run;
+
+/* Rows of a run that start multiples of 4 KB apart would share lines of the cache. */
+static size_t product_floats(const tile_run *r, size_t channels)
 {
-	return PRODUCTS * channels * p->run + (size_t)INV_ALIGN; /* whatever the rest is */
+	return r->run * channels + INV_MAP_BLOCK;
 }
 
-/* Bytes that oneDNN needs, and that a thread needs for a run of its own. */
-static size_t rest_bytes(const inv_winograd *p)
+static size_t tile_floats(const tile_run *r)
 {
-	return (inv_onednn_conv_scratch(p->products) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	const inv_conv_spec *s = &r->p->spec;
+
+	return PRODUCTS * (product_floats(r, s->from.channels) + product_floats(r, s->outputs));
 }
 
-static size_t lane_bytes(const inv_winograd *p)
+/* Floats of a thread that has a run of its own. */
+static size_t lane_floats(const tile_run *r)
 {
-	size_t floats = space_of(p, p->spec.from.channels) + space_of(p, p->spec.outputs);
-
-	return (floats * sizeof(float) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN + rest_bytes(p);
+	return (tile_floats(r) + inv_panels_room() + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
 }
 
-size_t inv_winograd_scratch(const inv_winograd *p)
+static tile_run cut_runs(const inv_winograd *p, size_t images, size_t threads)
 {
-	return lane_bytes(p) * (p->spec.split ? p->ctx->threads : 1);
+	tile_run r = {.p = p, .tiles = images * tiles_of(&p->spec.from)};
+
+	r.runs = inv_blocks(r.tiles, RUN);
+	if (r.tiles / threads >= SHORT_RUN)
+		r.runs = inv_blocks(r.runs, threads) * threads;
+	r.divided = r.runs < threads;
+	r.run = inv_blocks(inv_blocks(r.tiles, r.runs), STEP) * STEP;
+	r.runs = inv_blocks(r.tiles, r.run);
+	return r;
+}
+
+uint64_t inv_winograd_scratch(const inv_winograd *p, size_t images, unsigned threads)
+{
+	tile_run r = {.p = p, .tiles = images * tiles_of(&p->spec.from)};
+
+	/* Fewer images may have longer runs. */
+	r.run = inv_blocks(r.tiles, STEP) * STEP < RUN ? inv_blocks(r.tiles, STEP) * STEP : RUN;
+	return (uint64_t)lane_floats(&r) * threads * sizeof(float);
 }
 
 /* Tile number i of all: its image, and its position there. */
-static inv_winograd_tile find_tile(const inv_maps *m, size_t i, size_t *image)
+static inv_tile find_tile(const inv_maps *m, size_t step, size_t i, size_t *image)
 {
 	size_t across = tiles_across(m->width), each = tiles_of(m);
 
 	*image = i / each;
-	return (inv_winograd_tile){.top = (long)(i % each / across * TILE),
-	                           .left = (long)(i % each % across * TILE),
-	                           .height = (long)m->height,
-	                           .width = (long)m->width};
+	return (inv_tile){.top = (long)(i % each / across * TILE),
+	                  .left = (long)(i % each % across * TILE),
+	                  .height = (long)m->height,
+	                  .width = (long)m->width,
+	                  .step = step};
 }
 
-/* A run of tiles under way. */
-typedef struct tile_run {
-	const inv_winograd *p;
-	const float *from;
-	float *to;
-	char *scratch;       /* of all threads that have runs of their own */
-	size_t first, count; /* tiles */
-	float *v, *m;        /* 36 numbers per tile and channel, before and after products */
-	char *rest;          /* what oneDNN needs */
-} tile_run;
-
-/* A block of channels, on its way in. */
-static void transform_in(void *user, size_t b, unsigned thread)
+static void transform_in(void *user, size_t i, unsigned thread)
 {
 	const tile_run *r = user;
-	const inv_winograd *p = r->p;
-	const inv_maps *m = &p->spec.from;
+	const inv_maps *m = &r->p->spec.from;
+	size_t image;
+	inv_tile t = find_tile(m, m->channels, r->first + i, &image);
 
 	(void)thread;
-	for (size_t i = 0; i < r->count; i++) {
-		size_t image;
-		inv_winograd_tile t = find_tile(m, r->first + i, &image);
-
-		t.top--; /* the padding */
-		t.left--;
-		p->in(inv_maps_plane(*m, BLOCK, image, b, r->from), t,
-		      r->v + (b * p->run + i) * BLOCK, m->channels * p->run);
-	}
+	t.top--; /* the padding */
+	t.left--;
+	r->p->kernels->tile_in(&t, r->x + image * m->height * m->width * m->channels,
+	                       m->channels, r->v + i * m->channels,
+	                       product_floats(r, m->channels));
 }
 
-/* A block of outputs. */
-static void transform_out(void *user, size_t b, unsigned thread)
+static void transform_out(void *user, size_t i, unsigned thread)
 {
 	const tile_run *r = user;
-	const inv_winograd *p = r->p;
-	const inv_maps m = inv_conv_result(&p->spec);
+	const inv_conv_spec *s = &r->p->spec;
+	size_t image;
+	const inv_tile t = find_tile(&s->from, r->to_channels, r->first + i, &image);
 
 	(void)thread;
-	for (size_t i = 0; i < r->count; i++) {
-		size_t image;
-		inv_winograd_tile t = find_tile(&m, r->first + i, &image);
-		size_t plane = (size_t)(inv_maps_plane(m, BLOCK, image, b, r->to) - r->to);
-
-		p->out(r->m + (b * p->run + i) * BLOCK, m.channels * p->run, p->bias + b * BLOCK,
-		       p->spec.add, p->spec.relu, t, r->to + plane);
-	}
+	r->p->kernels->tile_out(
+		&t, r->m + i * s->outputs, product_floats(r, s->outputs), s->outputs, r->p->bias,
+		s->add, s->relu, r->to + image * s->from.height * s->from.width * r->to_channels);
 }
 
-static invar_status multiply_product(const tile_run *r, size_t i, char *rest,
-                                     unsigned thread)
+static void multiply(const tile_run *r, size_t i, float *scratch)
 {
-	const inv_winograd *p = r->p;
+	const inv_conv_spec *s = &r->p->spec;
 
-	return inv_onednn_conv_run(p->products, i, r->v + i * p->spec.from.channels * p->run,
-	                           r->m + i * p->spec.outputs * p->run, rest, thread);
+	inv_panels_multiply(r->p->kernels, &r->p->weights[i], r->count,
+	                    r->v + i * product_floats(r, s->from.channels), s->from.channels,
+	                    false, r->m + i * product_floats(r, s->outputs), s->outputs,
+	                    scratch);
 }
 
-static void place_run(tile_run *r, size_t run, char *scratch)
+static void place_run(tile_run *r, size_t run, float *scratch)
 {
-	const inv_winograd *p = r->p;
-	size_t left = p->tiles - run * p->run;
+	size_t left = r->tiles - run * r->run;
 
-	r->first = run * p->run;
-	r->count = left < p->run ? left : p->run;
-	r->v = (float *)(void *)scratch;
-	r->m = r->v + space_of(p, p->spec.from.channels);
-	r->rest = scratch + lane_bytes(p) - rest_bytes(p);
+	r->first = run * r->run;
+	r->count = left < r->run ? left : r->run;
+	r->v = scratch;
+	r->m = r->v + PRODUCTS * product_floats(r, r->p->spec.from.channels);
 }
 
 /* A whole run on one thread. */
-static invar_status run_whole(const tile_run *all, size_t run, char *scratch,
-                              unsigned thread)
+static void run_tiles(void *user, size_t run, unsigned thread)
 {
-	const inv_conv_spec *s = &all->p->spec;
-	tile_run r = *all;
+	tile_run r = *(const tile_run *)user;
 
-	place_run(&r, run, scratch);
-	for (size_t b = 0; b < s->from.channels / BLOCK; b++)
-		transform_in(&r, b, thread);
+	place_run(&r, run, r.scratch + thread * lane_floats(&r));
+	for (size_t i = 0; i < r.count; i++)
+		transform_in(&r, i, thread);
 	for (size_t i = 0; i < PRODUCTS; i++)
-		INV_TRY(multiply_product(&r, i, r.rest, thread));
-	for (size_t b = 0; b < s->outputs / BLOCK; b++)
-		transform_out(&r, b, thread);
-	return INVAR_OK;
-}
-
-static invar_status run_own_tiles(void *user, size_t run, unsigned thread)
-{
-	const tile_run *r = user;
-
-	return run_whole(r, run, r->scratch + thread * lane_bytes(r->p), thread);
+		multiply(&r, i, r.v + tile_floats(&r));
+	for (size_t i = 0; i < r.count; i++)
+		transform_out(&r, i, thread);
 }
 
 /* Of a run that all threads divide. */
-static invar_status divide_products(void *user, size_t i, unsigned thread)
+static void divide_products(void *user, size_t i, unsigned thread)
 {
 	const tile_run *r = user;
 
-	return multiply_product(
-		r, i, r->scratch + (thread + 1) * lane_bytes(r->p) - rest_bytes(r->p), thread);
+	multiply(r, i, r->scratch + thread * lane_floats(r) + tile_floats(r));
 }
 
-invar_status inv_winograd_run(const inv_winograd *p, const float *from, float *to,
-                              void *scratch, unsigned thread)
+void inv_winograd_run(const inv_winograd *p, const invar_context *ctx, size_t images,
+                      const float *x, size_t to_channels, float *to, void *scratch)
 {
-	tile_run r = {.p = p, .from = from, .to = to, .scratch = scratch};
+	tile_run r = cut_runs(p, images, ctx ? ctx->threads : 1);
 
-	if (p->spec.split && !p->divided)
-		return inv_parallel_try(p->ctx, p->runs, run_own_tiles, &r);
-	for (size_t i = 0; i < p->runs && !p->divided; i++)
-		INV_TRY(run_whole(&r, i, scratch, thread));
-	for (size_t i = 0; i < p->runs && p->divided; i++) {
+	r.x = x;
+	r.to = to;
+	r.to_channels = to_channels;
+	r.scratch = scratch;
+	for (size_t i = 0; i < r.runs && (!ctx || r.divided); i++) {
+		if (!ctx) {
+			run_tiles(&r, i, 0);
+			continue;
+		}
 		place_run(&r, i, scratch);
-		inv_parallel(p->ctx, p->spec.from.channels / BLOCK, transform_in, &r);
-		INV_TRY(inv_parallel_try(p->ctx, PRODUCTS, divide_products, &r));
-		inv_parallel(p->ctx, p->spec.outputs / BLOCK, transform_out, &r);
+		inv_parallel(ctx, r.count, transform_in, &r);
+		inv_parallel(ctx, PRODUCTS, divide_products, &r);
+		inv_parallel(ctx, r.count, transform_out, &r);
 	}
-	return INVAR_OK;
+	if (ctx && !r.divided)
+		inv_parallel(ctx, r.runs, run_tiles, &r);
 }

@@ -376,50 +376,41 @@ static void slices_of_every_length(void **state)
 
 /* ---- Tiles of convolutions ------------------------------------------------------- */
 
-#if defined(__x86_64__)
+enum { BLOCK = INV_MAP_BLOCK, PRODUCTS = INV_WINOGRAD_PRODUCTS };
 
-enum { BLOCK = INV_WINOGRAD_BLOCK, PRODUCTS = INV_WINOGRAD_PRODUCTS };
-
-static void check_tile(const float *plane, float *to, inv_winograd_tile t)
+static void check_tile(const float *map, float *to, inv_tile t)
 {
 	float *v = bytes_of(2, PRODUCTS * BLOCK * sizeof *v);
 	const float *bias = floats(3, BLOCK);
-	inv_winograd_tile outer = {t.top - 1, t.left - 1, t.height, t.width};
+	const inv_tile outer = {t.top - 1, t.left - 1, t.height, t.width, t.step};
 
-	inv_winograd_in_avx2(plane, outer, v, BLOCK);
+	k.tile_in(&outer, map, BLOCK, v, BLOCK);
 	assert_finite(v, (size_t)PRODUCTS * BLOCK);
-	inv_winograd_out_avx2(v, BLOCK, bias, true, true, t, to);
+	k.tile_out(&t, v, BLOCK, BLOCK, bias, true, true, to);
 }
 
 static void check_maps(size_t height)
 {
 	for (size_t width = 1; width <= 10; width++) {
 		size_t cells = height * width * BLOCK;
-		const float *plane = floats(0, cells);
+		const float *map = floats(0, cells);
 		float *to = floats(1, cells);
 
 		for (size_t top = 0; top < height; top += INV_WINOGRAD_TILE)
 			for (size_t left = 0; left < width; left += INV_WINOGRAD_TILE)
 				check_tile(
-					plane, to,
-					(inv_winograd_tile){(long)top, (long)left, (long)height, (long)width});
+					map, to,
+					(inv_tile){(long)top, (long)left, (long)height, (long)width, BLOCK});
 		assert_finite(to, cells);
 	}
 }
 
-#endif
-
 static void maps_of_every_shape(void **state)
 {
 	(void)state;
-#if defined(__x86_64__)
-	if (test_ctx->cpu & INV_CPU_AVX2) {
-		check_both(check_maps, 1, 10);
-		return;
-	}
-#endif
-	print_message("skipped: the tiles are for AVX2\n");
-	skip();
+	if (!k.tile_in)
+		skip(); /* plain C has no tiles */
+	check_both(check_maps, 1, 10);
 }
 
 /* ------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_openblas.c - OpenBLAS starts no threads; it and oneDNN report a lack of memory. */
+/* test_openblas.c - OpenBLAS starts no threads, and a lack of memory is reported. */
 #include "support.h"
 
 #include <dirent.h>
@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "math/onednn_api.h"
 #include "math/openblas.h"
 
 /* The sanitizers reserve terabytes of addresses, so no limit on them can be set. */
@@ -48,32 +47,16 @@ static int run_apart(int (*work)(void))
 	return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
 }
 
-static int need_under_a_limit(unsigned megabytes, invar_status (*need)(void))
+static int openblas_under_a_limit(void)
 {
-	const struct rlimit little = {(rlim_t)megabytes << 20, (rlim_t)megabytes << 20};
+	const struct rlimit little = {128 << 20, 128 << 20};
 
 	alarm(120); /* OpenBLAS used to retry for ever */
 	if (setrlimit(RLIMIT_AS, &little) != 0)
 		return 3;
-	if (need() != INVAR_E_NOMEM)
+	if (inv_openblas_need(2) != INVAR_E_NOMEM)
 		return 4;
 	return strstr(invar_last_error(), "not enough memory") ? 0 : 5;
-}
-
-static invar_status need_openblas(void)
-{
-	return inv_openblas_need(2);
-}
-
-static int openblas_under_a_limit(void)
-{
-	return need_under_a_limit(128, need_openblas);
-}
-
-/* A linked library would be there before the limit. */
-static int onednn_under_a_limit(void)
-{
-	return need_under_a_limit(48, inv_onednn_need);
 }
 
 static void a_lack_of_memory_is_reported(void **state)
@@ -82,7 +65,6 @@ static void a_lack_of_memory_is_reported(void **state)
 	if (SANITIZED || test_is_emulated())
 		skip(); /* QEMU accepts a limit, but does not enforce it */
 	assert_int_equal(run_apart(openblas_under_a_limit), 0);
-	assert_int_equal(run_apart(onednn_under_a_limit), 0);
 }
 
 static void it_starts_no_threads(void **state)

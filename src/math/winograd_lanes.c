@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd_lanes.c - the two transforms of F(4x4, 3x3), LANES channels at a time. */
+#include "math/kernels.h"
+#include "math/lanes.h"
+#include "math/winograd.h"
+
+enum { TILE = INV_WINOGRAD_TILE, WINDOW = INV_WINOGRAD_WINDOW };
+
+/* Powers of the two points, each exact. */
+static const float a = INV_WINOGRAD_A, a2 = INV_WINOGRAD_A * INV_WINOGRAD_A,
+				   a3 = INV_WINOGRAD_A * INV_WINOGRAD_A * INV_WINOGRAD_A;
+static const float b = INV_WINOGRAD_B, b2 = INV_WINOGRAD_B * INV_WINOGRAD_B,
+				   b3 = INV_WINOGRAD_B * INV_WINOGRAD_B * INV_WINOGRAD_B;
+
+/* Bt d of one column or row. */
+INLINE void transform_in(const vec d[WINDOW], vec out[WINDOW])
+{
+	vec even_a = d[4] - b2 * d[2], odd_a = a * (d[3] - b2 * d[1]);
+	vec even_b = d[4] - a2 * d[2], odd_b = b * (d[3] - a2 * d[1]);
+
+	out[0] = a2 * b2 * d[0] - (a2 + b2) * d[2] + d[4];
+	out[1] = even_a + odd_a;
+	out[2] = even_a - odd_a;
+	out[3] = even_b + odd_b;
+	out[4] = even_b - odd_b;
+	out[5] = a2 * b2 * d[1] - (a2 + b2) * d[3] + d[5];
+}
+
+/* At m of one column or row. */
+INLINE void transform_out(const vec m[WINDOW], vec out[TILE])
+{
+	vec even_a = m[1] + m[2], odd_a = m[1] - m[2];
+	vec even_b = m[3] + m[4], odd_b = m[3] - m[4];
+
+	out[0] = m[0] + even_a + even_b;
+	out[1] = a * odd_a + b * odd_b;
+	out[2] = a2 * even_a + b2 * even_b;
+	out[3] = a3 * odd_a + b3 * odd_b + m[5];
+}
+
+/* LANES channels of a tile; `inside`, a constant: all of its pixels are of the map. */
+INLINE void read_tile(const bool inside, const inv_tile *t, const float *map, float *v,
+                      size_t apart)
+{
+	vec half[WINDOW][WINDOW]; /* [column][row] */
+
+	for (long x = 0; x < WINDOW; x++) {
+		vec d[WINDOW];
+
+#pragma GCC unroll 6
+		for (long y = 0; y < WINDOW; y++) {
+			long row = t->top + y, col = t->left + x;
+
+			d[y] = inside || (row >= 0 && col >= 0 && row < t->height && col < t->width)
+			           ? load(map + (row * t->width + col) * (long)t->step)
+			           : (vec){0};
+		}
+		transform_in(d, half[x]);
+	}
+	for (size_t y = 0; y < WINDOW; y++) {
+		vec d[WINDOW], out[WINDOW];
+
+#pragma GCC unroll 6
+		for (size_t x = 0; x < WINDOW; x++)
+			d[x] = half[x][y];
+		transform_in(d, out);
+#pragma GCC unroll 6
+		for (size_t x = 0; x < WINDOW; x++)
+			store(v + (y * WINDOW + x) * apart, out[x]);
+	}
+}
+
+static void tile_in(const inv_tile *t, const float *map, size_t channels, float *v,
+                    size_t apart)
+{
+	const inv_tile own = *t; /* which no store changes */
+
+	if (t->top >= 0 && t->left >= 0 && t->top + WINDOW <= t->height &&
+	    t->left + WINDOW <= t->width)
+		for (size_t c = 0; c < channels; c += LANES)
+			read_tile(true, &own, map + c, v + c, apart);
+	else
+		for (size_t c = 0; c < channels; c += LANES)
+			read_tile(false, &own, map + c, v + c, apart);
+}
+
+INLINE void write_tile(const inv_tile *t, const float *m, size_t apart, vec shift, bool add,
+                       bool relu, float *map)
+{
+	const long rows = t->height - t->top < TILE ? t->height - t->top : TILE;
+	const long cols = t->width - t->left < TILE ? t->width - t->left : TILE;
+	vec half[WINDOW][TILE]; /* [column][row] */
+
+	for (size_t x = 0; x < WINDOW; x++) {
+		vec d[WINDOW];
+
+#pragma GCC unroll 6
+		for (size_t y = 0; y < WINDOW; y++)
+			d[y] = load(m + (y * WINDOW + x) * apart);
+		transform_out(d, half[x]);
+	}
+	for (long y = 0; y < rows; y++) {
+		float *to = map + ((t->top + y) * t->width + t->left) * (long)t->step;
+		vec d[WINDOW], out[TILE];
+
+#pragma GCC unroll 6
+		for (size_t x = 0; x < WINDOW; x++)
+			d[x] = half[x][y];
+		transform_out(d, out);
+		for (long x = 0; x < cols; x++, to += t->step) {
+			vec r = out[x] + shift;
+
+			if (add)
+				r += load(to);
+			if (relu)
+				r = keep(~(r < 0.0f), r); /* NaN stays */
+			store(to, r);
+		}
+	}
+}
+
+static void tile_out(const inv_tile *t, const float *m, size_t apart, size_t outputs,
+                     const float *bias, bool add, bool relu, float *map)
+{
+	const inv_tile own = *t;
+
+	for (size_t c = 0; c < outputs; c += LANES)
+		write_tile(&own, m + c, apart, load(bias + c), add, relu, map + c);
+}
+
+void INV_OF_SET(inv_kernels_winograd)(struct inv_kernels *k)
+{
+	k->tile_in = tile_in;
+	k->tile_out = tile_out;
+}
