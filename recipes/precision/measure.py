@@ -73,6 +73,7 @@ def compare(a, b):
 def main():
     images, weights, out = map(Path, sys.argv[1:4])
     lower = sys.argv[4] if len(sys.argv) > 4 else "bfloat16"
+    out.mkdir(parents=True, exist_ok=True)
     head = ["network", "data", "error, median", "largest", "least cosine", "R²", "queries", "LC", "class @1", "same image @1, L2",
             "@1, cosine", "@10, L2"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]

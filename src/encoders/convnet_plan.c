@@ -2,10 +2,10 @@
 /*
  * convnet_plan.c - a convolutional network made ready for images of one shape.
  *
- * A group of images passes the layers together. It is as small as possible while the
- * weights of the last layers, whose maps are a few pixels, are still used often enough once
- * they are in the cache: the maps of the first layers, which are large, should stay there
- * too. Fewer images use the beginning of each map.
+ * A group of images passes the last layers together, whose maps are a few pixels: so many
+ * that the weights are used often enough once they are in the cache. The first layers,
+ * whose maps are large and should stay there instead, take the group a few images at a
+ * time. Fewer images use the beginning of each map.
  *
  * In int8, products are of bytes where the input is that of a ReLU: everywhere but in the
  * first layer. The others are in bfloat16, as all maps are.
@@ -15,14 +15,16 @@
 #include "encoders/convnet_steps.h"
 
 enum {
-	PIXELS = 64, /* of the last maps of a group, at least */
+	PIXELS = 384, /* of the maps that a step computes at once, at least */
+	LARGE = 100,  /* pixels of a map that is not one of the last */
 	LONGEST_SEARCH = 4096
 };
 
 typedef struct value {
 	inv_maps maps;      /* of one image */
 	size_t born, dead;  /* the first step that writes it, the last that needs it */
-	uint64_t at, bytes; /* its place in the buffer of one image */
+	bool late;          /* needed by the last layers */
+	uint64_t at, bytes; /* its place in the buffer of one image, of those as late */
 } value;
 
 typedef struct plan {
@@ -30,11 +32,12 @@ typedef struct plan {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
 	inv_precision precision; /* of the maps */
-	size_t group;
+	size_t first_late;       /* step */
+	size_t few, group;       /* images that the steps before and after take at once */
 	value *values;
-	inv_conv **convs; /* [steps], NULL for pools */
-	uint64_t bytes;   /* of the values of one image */
-	char **buffers;   /* of each thread, and of all together; NULL: not needed yet */
+	inv_conv **convs;  /* [steps], NULL for pools */
+	uint64_t bytes[2]; /* of the values of one image: early, late */
+	char **buffers;    /* of each thread, and of all together; NULL: not needed yet */
 } plan;
 
 /* ---- Shapes ----------------------------------------------------------------------- */
@@ -73,6 +76,11 @@ static invar_status fail_small_images(const inv_encoder_plan *p, const inv_convn
 
 /* ---- The buffer ------------------------------------------------------------------- */
 
+static size_t images_at_once(const plan *o, size_t step)
+{
+	return step < o->first_late ? o->few : o->group;
+}
+
 static void find_lives(const inv_convnet *net, value *values)
 {
 	for (size_t i = net->step_count; i-- > 0;)
@@ -86,8 +94,8 @@ static void find_lives(const inv_convnet *net, value *values)
 
 static bool overlap(const value *a, const value *b)
 {
-	return a->born <= b->dead && b->born <= a->dead && a->at < b->at + b->bytes &&
-	       b->at < a->at + a->bytes;
+	return a->late == b->late && a->born <= b->dead && b->born <= a->dead &&
+	       a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
 /* Each value gets the lowest offset that no other value occupies while it is alive; the
@@ -98,6 +106,8 @@ static void place_values(plan *o)
 
 	find_lives(o->net, v);
 	for (size_t i = 1; i < o->net->value_count; i++) {
+		uint64_t *end = &o->bytes[v[i].late = v[i].dead >= o->first_late];
+
 		v[i].bytes = (inv_map_bytes(o->precision, v[i].maps) + INV_ALIGN - 1) / INV_ALIGN *
 		             INV_ALIGN;
 		for (size_t j = 1; j < i;)
@@ -106,21 +116,24 @@ static void place_values(plan *o)
 				j = 1;
 			} else
 				j++;
-		if (v[i].at + v[i].bytes > o->bytes)
-			o->bytes = v[i].at + v[i].bytes;
+		if (v[i].at + v[i].bytes > *end)
+			*end = v[i].at + v[i].bytes;
 	}
 }
 
-/* The values of a group, and the scratch memory of a step behind them. */
+/* The late values of a group, the others of a few images, and the scratch memory of a step
+ * behind them. */
 static invar_status find_buffer(const plan *o, unsigned number, char **out)
 {
 	unsigned threads = number < o->ctx->threads ? 1 : o->ctx->threads;
-	uint64_t scratch = 0, bytes = inv_array_bytes(o->group, (size_t)o->bytes);
+	uint64_t scratch = 0, bytes = inv_array_bytes(o->group, (size_t)o->bytes[true]);
 	invar_status st = INVAR_OK;
 
+	if (inv_add_overflow(bytes, inv_array_bytes(o->few, (size_t)o->bytes[false]), &bytes))
+		bytes = SIZE_MAX;
 	for (size_t i = 0; i < o->net->step_count && !o->buffers[number]; i++) {
 		uint64_t needed =
-			o->convs[i] ? inv_conv_scratch(o->convs[i], o->group, threads) : 0;
+			o->convs[i] ? inv_conv_scratch(o->convs[i], images_at_once(o, i), threads) : 0;
 
 		scratch = needed > scratch ? needed : scratch;
 	}
@@ -164,18 +177,27 @@ static invar_status make_convolutions(plan *o, bool bytes)
 		                      .add = s->add,
 		                      .relu = s->relu};
 
-		spec.from.images = o->group;
+		spec.from.images = images_at_once(o, i);
 		if (s->weights)
 			INV_TRY(inv_conv_new(&o->kernels, &spec, s->weights, s->bias, &o->convs[i]));
 	}
 	return INVAR_OK;
 }
 
+/* The smallest power of two of images whose maps have enough pixels. */
+static size_t enough_images(inv_maps m)
+{
+	size_t images = 1;
+
+	while (images < INV_GROUP && images * m.height * m.width < PIXELS)
+		images *= 2;
+	return images;
+}
+
 invar_status inv_convnet_plan(inv_encoder_plan *p)
 {
 	const inv_convnet *net = p->encoder->own;
 	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w};
-	size_t pixels;
 	plan *o;
 
 	if (p->shape.c != net->channels[0])
@@ -195,11 +217,16 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 	if (!find_map_shapes(net, image, o->values))
 		return fail_small_images(p, net, o->values);
 
+	o->few = o->group = enough_images(o->values[net->last].maps);
+	for (o->first_late = net->step_count; o->first_late > 0; o->first_late--) {
+		const inv_maps from = o->values[net->steps[o->first_late - 1].from].maps;
+
+		if (from.height * from.width > LARGE) {
+			o->few = enough_images(from);
+			break;
+		}
+	}
 	place_values(o);
-	pixels = o->values[net->last].maps.height * o->values[net->last].maps.width;
-	o->group = 1;
-	while (o->group < INV_GROUP && o->group * pixels < PIXELS)
-		o->group *= 2;
 	p->width = net->channels[net->last];
 	p->group = o->group;
 	return make_convolutions(o, inv_encoder_is_in(p->encoder, "int8"));
@@ -223,28 +250,53 @@ void inv_convnet_unplan(inv_encoder_plan *p)
 
 /* ---- Running ---------------------------------------------------------------------- */
 
-/* ctx: on all its threads, or NULL. */
-static void run_steps(const plan *o, const invar_context *ctx, const float *images,
-                      size_t n, char *buffer, float *out)
+/* A value of the images of a group from `first` on; an early one has no others. */
+static char *find_value(const plan *o, const value *v, size_t first, char *buffer)
 {
-	const inv_convnet *net = o->net;
-	inv_maps last = o->values[net->last].maps;
+	return v->late
+	           ? buffer + o->group * v->at + first * inv_map_bytes(o->precision, v->maps)
+	           : buffer + o->group * o->bytes[true] + o->few * v->at;
+}
 
-	for (size_t i = 0; i < net->step_count; i++) {
-		const inv_step *s = &net->steps[i];
+/* n images of a group, from `first` on, pass steps [step, end). ctx: on all its threads, or
+ * NULL. */
+static void run_steps(const plan *o, const invar_context *ctx, size_t step, size_t end,
+                      size_t first, size_t n, const float *images, char *buffer)
+{
+	char *scratch = buffer + o->group * o->bytes[true] + o->few * o->bytes[false];
+
+	for (; step < end; step++) {
+		const inv_step *s = &o->net->steps[step];
 		const value *from = &o->values[s->from], *to = &o->values[s->to];
-		const void *x = s->from ? buffer + n * from->at : (const void *)images;
+		const void *x = s->from ? find_value(o, from, first, buffer) : (const void *)images;
+		char *result = find_value(o, to, first, buffer);
 		inv_maps maps = from->maps;
 
 		maps.images = n;
-		if (o->convs[i])
-			inv_conv_run(o->convs[i], ctx, n, x, to->maps.channels, s->channel,
-			             buffer + n * to->at, buffer + n * o->bytes);
+		if (o->convs[step])
+			inv_conv_run(o->convs[step], ctx, n, x, to->maps.channels, s->channel, result,
+			             scratch);
 		else
-			inv_max_pool(ctx, o->precision, maps, s->window, x, buffer + n * to->at);
+			inv_max_pool(ctx, o->precision, maps, s->window, x, result);
 	}
-	last.images = n;
-	inv_mean_pool(o->precision, last, buffer + n * o->values[net->last].at, out);
+}
+
+static void run_group(const plan *o, const invar_context *ctx, const float *images,
+                      size_t n, char *buffer, float *out)
+{
+	const value *last = &o->values[o->net->last];
+	const inv_maps *image = &o->values[0].maps;
+	inv_maps maps = last->maps;
+	size_t now;
+
+	for (size_t i = 0; i < n; i += now) {
+		now = n - i < o->few ? n - i : o->few;
+		run_steps(o, ctx, 0, o->first_late, i, now,
+		          images + i * image->channels * image->height * image->width, buffer);
+	}
+	run_steps(o, ctx, o->first_late, o->net->step_count, 0, n, images, buffer);
+	maps.images = n;
+	inv_mean_pool(o->precision, maps, find_value(o, last, 0, buffer), out);
 }
 
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,
@@ -254,7 +306,7 @@ invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n
 	char *buffer;
 
 	INV_TRY(find_buffer(o, thread, &buffer));
-	run_steps(o, NULL, x, n, buffer, out);
+	run_group(o, NULL, x, n, buffer, out);
 	return INVAR_OK;
 }
 
@@ -265,6 +317,6 @@ invar_status inv_convnet_run_together(const inv_encoder_plan *p, const float *x,
 	char *buffer;
 
 	INV_TRY(find_buffer(o, o->ctx->threads, &buffer));
-	run_steps(o, o->ctx, x, n, buffer, out);
+	run_group(o, o->ctx, x, n, buffer, out);
 	return INVAR_OK;
 }

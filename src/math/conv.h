@@ -5,13 +5,12 @@
  * Maps are stored pixel by pixel, [images, height, width, channels], channels padded with
  * zeros to a multiple of 16. The window of a pixel is one row of a product (panels.h) that
  * is never stored as a whole: strips are packed from the maps. Bias, residual and ReLU
- * follow before the result is stored. Some 3x3 convolutions of floats use tiles
- * (winograd.h).
+ * follow before the result is stored. Some 3x3 convolutions use tiles (winograd.h).
  *
  * Maps are of floats, or of bfloat16; then sums are still floats. The product of the latter
- * may be one of bytes: weights from -127 to 127 times a scale per output, numbers of the
- * maps, none of them negative, from 0 to 255 times a scale per image, which follows from
- * the largest. Its sums are exact.
+ * may be one of bytes, except in tiles: weights from -127 to 127 times a scale per output,
+ * numbers of the maps, none of them negative, from 0 to 255 times a scale per image, which
+ * follows from the largest. Its sums are exact.
  *
  * A convolution is made once, with its weights in the order of the kernels, for maps of one
  * height and width. A run allocates nothing. No bit depends on the images that run together

@@ -27,8 +27,10 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_random_avx512(k);
 		inv_kernels_products_avx512(k);
 		inv_kernels_winograd_avx512(k);
-		if (cpu & INV_CPU_BFLOAT16)
+		if (cpu & INV_CPU_BFLOAT16) {
 			inv_kernels_products_bf16(k);
+			inv_kernels_winograd_bf16(k);
+		}
 	}
 #elif defined(__aarch64__)
 	if (cpu & INV_CPU_NEON)

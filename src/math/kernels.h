@@ -94,11 +94,12 @@ typedef struct inv_panel_product {
 	const float *row_scale, *column_scale;
 } inv_panel_product;
 
-/* A tile of a map: its first pixel, which may be outside; floats from pixel to pixel. */
+/* A tile of a map: its first pixel, which may be outside; numbers from pixel to pixel. */
 typedef struct inv_tile {
 	long top, left;
 	long height, width; /* of the map */
 	size_t step;
+	bool halves; /* the map is of bfloat16, else of floats */
 } inv_tile;
 
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
@@ -293,15 +294,15 @@ struct inv_kernels {
 	void (*halves_to_bytes)(const uint16_t *x, size_t count, float scale, uint8_t *out);
 
 	/*
-	 * Winograd's tiles, see winograd.h; NULL in plain C. tile_in makes 36 rows of
-	 * `channels` numbers, `apart` floats from one to the next, of 6x6 pixels, 0 outside the
-	 * map; tile_out makes 4x4 pixels of such rows, those of the map, with bias [outputs].
-	 * Channels and outputs are multiples of 16.
+	 * Winograd's tiles, see winograd.h. tile_in makes 36 rows of `channels` numbers like
+	 * those of the map, `apart` numbers from one to the next, of 6x6 pixels, 0 outside the
+	 * map; tile_out makes 4x4 pixels, those of the map, of such rows of floats, with bias
+	 * [outputs]. Channels and outputs are multiples of 16.
 	 */
-	void (*tile_in)(const inv_tile *t, const float *map, size_t channels, float *v,
+	void (*tile_in)(const inv_tile *t, const void *map, size_t channels, void *v,
 	                size_t apart);
 	void (*tile_out)(const inv_tile *t, const float *m, size_t apart, size_t outputs,
-	                 const float *bias, bool add, bool relu, float *map);
+	                 const float *bias, bool add, bool relu, void *map);
 
 	/*
 	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with
@@ -342,6 +343,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_fourier_ref(struct inv_kernels *k);
+void inv_kernels_winograd_ref(struct inv_kernels *k);
 
 /* Of each instruction set, from the same files, see lanes.h. */
 #define INV_KERNELS_OF(set)                                 \
@@ -359,5 +361,6 @@ void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_products_avx512(struct inv_kernels *k);
 void inv_kernels_winograd_avx512(struct inv_kernels *k);
 void inv_kernels_products_bf16(struct inv_kernels *k);
+void inv_kernels_winograd_bf16(struct inv_kernels *k);
 
 #endif

@@ -21,14 +21,14 @@ enum {
 	STEP = 2 * INV_STRIP_ROWS, /* tiles that a product computes at once */
 	RUN = 60,                  /* tiles of a run at most */
 	SHORT_RUN = 24,            /* and at least, if each thread has its own runs */
-	FEW_TILES = 16,            /* too few for the weights to be worth reading */
-	FEW_CHANNELS = 32,         /* too few for the transforms to pay off */
-	MAX_WEIGHTS = 256 * 320    /* beyond, their 36 forms do not fit the cache */
+	MIN_TILES = 32,            /* fewer are not worth reading the weights */
+	MIN_CHANNELS = 32          /* fewer are not worth the transforms */
 };
 
 struct inv_winograd {
 	const struct inv_kernels *kernels;
 	inv_conv_spec spec;
+	size_t number; /* bytes of a number of the maps and of the products' inputs */
 	inv_arena memory;
 	inv_panels weights[PRODUCTS];
 	float *bias;
@@ -44,18 +44,17 @@ static size_t tiles_of(const inv_maps *m)
 	return tiles_across(m->height) * tiles_across(m->width);
 }
 
-bool inv_winograd_pays(const struct inv_kernels *kernels, const inv_conv_spec *s)
+bool inv_winograd_pays(const inv_conv_spec *s)
 {
 	size_t tiles = tiles_of(&s->from);
 
-	if (!kernels->tile_in || s->precision != INV_FLOAT32 || s->plain)
+	if (s->plain)
 		return false;
 	if (s->window.kernel != 3 || s->window.stride != 1 || s->window.padding != 1)
 		return false;
 	return s->from.channels % INV_MAP_BLOCK == 0 && s->outputs % INV_MAP_BLOCK == 0 &&
-	       s->from.channels >= FEW_CHANNELS && s->outputs >= FEW_CHANNELS &&
-	       s->from.channels * s->outputs <= MAX_WEIGHTS &&
-	       tiles * s->from.images >= FEW_TILES &&
+	       s->from.channels >= MIN_CHANNELS && s->outputs >= MIN_CHANNELS &&
+	       tiles * s->from.images >= MIN_TILES &&
 	       2 * PRODUCTS * tiles <= 9 * s->from.height * s->from.width;
 }
 
@@ -103,10 +102,14 @@ static invar_status transform_weights(const inv_conv_spec *s, const float *weigh
 static void place_weights(inv_winograd *p)
 {
 	size_t k = p->spec.from.channels, n = p->spec.outputs;
+	bool halves = p->spec.precision != INV_FLOAT32;
 
-	for (size_t i = 0; i < PRODUCTS; i++)
-		p->weights[i] = inv_panels_of(
-			k, n, inv_arena_take(&p->memory, inv_panels_floats(k, n), sizeof(float)));
+	for (size_t i = 0; i < PRODUCTS; i++) {
+		float *at = inv_arena_take(
+			&p->memory, inv_panels_floats(k, n) * p->number / sizeof(float), sizeof(float));
+
+		p->weights[i] = halves ? inv_pair_panels_of(k, n, at) : inv_panels_of(k, n, at);
+	}
 	p->bias = inv_arena_take(&p->memory, n, sizeof(float));
 }
 
@@ -122,6 +125,7 @@ invar_status inv_winograd_new(const struct inv_kernels *kernels, const inv_conv_
 	INV_TRY(inv_new(&p));
 	p->kernels = kernels;
 	p->spec = *s;
+	p->number = inv_map_number(s->precision);
 	place_weights(p);
 	INV_TRY_OR(fail, inv_arena_commit(&p->memory));
 	place_weights(p);
@@ -150,33 +154,39 @@ void inv_winograd_free(inv_winograd *p)
 /* Tiles under way: all of them, and a run. */
 typedef struct tile_run {
 	const inv_winograd *p;
-	const float *x;
-	float *to;
+	const char *x;
+	char *to;
 	size_t to_channels;
 	size_t tiles, run, runs; /* of all images; of a run; how many */
 	bool divided;            /* all threads work on one run */
-	float *scratch;          /* of all threads */
+	char *scratch;           /* of all threads */
 	size_t first, count;     /* of this run */
-	float *v, *m; /* 36 numbers per tile and channel, before and after products */
+	char *v;  /* 36 numbers per tile and channel: the products' inputs, like the maps, */
+	float *m; /* and their results */
 } tile_run;
 
-/* Rows of a run that start multiples of 4 KB apart would share lines of the cache. */
-static size_t product_floats(const tile_run *r, size_t channels)
+/* Numbers from one product's rows to the next's. 4 KB apart, they would share lines of the
+ * cache. */
+static size_t inputs_apart(const tile_run *r)
 {
-	return r->run * channels + INV_MAP_BLOCK;
+	return r->run * r->p->spec.from.channels + INV_ALIGN / r->p->number;
 }
 
-static size_t tile_floats(const tile_run *r)
+static size_t results_apart(const tile_run *r)
 {
-	const inv_conv_spec *s = &r->p->spec;
-
-	return PRODUCTS * (product_floats(r, s->from.channels) + product_floats(r, s->outputs));
+	return r->run * r->p->spec.outputs + INV_ALIGN / sizeof(float);
 }
 
-/* Floats of a thread that has a run of its own. */
-static size_t lane_floats(const tile_run *r)
+static size_t run_bytes(const tile_run *r)
 {
-	return (tile_floats(r) + inv_panels_room() + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	return PRODUCTS * (inputs_apart(r) * r->p->number + results_apart(r) * sizeof(float));
+}
+
+/* Bytes of a thread that has a run of its own. */
+static size_t lane_bytes(const tile_run *r)
+{
+	return inv_blocks(run_bytes(r) + inv_panels_room() * sizeof(float), INV_ALIGN) *
+	       INV_ALIGN;
 }
 
 static tile_run cut_runs(const inv_winograd *p, size_t images, size_t threads)
@@ -198,20 +208,22 @@ uint64_t inv_winograd_scratch(const inv_winograd *p, size_t images, unsigned thr
 
 	/* Fewer images may have longer runs. */
 	r.run = inv_blocks(r.tiles, STEP) * STEP < RUN ? inv_blocks(r.tiles, STEP) * STEP : RUN;
-	return (uint64_t)lane_floats(&r) * threads * sizeof(float);
+	return (uint64_t)lane_bytes(&r) * threads;
 }
 
-/* Tile number i of all: its image, and its position there. */
-static inv_tile find_tile(const inv_maps *m, size_t step, size_t i, size_t *image)
+/* Tile number i of the run: its image, and its position there. */
+static inv_tile find_tile(const tile_run *r, size_t i, size_t *image)
 {
+	const inv_maps *m = &r->p->spec.from;
 	size_t across = tiles_across(m->width), each = tiles_of(m);
 
+	i += r->first;
 	*image = i / each;
 	return (inv_tile){.top = (long)(i % each / across * TILE),
 	                  .left = (long)(i % each % across * TILE),
 	                  .height = (long)m->height,
 	                  .width = (long)m->width,
-	                  .step = step};
+	                  .halves = r->p->spec.precision != INV_FLOAT32};
 }
 
 static void transform_in(void *user, size_t i, unsigned thread)
@@ -219,14 +231,15 @@ static void transform_in(void *user, size_t i, unsigned thread)
 	const tile_run *r = user;
 	const inv_maps *m = &r->p->spec.from;
 	size_t image;
-	inv_tile t = find_tile(m, m->channels, r->first + i, &image);
+	inv_tile t = find_tile(r, i, &image);
 
 	(void)thread;
 	t.top--; /* the padding */
 	t.left--;
-	r->p->kernels->tile_in(&t, r->x + image * m->height * m->width * m->channels,
-	                       m->channels, r->v + i * m->channels,
-	                       product_floats(r, m->channels));
+	t.step = m->channels;
+	r->p->kernels->tile_in(
+		&t, r->x + image * m->height * m->width * m->channels * r->p->number, m->channels,
+		r->v + i * m->channels * r->p->number, inputs_apart(r));
 }
 
 static void transform_out(void *user, size_t i, unsigned thread)
@@ -234,32 +247,62 @@ static void transform_out(void *user, size_t i, unsigned thread)
 	const tile_run *r = user;
 	const inv_conv_spec *s = &r->p->spec;
 	size_t image;
-	const inv_tile t = find_tile(&s->from, r->to_channels, r->first + i, &image);
+	inv_tile t = find_tile(r, i, &image);
 
 	(void)thread;
-	r->p->kernels->tile_out(
-		&t, r->m + i * s->outputs, product_floats(r, s->outputs), s->outputs, r->p->bias,
-		s->add, s->relu, r->to + image * s->from.height * s->from.width * r->to_channels);
+	t.step = r->to_channels;
+	r->p->kernels->tile_out(&t, r->m + i * s->outputs, results_apart(r), s->outputs,
+	                        r->p->bias, s->add, s->relu,
+	                        r->to + image * s->from.height * s->from.width *
+	                                    r->to_channels * r->p->number);
+}
+
+/* The inputs of one product, cells of 32 bits. */
+typedef struct tile_rows {
+	const struct inv_kernels *kernels;
+	const float *v;
+	size_t cells; /* of a row */
+} tile_rows;
+
+/* Strips of rows [first, first + rows); a missing row is a copy of the last. */
+static void pack_tiles(const void *user, size_t first, size_t cell, size_t rows,
+                       size_t cells, float *strips)
+{
+	const tile_rows *from = user;
+
+	for (size_t i = 0; i < rows; i += INV_STRIP_ROWS) {
+		const float *at[INV_STRIP_ROWS];
+
+		for (size_t j = 0; j < INV_STRIP_ROWS; j++)
+			at[j] =
+				from->v + (first + (i + j < rows ? i + j : rows - 1)) * from->cells + cell;
+		from->kernels->pack_strip(at, cells, strips + i * cells);
+	}
 }
 
 static void multiply(const tile_run *r, size_t i, float *scratch)
 {
-	const inv_conv_spec *s = &r->p->spec;
+	const inv_winograd *p = r->p;
+	const tile_rows from = {
+		p->kernels, (const float *)(const void *)(r->v + i * inputs_apart(r) * p->number),
+		p->spec.from.channels * p->number / sizeof(float)};
+	const inv_panels_rows product = {.rows = r->count,
+	                                 .pack = pack_tiles,
+	                                 .user = &from,
+	                                 .c = r->m + i * results_apart(r),
+	                                 .c_stride = p->spec.outputs};
 
-	inv_panels_multiply(r->p->kernels, &r->p->weights[i], r->count,
-	                    r->v + i * product_floats(r, s->from.channels), s->from.channels,
-	                    false, r->m + i * product_floats(r, s->outputs), s->outputs,
-	                    scratch);
+	inv_panels_multiply_rows(p->kernels, &p->weights[i], &product, scratch);
 }
 
-static void place_run(tile_run *r, size_t run, float *scratch)
+static void place_run(tile_run *r, size_t run, char *scratch)
 {
 	size_t left = r->tiles - run * r->run;
 
 	r->first = run * r->run;
 	r->count = left < r->run ? left : r->run;
 	r->v = scratch;
-	r->m = r->v + PRODUCTS * product_floats(r, r->p->spec.from.channels);
+	r->m = (float *)(void *)(scratch + PRODUCTS * inputs_apart(r) * r->p->number);
 }
 
 /* A whole run on one thread. */
@@ -267,11 +310,11 @@ static void run_tiles(void *user, size_t run, unsigned thread)
 {
 	tile_run r = *(const tile_run *)user;
 
-	place_run(&r, run, r.scratch + thread * lane_floats(&r));
+	place_run(&r, run, r.scratch + thread * lane_bytes(&r));
 	for (size_t i = 0; i < r.count; i++)
 		transform_in(&r, i, thread);
 	for (size_t i = 0; i < PRODUCTS; i++)
-		multiply(&r, i, r.v + tile_floats(&r));
+		multiply(&r, i, (float *)(void *)(r.v + run_bytes(&r)));
 	for (size_t i = 0; i < r.count; i++)
 		transform_out(&r, i, thread);
 }
@@ -281,11 +324,11 @@ static void divide_products(void *user, size_t i, unsigned thread)
 {
 	const tile_run *r = user;
 
-	multiply(r, i, r->scratch + thread * lane_floats(r) + tile_floats(r));
+	multiply(r, i, (float *)(void *)(r->scratch + thread * lane_bytes(r) + run_bytes(r)));
 }
 
 void inv_winograd_run(const inv_winograd *p, const invar_context *ctx, size_t images,
-                      const float *x, size_t to_channels, float *to, void *scratch)
+                      const void *x, size_t to_channels, void *to, void *scratch)
 {
 	tile_run r = cut_runs(p, images, ctx ? ctx->threads : 1);
 

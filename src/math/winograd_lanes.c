@@ -1,8 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_lanes.c - the two transforms of F(4x4, 3x3), LANES channels at a time. */
+/*
+ * winograd_lanes.c - the two transforms of F(4x4, 3x3), LANES channels at a time.
+ *
+ * Maps and the numbers of tiles are floats, or bfloat16, rounded once per transform. With
+ * INV_PLAIN this is plain C: one lane.
+ */
 #include "math/kernels.h"
-#include "math/lanes.h"
 #include "math/winograd.h"
+
+#if defined(INV_PLAIN)
+#include "math/bfloat16.h"
+
+#define INLINE static inline
+#define INV_OF_SET(name) name##_ref
+typedef float vec;
+enum { LANES = 1 };
+
+INLINE vec load(const float *x)
+{
+	return *x;
+}
+
+INLINE void store(float *x, vec v)
+{
+	*x = v;
+}
+
+INLINE vec load_upper(const uint16_t *x)
+{
+	return inv_from_bfloat16(*x);
+}
+
+INLINE void store_upper(uint16_t *x, vec v)
+{
+	*x = inv_to_bfloat16(v);
+}
+
+INLINE vec cut(vec x)
+{
+	return x < 0 ? 0 : x;
+}
+#else
+#include "math/lanes.h"
+
+OP(vec, cut, (vec x), keep(~(x < 0.0f), x)) /* NaN stays */
+#endif
 
 enum { TILE = INV_WINOGRAD_TILE, WINDOW = INV_WINOGRAD_WINDOW };
 
@@ -38,9 +80,23 @@ INLINE void transform_out(const vec m[WINDOW], vec out[TILE])
 	out[3] = a3 * odd_a + b3 * odd_b + m[5];
 }
 
-/* LANES channels of a tile; `inside`, a constant: all of its pixels are of the map. */
-INLINE void read_tile(const bool inside, const inv_tile *t, const float *map, float *v,
-                      size_t apart)
+/* A map or the numbers of tiles; here and below `halves`, of bfloat16, is a constant. */
+INLINE vec get(const bool halves, const void *x, size_t i)
+{
+	return halves ? load_upper((const uint16_t *)x + i) : load((const float *)x + i);
+}
+
+INLINE void put(const bool halves, void *x, size_t i, vec v)
+{
+	if (halves)
+		store_upper((uint16_t *)x + i, v);
+	else
+		store((float *)x + i, v);
+}
+
+/* LANES channels from c on; `inside`, a constant: all pixels are of the map. */
+INLINE void read_tile(const bool halves, const bool inside, const inv_tile *t,
+                      const void *map, size_t c, void *v, size_t apart)
 {
 	vec half[WINDOW][WINDOW]; /* [column][row] */
 
@@ -52,7 +108,7 @@ INLINE void read_tile(const bool inside, const inv_tile *t, const float *map, fl
 			long row = t->top + y, col = t->left + x;
 
 			d[y] = inside || (row >= 0 && col >= 0 && row < t->height && col < t->width)
-			           ? load(map + (row * t->width + col) * (long)t->step)
+			           ? get(halves, map, (size_t)(row * t->width + col) * t->step + c)
 			           : (vec){0};
 		}
 		transform_in(d, half[x]);
@@ -66,26 +122,27 @@ INLINE void read_tile(const bool inside, const inv_tile *t, const float *map, fl
 		transform_in(d, out);
 #pragma GCC unroll 6
 		for (size_t x = 0; x < WINDOW; x++)
-			store(v + (y * WINDOW + x) * apart, out[x]);
+			put(halves, v, (y * WINDOW + x) * apart + c, out[x]);
 	}
 }
 
-static void tile_in(const inv_tile *t, const float *map, size_t channels, float *v,
-                    size_t apart)
+INLINE void read_channels(const bool halves, const inv_tile *t, const void *map,
+                          size_t channels, void *v, size_t apart)
 {
 	const inv_tile own = *t; /* which no store changes */
 
 	if (t->top >= 0 && t->left >= 0 && t->top + WINDOW <= t->height &&
 	    t->left + WINDOW <= t->width)
 		for (size_t c = 0; c < channels; c += LANES)
-			read_tile(true, &own, map + c, v + c, apart);
+			read_tile(halves, true, &own, map, c, v, apart);
 	else
 		for (size_t c = 0; c < channels; c += LANES)
-			read_tile(false, &own, map + c, v + c, apart);
+			read_tile(halves, false, &own, map, c, v, apart);
 }
 
-INLINE void write_tile(const inv_tile *t, const float *m, size_t apart, vec shift, bool add,
-                       bool relu, float *map)
+/* LANES channels from c on. */
+INLINE void write_tile(const bool halves, const inv_tile *t, const float *m, size_t apart,
+                       size_t c, vec bias, bool add, bool relu, void *map)
 {
 	const long rows = t->height - t->top < TILE ? t->height - t->top : TILE;
 	const long cols = t->width - t->left < TILE ? t->width - t->left : TILE;
@@ -96,36 +153,46 @@ INLINE void write_tile(const inv_tile *t, const float *m, size_t apart, vec shif
 
 #pragma GCC unroll 6
 		for (size_t y = 0; y < WINDOW; y++)
-			d[y] = load(m + (y * WINDOW + x) * apart);
+			d[y] = load(m + (y * WINDOW + x) * apart + c);
 		transform_out(d, half[x]);
 	}
 	for (long y = 0; y < rows; y++) {
-		float *to = map + ((t->top + y) * t->width + t->left) * (long)t->step;
+		size_t at = (size_t)((t->top + y) * t->width + t->left) * t->step + c;
 		vec d[WINDOW], out[TILE];
 
 #pragma GCC unroll 6
 		for (size_t x = 0; x < WINDOW; x++)
 			d[x] = half[x][y];
 		transform_out(d, out);
-		for (long x = 0; x < cols; x++, to += t->step) {
-			vec r = out[x] + shift;
+		for (long x = 0; x < cols; x++, at += t->step) {
+			vec sum = out[x] + bias;
 
 			if (add)
-				r += load(to);
-			if (relu)
-				r = keep(~(r < 0.0f), r); /* NaN stays */
-			store(to, r);
+				sum += get(halves, map, at);
+			put(halves, map, at, relu ? cut(sum) : sum);
 		}
 	}
 }
 
+static void tile_in(const inv_tile *t, const void *map, size_t channels, void *v,
+                    size_t apart)
+{
+	if (t->halves)
+		read_channels(true, t, map, channels, v, apart);
+	else
+		read_channels(false, t, map, channels, v, apart);
+}
+
 static void tile_out(const inv_tile *t, const float *m, size_t apart, size_t outputs,
-                     const float *bias, bool add, bool relu, float *map)
+                     const float *bias, bool add, bool relu, void *map)
 {
 	const inv_tile own = *t;
 
 	for (size_t c = 0; c < outputs; c += LANES)
-		write_tile(&own, m + c, apart, load(bias + c), add, relu, map + c);
+		if (t->halves)
+			write_tile(true, &own, m, apart, c, load(bias + c), add, relu, map);
+		else
+			write_tile(false, &own, m, apart, c, load(bias + c), add, relu, map);
 }
 
 void INV_OF_SET(inv_kernels_winograd)(struct inv_kernels *k)

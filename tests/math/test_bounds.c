@@ -13,6 +13,7 @@
 
 #include "base/context.h"
 #include "fence.h"
+#include "math/bfloat16.h"
 #include "math/kernels.h"
 #include "math/panels.h"
 #include "math/sliced.h"
@@ -378,38 +379,58 @@ static void slices_of_every_length(void **state)
 
 enum { BLOCK = INV_MAP_BLOCK, PRODUCTS = INV_WINOGRAD_PRODUCTS };
 
-static void check_tile(const float *map, float *to, inv_tile t)
+/* Floats, or ones of bfloat16. */
+static void *map_of(size_t which, size_t count, bool halves)
 {
-	float *v = bytes_of(2, PRODUCTS * BLOCK * sizeof *v);
-	const float *bias = floats(3, BLOCK);
-	const inv_tile outer = {t.top - 1, t.left - 1, t.height, t.width, t.step};
+	uint16_t *x;
 
+	if (!halves)
+		return floats(which, count);
+	x = bytes_of(which, count * sizeof *x);
+	for (size_t i = 0; i < count; i++)
+		x[i] = inv_to_bfloat16(1);
+	return x;
+}
+
+static void assert_finite_map(const void *x, size_t count, bool halves)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_true(isfinite(halves ? inv_from_bfloat16(((const uint16_t *)x)[i])
+		                            : ((const float *)x)[i]));
+}
+
+static void check_tile(const void *map, void *to, inv_tile t)
+{
+	void *v = map_of(2, PRODUCTS * BLOCK, t.halves);
+	const float *m = floats(3, PRODUCTS * BLOCK), *bias = floats(4, BLOCK);
+	inv_tile outer = t;
+
+	outer.top--;
+	outer.left--;
 	k.tile_in(&outer, map, BLOCK, v, BLOCK);
-	assert_finite(v, (size_t)PRODUCTS * BLOCK);
-	k.tile_out(&t, v, BLOCK, BLOCK, bias, true, true, to);
+	assert_finite_map(v, PRODUCTS * BLOCK, t.halves);
+	k.tile_out(&t, m, BLOCK, BLOCK, bias, true, true, to);
 }
 
 static void check_maps(size_t height)
 {
-	for (size_t width = 1; width <= 10; width++) {
-		size_t cells = height * width * BLOCK;
-		const float *map = floats(0, cells);
-		float *to = floats(1, cells);
+	for (size_t i = 2; i < 22; i++) {
+		size_t width = i / 2, cells = height * width * BLOCK;
+		const void *map = map_of(0, cells, i % 2);
+		void *to = map_of(1, cells, i % 2);
+		inv_tile t = {
+			.height = (long)height, .width = (long)width, .step = BLOCK, .halves = i % 2};
 
-		for (size_t top = 0; top < height; top += INV_WINOGRAD_TILE)
-			for (size_t left = 0; left < width; left += INV_WINOGRAD_TILE)
-				check_tile(
-					map, to,
-					(inv_tile){(long)top, (long)left, (long)height, (long)width, BLOCK});
-		assert_finite(to, cells);
+		for (; t.top < t.height; t.top += INV_WINOGRAD_TILE)
+			for (t.left = 0; t.left < t.width; t.left += INV_WINOGRAD_TILE)
+				check_tile(map, to, t);
+		assert_finite_map(to, cells, t.halves);
 	}
 }
 
 static void maps_of_every_shape(void **state)
 {
 	(void)state;
-	if (!k.tile_in)
-		skip(); /* plain C has no tiles */
 	check_both(check_maps, 1, 10);
 }
 
