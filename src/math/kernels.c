@@ -4,15 +4,16 @@
 
 #include "base/context.h"
 
-#define SET_KERNELS(set)               \
-	do {                               \
-		inv_kernels_##set(k);          \
-		inv_kernels_random_##set(k);   \
-		inv_kernels_sliced_##set(k);   \
-		inv_kernels_tokens_##set(k);   \
-		inv_kernels_packing_##set(k);  \
-		inv_kernels_products_##set(k); \
-		inv_kernels_winograd_##set(k); \
+#define SET_KERNELS(set)                  \
+	do {                                  \
+		inv_kernels_##set(k);             \
+		inv_kernels_random_##set(k);      \
+		inv_kernels_sliced_##set(k);      \
+		inv_kernels_tokens_##set(k);      \
+		inv_kernels_activations_##set(k); \
+		inv_kernels_packing_##set(k);     \
+		inv_kernels_products_##set(k);    \
+		inv_kernels_winograd_##set(k);    \
 	} while (0)
 
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
@@ -24,6 +25,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_fourier_avx2(k);
 	}
 	if (cpu & INV_CPU_AVX512) {
+		inv_kernels_activations_avx512(k);
 		inv_kernels_random_avx512(k);
 		inv_kernels_products_avx512(k);
 		inv_kernels_winograd_avx512(k);

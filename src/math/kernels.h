@@ -346,17 +346,19 @@ void inv_kernels_fourier_ref(struct inv_kernels *k);
 void inv_kernels_winograd_ref(struct inv_kernels *k);
 
 /* Of each instruction set, from the same files, see lanes.h. */
-#define INV_KERNELS_OF(set)                                 \
-	void inv_kernels_##set(struct inv_kernels *k);          \
-	void inv_kernels_random_##set(struct inv_kernels *k);   \
-	void inv_kernels_sliced_##set(struct inv_kernels *k);   \
-	void inv_kernels_tokens_##set(struct inv_kernels *k);   \
-	void inv_kernels_packing_##set(struct inv_kernels *k);  \
-	void inv_kernels_products_##set(struct inv_kernels *k); \
+#define INV_KERNELS_OF(set)                                    \
+	void inv_kernels_##set(struct inv_kernels *k);             \
+	void inv_kernels_random_##set(struct inv_kernels *k);      \
+	void inv_kernels_sliced_##set(struct inv_kernels *k);      \
+	void inv_kernels_tokens_##set(struct inv_kernels *k);      \
+	void inv_kernels_activations_##set(struct inv_kernels *k); \
+	void inv_kernels_packing_##set(struct inv_kernels *k);     \
+	void inv_kernels_products_##set(struct inv_kernels *k);    \
 	void inv_kernels_winograd_##set(struct inv_kernels *k);
 INV_KERNELS_OF(avx2)
 INV_KERNELS_OF(neon)
 void inv_kernels_fourier_avx2(struct inv_kernels *k);
+void inv_kernels_activations_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_products_avx512(struct inv_kernels *k);
 void inv_kernels_winograd_avx512(struct inv_kernels *k);

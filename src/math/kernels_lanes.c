@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "math/exp_lanes.h"
 #include "math/kernels.h"
+#include "math/lanes.h"
 
 enum { QUAD = 4, EIGHT = 8, SIXTEEN = 16 };
 
@@ -97,7 +97,7 @@ static double squared_error(const float *y, const float *target, size_t count, f
 		}
 #pragma GCC unroll 2
 		for (size_t half = 0; half < 2; half++) {
-			four wide = widen4(half_of(error, half));
+			four wide = widen4(quad_of(error, half));
 
 			sums[half] = madd4(wide, wide, sums[half]);
 		}
@@ -375,7 +375,7 @@ static unsigned near_columns(const inv_near *t, const int32_t *dots, const float
 	return ~above & ((1u << INV_DOT_COLS) - 1);
 }
 
-/* ---- Exponentials and maxima -------------------------------------------------------- */
+/* ---- Maxima -------------------------------------------------------- */
 
 static float largest(const float *x, size_t count)
 {
@@ -393,61 +393,6 @@ static float largest(const float *x, size_t count)
 	for (; i < count; i++)
 		highest = x[i] > highest ? x[i] : highest;
 	return highest;
-}
-
-/* Eight exponentials, times the weights if `weighted`; adds them to the sums. */
-INLINE void exp_eight(const vec x[PARTS], const bool weighted, const float *weight,
-                      float *out, four sums[2])
-{
-	vec y[PARTS];
-
-#pragma GCC unroll 2
-	for (size_t v = 0; v < PARTS; v++) {
-		y[v] = exp_of(x[v]);
-		if (weighted)
-			y[v] = load(weight + v * LANES) * y[v];
-		store(out + v * LANES, y[v]);
-	}
-#pragma GCC unroll 2
-	for (size_t half = 0; half < 2; half++)
-		sums[half] = add4(sums[half], widen4(half_of(y, half)));
-}
-
-/* exp(scale (x - shift)), with a tail of zeros, which add nothing. */
-INLINE double exp_all(const bool weighted, const float *weight, float shift, float scale,
-                      size_t count, float *x)
-{
-	four sums[2] = {splat4(0), splat4(0)};
-	float tail[EIGHT], tail_weight[EIGHT];
-	vec y[PARTS];
-	size_t i = 0;
-
-	for (; i + EIGHT <= count; i += EIGHT) {
-#pragma GCC unroll 2
-		for (size_t v = 0; v < PARTS; v++)
-			y[v] = (load(x + i + v * LANES) - shift) * scale;
-		exp_eight(y, weighted, weighted ? weight + i : NULL, x + i, sums);
-	}
-	for (size_t j = 0; j < EIGHT; j++) {
-		tail[j] = i + j < count ? scale * (x[i + j] - shift) : -INFINITY;
-		tail_weight[j] = weighted && i + j < count ? weight[i + j] : 0;
-	}
-	for (size_t v = 0; v < PARTS; v++)
-		y[v] = load(tail + v * LANES);
-	exp_eight(y, weighted, tail_weight, tail, sums);
-	memcpy(x + i, tail, (count - i) * sizeof *x);
-	return sum4(add4(sums[0], sums[1]));
-}
-
-static double exp_shifted(float shift, float scale, size_t count, float *x)
-{
-	return exp_all(false, NULL, shift, scale, count, x);
-}
-
-/* x - 0 is x. */
-static double exp_weighted(const float *weight, float scale, size_t count, float *x)
-{
-	return exp_all(true, weight, 0, -scale, count, x);
 }
 
 /* ---- Matrices of all pairs ---------------------------------------------------------- */
@@ -610,8 +555,6 @@ void INV_OF_SET(inv_kernels)(struct inv_kernels *k)
 	k->near_columns = near_columns;
 	k->dot = dot;
 	k->largest = largest;
-	k->exp_shifted = exp_shifted;
-	k->exp_weighted = exp_weighted;
 	k->squares_of_products = squares_of_products;
 	k->transpose = transpose;
 	k->add_mirrored = add_mirrored;

@@ -17,7 +17,7 @@
  * blend_negative(x, …)   a where the highest bit of x is set, else b
  * lane_bits(on)          a bit per lane of a comparison
  * load_where(on, x)      reads only where `on`, 0 elsewhere; store_where writes only there
- * half_of(x, i)          of eight floats, the lower four or the upper four
+ * quad_of(x, i)          of eight floats, the lower four or the upper four
  * load_twos              the first ones of two floats at x + step at[i] each, the second
  * load_pairs             pairs of 16-bit numbers
  * add_products           adds their products with the pair a to PAIR_VECTORS sums
@@ -110,7 +110,7 @@ OP(vec, nearest, (vec x), vrndnq_f32(x))
 OP(vec, floor_of, (vec x), vrndmq_f32(x))
 OP(vec, words_to_floats, (words x), vcvtq_f32_u32(x))
 OP(unsigned, lane_bits, (ints on), vaddvq_u32((words)on &(words){1, 2, 4, 8}))
-OP(quad, half_of, (const vec x[PARTS], const size_t i), x[i])
+OP(quad, quad_of, (const vec *x, const size_t i), x[i])
 OP(vec, load_half, (const uint16_t *x), vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x))))
 OP(vec, even_twos, (vec a, vec b), (vec)vtrn1q_f64((float64x2_t)a, (float64x2_t)b))
 OP(vec, odd_twos, (vec a, vec b), (vec)vtrn2q_f64((float64x2_t)a, (float64x2_t)b))
@@ -187,19 +187,21 @@ INLINE void add_products(ints sum[PAIR_VECTORS], short_pairs x, const int16_t a[
 #endif
 }
 
+enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
 #if defined(__AVX512F__)
 
 OP(ints, lane_numbers, (void),
    ((ints){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}))
 OP(__mmask16, negative, (ints x), _mm512_cmplt_epi32_mask((raw)x, _mm512_setzero_si512()))
 OP(vec, blend_negative, (ints x, vec a, vec b), _mm512_mask_mov_ps(b, negative(x), a))
+OP(vec, nearest, (vec x), _mm512_roundscale_ps(x, NEAREST))
+OP(quad, quad_of, (const vec *x, const size_t i), _mm512_extractf32x4_ps(*x, (int)i))
 OP(vec, words_to_floats, (words x), _mm512_cvtepu32_ps((raw)x))
 OP(vec, load_where, (ints on, const float *x), _mm512_maskz_loadu_ps(negative(on), x))
 DO(store_where, (ints on, float *x, vec v), _mm512_mask_storeu_ps(x, negative(on), v))
 
 #else
-
-enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 
 OP(ints, lane_numbers, (void), ((ints){0, 1, 2, 3, 4, 5, 6, 7}))
 OP(vec, blend, (ints on, vec a, vec b), _mm256_blendv_ps(b, a, (vec)on))
@@ -221,9 +223,9 @@ INLINE vec load_half(const uint16_t *x)
 	return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
 }
 
-INLINE quad half_of(const vec x[PARTS], const size_t i)
+INLINE quad quad_of(const vec *x, const size_t i)
 {
-	return i ? _mm256_extractf128_ps(x[0], 1) : _mm256_castps256_ps128(x[0]);
+	return i % 2 ? _mm256_extractf128_ps(x[i / 2], 1) : _mm256_castps256_ps128(x[i / 2]);
 }
 
 INLINE quad two_twos(const float *x, const float *y)
@@ -466,10 +468,12 @@ INLINE ints lanes_before(size_t end, size_t at)
 
 INLINE float sum_eight(const vec x[PARTS])
 {
-	quad q = half_of(x, 0) + half_of(x, 1);
+	quad q = quad_of(x, 0) + quad_of(x, 1);
 
 	return (q[0] + q[2]) + (q[1] + q[3]);
 }
+
+#endif
 
 /* ---- Four doubles ------------------------------------------------------------------- */
 
@@ -568,5 +572,4 @@ INLINE double sum4(four a)
 	return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-#endif
 #endif

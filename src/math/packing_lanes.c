@@ -156,15 +156,25 @@ static void fill_panels(const float *x, size_t stride, size_t k, size_t columns,
 static void fill_pair_panels(const float *x, size_t stride, size_t k, size_t columns,
                              float *panels, size_t step)
 {
-	for (size_t l = 0; l < k; l += 2)
-		for (size_t j = 0; j < columns; j += LANES) {
-			const ints on = lanes_before(columns, j), paired = on & -(l + 1 < k);
-			const words low = round_to_halves(load_where(on, x + l * stride + j)),
-						high = round_to_halves(
-							load_where(paired, x + (l + (l + 1 < k)) * stride + j));
+	for (size_t l = 0; l < k; l += 2) {
+		const bool both = l + 1 < k;
 
-			store(panels + j / C * step + l / 2 * C + j % C, (vec)(low >> 16 | (high & 0xffff0000u)));
+		if (l % TURN == 0)
+			prefetch_rows(x + (l + TURN) * stride, stride, TURN, columns);
+		for (size_t j = 0; j < columns; j += LANES) {
+			const float *at = x + l * stride + j;
+			const bool whole = columns - j >= LANES && both;
+			const ints on = lanes_before(columns, j);
+			const vec first = whole ? load(at) : load_where(on, at);
+			const vec second = whole  ? load(at + stride)
+			                   : both ? load_where(on, at + stride)
+			                          : (vec){0};
+
+			store(panels + j / C * step + l / 2 * C + j % C,
+			      (vec)(round_to_halves(first) >> 16 |
+			            (round_to_halves(second) & 0xffff0000u)));
 		}
+	}
 	for (size_t j = (columns + LANES - 1) / LANES * LANES; j % C; j += LANES)
 		for (size_t l = 0; l < k; l += 2)
 			store(panels + j / C * step + l / 2 * C + j % C, (vec){0});

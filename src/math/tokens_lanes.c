@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "math/exp_lanes.h"
 #include "math/kernels.h"
+#include "math/lanes.h"
 
 enum { EIGHT = 8, SIXTEEN = 16 };
 
@@ -101,105 +101,6 @@ static void add_bias(const float *bias, size_t rows, size_t width, size_t stride
 	}
 }
 
-/* ---- Activations ------------------------------------------------------------------ */
-
-/*
- * Phi(t) - 1/2 is t times an even function of t, here a polynomial of degree 14 in t^2
- * about the middle of [0, 5.4^2], where its coefficients are small; fitted by reweighted
- * least squares, off by at most 3e-8. Below -5.4 Phi is 0.
- */
-enum { GELU_TERMS = 15 };
-#define GELU_END 5.4
-static const float gelu_series[GELU_TERMS] = {
-	0.13092811405658722f,    -0.06532805413007736f,   0.048499591648578644f,
-	-0.039206814020872116f,  0.0321165956556797f,     -0.025746457278728485f,
-	0.019645143300294876f,   -0.013963320292532444f,  0.00965119618922472f,
-	-0.0067153386771678925f, 0.0036589212249964476f,  -0.0011864100815728307f,
-	0.0008749347180128098f,  -0.0010283689480274916f, 0.0003928584628738463f,
-};
-
-/* t Phi(t) */
-INLINE vec gelu(vec t)
-{
-	const vec end = splat((float)GELU_END), start = splat((float)-GELU_END);
-	const vec unit = splat((float)(2 / (GELU_END * GELU_END)));
-	vec x = max(start, min(end, t)); /* NaN stays one */
-	vec s = madd(x * x, unit, splat(-1)), y = splat(gelu_series[GELU_TERMS - 1]);
-
-#pragma GCC unroll 14
-	for (int i = GELU_TERMS - 2; i >= 0; i--)
-		y = madd(y, s, splat(gelu_series[i]));
-	return t * keep(~(t < start), madd(y, x, splat(0.5f)));
-}
-
-/* t / (1 + exp(-a)) where a has the sign of t, using only exponentials of numbers <= 0. */
-INLINE vec times_sigmoid(vec t, vec a)
-{
-	vec e = exp_of((vec)((ints)a | INT32_MIN));
-
-	return t * (blend_negative((ints)t, e, splat(1)) / (e + 1.0f));
-}
-
-INLINE vec quick_gelu(vec t)
-{
-	return times_sigmoid(t, t * 1.702f);
-}
-
-/* (1 + tanh u) / 2 is sigmoid(2 u), u = sqrt(2 / pi) (t + 0.044715 t^3). */
-INLINE vec tanh_gelu(vec t)
-{
-	return times_sigmoid(t,
-	                     t * madd(t * t, splat(0.0713548162726f), splat(1.59576912161f)));
-}
-
-INLINE vec silu(vec t)
-{
-	return times_sigmoid(t, t);
-}
-
-typedef vec activation(vec t);
-
-/* Two vectors at a time, whose steps need not wait for each other. */
-INLINE void activate(activation *of, const float *bias, size_t rows, size_t width, float *x)
-{
-	for (size_t i = 0; i < rows; i++, x += width) {
-		size_t j = 0;
-
-		for (; j + 2 * LANES <= width; j += 2 * LANES) {
-			vec a = load(x + j) + load(bias + j);
-			vec b = load(x + j + LANES) + load(bias + j + LANES);
-
-			store(x + j, of(a));
-			store(x + j + LANES, of(b));
-		}
-		for (; j < width; j += LANES) {
-			ints on = lanes_before(width, j);
-
-			store_where(on, x + j, of(load_where(on, x + j) + load_where(on, bias + j)));
-		}
-	}
-}
-
-static void bias_gelu(const float *bias, size_t rows, size_t width, float *x)
-{
-	activate(gelu, bias, rows, width, x);
-}
-
-static void bias_quick_gelu(const float *bias, size_t rows, size_t width, float *x)
-{
-	activate(quick_gelu, bias, rows, width, x);
-}
-
-static void bias_tanh_gelu(const float *bias, size_t rows, size_t width, float *x)
-{
-	activate(tanh_gelu, bias, rows, width, x);
-}
-
-static void bias_silu(const float *bias, size_t rows, size_t width, float *x)
-{
-	activate(silu, bias, rows, width, x);
-}
-
 static void bias_multiply(const float *bias, const float *by, size_t rows, size_t width,
                           float *x)
 {
@@ -240,10 +141,6 @@ void INV_OF_SET(inv_kernels_tokens)(struct inv_kernels *k)
 {
 	k->layer_norm = layer_norm;
 	k->add_bias = add_bias;
-	k->bias_gelu = bias_gelu;
-	k->bias_quick_gelu = bias_quick_gelu;
-	k->bias_tanh_gelu = bias_tanh_gelu;
-	k->bias_silu = bias_silu;
 	k->bias_multiply = bias_multiply;
 	k->rotate = rotate;
 }
