@@ -277,7 +277,7 @@ static void run_steps(const plan *o, const invar_context *ctx, size_t step, size
 			inv_conv_run(o->convs[step], ctx, n, x, to->maps.channels, s->channel, result,
 			             scratch);
 		else
-			inv_max_pool(ctx, o->precision, maps, s->window, x, result);
+			inv_max_pool(&o->kernels, ctx, o->precision, maps, s->window, x, result);
 	}
 }
 

@@ -80,10 +80,12 @@ void inv_conv_run(const inv_conv *p, const invar_context *ctx, size_t images, co
 void inv_conv_ref(const inv_conv_spec *s, const float *from, const float *weights,
                   const float *bias, float *to);
 
-/* The largest value of each window; padding is ignored. ctx: on all its threads; or NULL.
- */
-void inv_max_pool(const invar_context *ctx, inv_precision precision, inv_maps from,
-                  inv_window w, const void *x, void *to);
+/* The largest value of each window, of at most INV_MAX_POOL pixels a side, each of which
+ * has a pixel of the map; padding is ignored. ctx: on all its threads; or NULL. */
+enum { INV_MAX_POOL = 3 };
+void inv_max_pool(const struct inv_kernels *kernels, const invar_context *ctx,
+                  inv_precision precision, inv_maps from, inv_window w, const void *x,
+                  void *to);
 /* The mean of each map: [images, channels], plain. */
 void inv_mean_pool(inv_precision precision, inv_maps from, const void *x, float *to);
 

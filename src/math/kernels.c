@@ -13,7 +13,7 @@
 		inv_kernels_activations_##set(k); \
 		inv_kernels_packing_##set(k);     \
 		inv_kernels_products_##set(k);    \
-		inv_kernels_winograd_##set(k);    \
+		inv_kernels_maps_##set(k);        \
 	} while (0)
 
 void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
@@ -28,10 +28,10 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_activations_avx512(k);
 		inv_kernels_random_avx512(k);
 		inv_kernels_products_avx512(k);
-		inv_kernels_winograd_avx512(k);
+		inv_kernels_maps_avx512(k);
 		if (cpu & INV_CPU_BFLOAT16) {
 			inv_kernels_products_bf16(k);
-			inv_kernels_winograd_bf16(k);
+			inv_kernels_maps_bf16(k);
 		}
 	}
 #elif defined(__aarch64__)

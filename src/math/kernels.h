@@ -294,6 +294,12 @@ struct inv_kernels {
 	void (*halves_to_bytes)(const uint16_t *x, size_t count, float scale, uint8_t *out);
 
 	/*
+	 * out [channels] = the largest of the numbers at each x[i] [channels], of floats or
+	 * bfloat16; NaNs may be skipped.
+	 */
+	void (*largest_of)(bool halves, const void *const *x, size_t count, size_t channels,
+	                   void *out);
+	/*
 	 * Winograd's tiles, see winograd.h. tile_in makes 36 rows of `channels` numbers like
 	 * those of the map, `apart` numbers from one to the next, of 6x6 pixels, 0 outside the
 	 * map; tile_out makes 4x4 pixels, those of the map, of such rows of floats, with bias
@@ -343,7 +349,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_fourier_ref(struct inv_kernels *k);
-void inv_kernels_winograd_ref(struct inv_kernels *k);
+void inv_kernels_maps_ref(struct inv_kernels *k);
 
 /* Of each instruction set, from the same files, see lanes.h. */
 #define INV_KERNELS_OF(set)                                    \
@@ -354,15 +360,15 @@ void inv_kernels_winograd_ref(struct inv_kernels *k);
 	void inv_kernels_activations_##set(struct inv_kernels *k); \
 	void inv_kernels_packing_##set(struct inv_kernels *k);     \
 	void inv_kernels_products_##set(struct inv_kernels *k);    \
-	void inv_kernels_winograd_##set(struct inv_kernels *k);
+	void inv_kernels_maps_##set(struct inv_kernels *k);
 INV_KERNELS_OF(avx2)
 INV_KERNELS_OF(neon)
 void inv_kernels_fourier_avx2(struct inv_kernels *k);
 void inv_kernels_activations_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_products_avx512(struct inv_kernels *k);
-void inv_kernels_winograd_avx512(struct inv_kernels *k);
+void inv_kernels_maps_avx512(struct inv_kernels *k);
 void inv_kernels_products_bf16(struct inv_kernels *k);
-void inv_kernels_winograd_bf16(struct inv_kernels *k);
+void inv_kernels_maps_bf16(struct inv_kernels *k);
 
 #endif

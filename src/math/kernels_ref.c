@@ -652,5 +652,5 @@ void inv_kernels_ref(struct inv_kernels *k)
 	};
 	inv_kernels_sliced_ref(k);
 	inv_kernels_fourier_ref(k);
-	inv_kernels_winograd_ref(k);
+	inv_kernels_maps_ref(k);
 }

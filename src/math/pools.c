@@ -1,83 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pools.c - pooling, see conv.h: the largest number of each window, the mean of each map.
  */
-#include <math.h>
-
 #include "base/threads.h"
 #include "math/bfloat16.h"
 #include "math/conv.h"
 
 typedef struct pool_run {
+	const struct inv_kernels *kernels;
 	inv_precision precision;
 	inv_maps from;
 	inv_window window;
-	size_t rows, cols, channels;
-	const void *x;
-	void *to;
+	size_t rows, cols;
+	const char *x;
+	char *to;
 } pool_run;
-
-static void keep_larger(const float *x, size_t count, float *to)
-{
-	for (size_t i = 0; i < count; i++)
-		to[i] = x[i] > to[i] ? x[i] : to[i];
-}
-
-/* Bits of bfloat16 that compare like the numbers, and back. */
-static inline int16_t ordered(uint16_t half)
-{
-	return (int16_t)(half ^ (uint16_t)(half & 0x8000 ? 0x7fff : 0));
-}
-
-static void keep_larger_halves(const uint16_t *x, size_t count, uint16_t *to)
-{
-	for (size_t i = 0; i < count; i++) {
-		int16_t a = ordered(x[i]), b = ordered(to[i]);
-
-		to[i] = (uint16_t)ordered((uint16_t)(a > b ? a : b));
-	}
-}
 
 static void pool_row(void *user, size_t index, unsigned thread)
 {
 	const pool_run *r = user;
 	const inv_window w = r->window;
-	const bool floats = r->precision == INV_FLOAT32;
+	const size_t channels = inv_map_channels(r->from.channels);
+	const size_t pixel = channels * inv_map_number(r->precision);
 	size_t image = index / r->rows, row = index % r->rows;
 
 	(void)thread;
 	for (size_t col = 0; col < r->cols; col++) {
-		size_t to = (index * r->cols + col) * r->channels;
+		const void *x[INV_MAX_POOL * INV_MAX_POOL];
+		size_t count = 0;
 
-		for (size_t c = to; c < to + r->channels; c++)
-			if (floats)
-				((float *)r->to)[c] = -INFINITY;
-			else
-				((uint16_t *)r->to)[c] = 0xff80;
 		for (size_t tap = 0; tap < w.kernel * w.kernel; tap++) {
 			size_t y = row * w.stride + tap / w.kernel - w.padding; /* wraps around */
-			size_t x = col * w.stride + tap % w.kernel - w.padding;
-			size_t at = ((image * r->from.height + y) * r->from.width + x) * r->channels;
+			size_t at = col * w.stride + tap % w.kernel - w.padding;
 
-			if (y >= r->from.height || x >= r->from.width)
-				continue;
-			if (floats)
-				keep_larger((const float *)r->x + at, r->channels, (float *)r->to + to);
-			else
-				keep_larger_halves((const uint16_t *)r->x + at, r->channels,
-				                   (uint16_t *)r->to + to);
+			if (y < r->from.height && at < r->from.width)
+				x[count++] =
+					r->x + ((image * r->from.height + y) * r->from.width + at) * pixel;
 		}
+		r->kernels->largest_of(r->precision != INV_FLOAT32, x, count, channels,
+		                       r->to + (index * r->cols + col) * pixel);
 	}
 }
 
-void inv_max_pool(const invar_context *ctx, inv_precision precision, inv_maps from,
-                  inv_window w, const void *x, void *to)
+void inv_max_pool(const struct inv_kernels *kernels, const invar_context *ctx,
+                  inv_precision precision, inv_maps from, inv_window w, const void *x,
+                  void *to)
 {
-	pool_run r = {.precision = precision,
+	pool_run r = {.kernels = kernels,
+	              .precision = precision,
 	              .from = from,
 	              .window = w,
 	              .rows = inv_window_places(w, from.height),
 	              .cols = inv_window_places(w, from.width),
-	              .channels = inv_map_channels(from.channels),
 	              .x = x,
 	              .to = to};
 

@@ -407,6 +407,7 @@ static void check_tile(const void *map, void *to, inv_tile t)
 
 	outer.top--;
 	outer.left--;
+	k.largest_of(t.halves, (const void *[]){map, v}, 2, BLOCK, map_of(5, BLOCK, t.halves));
 	k.tile_in(&outer, map, BLOCK, v, BLOCK);
 	assert_finite_map(v, PRODUCTS * BLOCK, t.halves);
 	k.tile_out(&t, m, BLOCK, BLOCK, bias, true, true, to);

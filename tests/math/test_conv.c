@@ -517,8 +517,8 @@ static void pools_are_right(void **state)
 	const inv_maps m = {2, 19, 11, 9};
 
 	(void)state;
-	for (size_t i = 0; i < 6; i++) {
-		const inv_precision precision = i / 3 ? INV_BFLOAT16 : INV_FLOAT32;
+	for (size_t i = 0; i < 6 * WAYS; i++) {
+		const inv_precision precision = i / 3 % 2 ? INV_BFLOAT16 : INV_FLOAT32;
 		const inv_window w = sizes[i % 3];
 		const inv_maps to = {2, 19, inv_window_places(w, 11), inv_window_places(w, 9)};
 		size_t places = to.height * to.width;
@@ -531,7 +531,7 @@ static void pools_are_right(void **state)
 		for (size_t j = 0; j < 2 * 19 * places; j++)
 			want[j] =
 				largest(m, w, x + j / places * 99, j % places / to.width, j % to.width);
-		inv_max_pool(i % 2 ? many : NULL, precision, m, w, maps, got);
+		inv_max_pool(ways[i / 6].kernels, i % 2 ? many : NULL, precision, m, w, maps, got);
 		check_maps(precision, to, want, got, 0);
 		inv_mean_pool(precision, m, maps, means);
 		for (size_t j = 0; j < 2 * 19; j++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * winograd_lanes.c - the two transforms of F(4x4, 3x3), LANES channels at a time.
+ * maps_lanes.c - the work on maps besides products, LANES channels at a time: the largest
+ * of a window, and the two transforms of F(4x4, 3x3), see winograd.h.
  *
  * Maps and the numbers of tiles are floats, or bfloat16, rounded once per transform. With
  * INV_PLAIN this is plain C: one lane.
@@ -36,6 +37,11 @@ INLINE void store_upper(uint16_t *x, vec v)
 	*x = inv_to_bfloat16(v);
 }
 
+INLINE vec max(vec a, vec b)
+{
+	return a > b ? a : b;
+}
+
 INLINE vec cut(vec x)
 {
 	return x < 0 ? 0 : x;
@@ -45,6 +51,45 @@ INLINE vec cut(vec x)
 
 OP(vec, cut, (vec x), keep(~(x < 0.0f), x)) /* NaN stays */
 #endif
+
+/* A map or the numbers of tiles; here and below `halves`, of bfloat16, is a constant. */
+INLINE vec get(const bool halves, const void *x, size_t i)
+{
+	return halves ? load_upper((const uint16_t *)x + i) : load((const float *)x + i);
+}
+
+INLINE void put(const bool halves, void *x, size_t i, vec v)
+{
+	if (halves)
+		store_upper((uint16_t *)x + i, v);
+	else
+		store((float *)x + i, v);
+}
+
+/* ---- Windows ------------------------------------------------------------------------ */
+
+INLINE void find_largest(const bool halves, const void *const *x, size_t count,
+                         size_t channels, void *out)
+{
+	for (size_t c = 0; c < channels; c += LANES) {
+		vec most = get(halves, x[0], c);
+
+		for (size_t i = 1; i < count; i++)
+			most = max(get(halves, x[i], c), most);
+		put(halves, out, c, most);
+	}
+}
+
+static void largest_of(bool halves, const void *const *x, size_t count, size_t channels,
+                       void *out)
+{
+	if (halves)
+		find_largest(true, x, count, channels, out);
+	else
+		find_largest(false, x, count, channels, out);
+}
+
+/* ---- Tiles -------------------------------------------------------------------------- */
 
 enum { TILE = INV_WINOGRAD_TILE, WINDOW = INV_WINOGRAD_WINDOW };
 
@@ -78,20 +123,6 @@ INLINE void transform_out(const vec m[WINDOW], vec out[TILE])
 	out[1] = a * odd_a + b * odd_b;
 	out[2] = a2 * even_a + b2 * even_b;
 	out[3] = a3 * odd_a + b3 * odd_b + m[5];
-}
-
-/* A map or the numbers of tiles; here and below `halves`, of bfloat16, is a constant. */
-INLINE vec get(const bool halves, const void *x, size_t i)
-{
-	return halves ? load_upper((const uint16_t *)x + i) : load((const float *)x + i);
-}
-
-INLINE void put(const bool halves, void *x, size_t i, vec v)
-{
-	if (halves)
-		store_upper((uint16_t *)x + i, v);
-	else
-		store((float *)x + i, v);
 }
 
 /* LANES channels from c on; `inside`, a constant: all pixels are of the map. */
@@ -195,8 +226,9 @@ static void tile_out(const inv_tile *t, const float *m, size_t apart, size_t out
 			write_tile(false, &own, m, apart, c, load(bias + c), add, relu, map);
 }
 
-void INV_OF_SET(inv_kernels_winograd)(struct inv_kernels *k)
+void INV_OF_SET(inv_kernels_maps)(struct inv_kernels *k)
 {
+	k->largest_of = largest_of;
 	k->tile_in = tile_in;
 	k->tile_out = tile_out;
 }
