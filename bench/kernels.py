@@ -11,7 +11,7 @@ import os
 import common
 
 # Work: (calls in one measurement, what one call is), and whose AVX-512 form differs from AVX2's.
-OWN_512 = ("panels", "integers", "normals")
+OWN_512 = ("panels", "integers", "normals", "exp")
 WORK = {
     "panels": (40, "192 × 384 × 384"),
     "integers": (20000, "6 × 16 × 384, 16 bits"),
@@ -31,10 +31,11 @@ EXISTS = [
     ("Philox and normals", "yes", "yes", "yes", "sliced, kernel_bits"),
     ("warps, noise, brightness", "yes", "as AVX2", "yes", "images/augment_kernels"),
     ("resizing bytes", "yes", "as AVX2", "yes", "images/resize"),
-    ("AdamW, errors, half precision, exponentials, transposes", "yes", "as AVX2", "yes", "kernels, kernel_bits"),
-    ("layer norm, GELU", "yes", "as AVX2", "yes", "tokens, kernel_bits"),
+    ("AdamW, errors, half precision, transposes", "yes", "as AVX2", "yes", "kernels, kernel_bits"),
+    ("exponentials, GELU", "yes", "yes", "yes", "kernels, tokens, kernel_bits"),
+    ("layer norm", "yes", "as AVX2", "yes", "tokens, kernel_bits"),
     ("sparse products, t-SNE's forces, FFT, splines", "yes", "as AVX2", "yes", "kernels, repulsion, kernel_bits"),
-    ("Winograd's tiles", "yes", "yes", "yes", "conv, bounds"),
+    ("Winograd's tiles, max pools", "yes", "yes", "yes", "conv, bounds"),
 ]
 
 

@@ -144,19 +144,26 @@ static void no_bit_depends_on_the_threads(void **state)
 	}
 }
 
+static invar_status open_in(invar_context *ctx, const char *weights, const char *precision,
+                            invar_encoder **out)
+{
+	return invar_encoder_open(ctx, weights,
+	                          test_kept("features", "precision", precision, NULL), out);
+}
+
 /*
  * The features of the first images in batches of other sizes, which are cut into groups,
  * smaller groups, and images that all threads compute together.
  */
-static void check_batches(invar_context *ctx, const char *weights, const float *x,
-                          const uint64_t shape[4], const float *want)
+static void check_batches(invar_context *ctx, const char *weights, const char *precision,
+                          const float *x, const uint64_t shape[4], const float *want)
 {
 	static const uint64_t batches[] = {1, 2, 3, 7, 8, 9};
 	invar_encoder *e;
 	uint64_t width;
 	float *got;
 
-	check(invar_encoder_open(ctx, weights, NULL, &e));
+	check(open_in(ctx, weights, precision, &e));
 	check(invar_encoder_width(e, shape, &width));
 	assert_non_null(got = inv_alloc(shape[0] * width * sizeof *got));
 	for (size_t i = 0; i < sizeof batches / sizeof *batches && batches[i] <= shape[0];
@@ -165,14 +172,15 @@ static void check_batches(invar_context *ctx, const char *weights, const float *
 
 		check(invar_encoder_run(e, x, few, got));
 		if (memcmp(got, want, batches[i] * width * sizeof *got) != 0)
-			fail_msg("%s at %d: bits differ in a batch of %d on %u threads", weights,
-			         (int)shape[2], (int)batches[i], ctx->threads);
+			fail_msg("%s at %d in %s: bits differ in a batch of %d on %u threads", weights,
+			         (int)shape[2], precision, (int)batches[i], ctx->threads);
 	}
 	inv_free(got);
 	invar_encoder_close(e);
 }
 
-static void check_all_batches(const char *weights, const float *x, const uint64_t shape[4])
+static void check_all_batches(const char *weights, const char *precision, const float *x,
+                              const uint64_t shape[4])
 {
 	invar_context *ctx;
 	invar_encoder *e;
@@ -180,7 +188,7 @@ static void check_all_batches(const char *weights, const float *x, const uint64_
 	float *want;
 
 	check(invar_context_new(1, NULL, &ctx));
-	check(invar_encoder_open(ctx, weights, NULL, &e));
+	check(open_in(ctx, weights, precision, &e));
 	check(invar_encoder_width(e, shape, &width));
 	assert_non_null(want = inv_alloc(shape[0] * width * sizeof *want));
 	check(invar_encoder_run(e, x, shape, want));
@@ -188,7 +196,7 @@ static void check_all_batches(const char *weights, const float *x, const uint64_
 	invar_context_free(ctx);
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		check(invar_context_new(threads, NULL, &ctx));
-		check_batches(ctx, weights, x, shape, want);
+		check_batches(ctx, weights, precision, x, shape, want);
 		invar_context_free(ctx);
 	}
 	inv_free(want);
@@ -213,7 +221,7 @@ static void no_bit_depends_on_the_batch(void **state)
 		const uint64_t shape[4] = {16, strcmp(files[i], "basic") == 0 ? 1 : 3, 40, 33};
 		float *x = wave((size_t)(shape[0] * shape[1] * shape[2] * shape[3]));
 
-		check_all_batches(tiny(files[i]), x, shape);
+		check_all_batches(tiny(files[i]), "float32", x, shape);
 		inv_free(x);
 	}
 }
@@ -283,22 +291,26 @@ static const char *make_resnet(bool bottleneck)
 	return path;
 }
 
-/* Maps of all kinds: in tiles, large, and stored together; groups of 8 and 2. */
+/* In tiles and direct; groups of 16 and 8, whose first layers take fewer images. */
 static void no_bit_of_larger_networks_depends_on_the_batch(void **state)
 {
-	static const uint64_t sides[] = {96, 224};
+	static const struct {
+		bool bottleneck;
+		uint64_t side;
+		const char *precision;
+	} made[] = {{false, 96, "float32"}, {false, 224, "float32"},  {true, 96, "float32"},
+	            {true, 224, "float32"}, {false, 224, "bfloat16"}, {true, 224, "int8"}};
 
 	(void)state;
 	if (getenv("INVAR_CPU"))
 		skip(); /* the plain loop would take minutes */
-	for (int bottleneck = 0; bottleneck < 2; bottleneck++)
-		for (size_t i = 0; i < 2; i++) {
-			const uint64_t shape[4] = {16, 3, sides[i], sides[i]};
-			float *x = wave((size_t)(16 * 3 * sides[i] * sides[i]));
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+		const uint64_t shape[4] = {16, 3, made[i].side, made[i].side};
+		float *x = wave((size_t)(16 * 3 * made[i].side * made[i].side));
 
-			check_all_batches(make_resnet(bottleneck), x, shape);
-			inv_free(x);
-		}
+		check_all_batches(make_resnet(made[i].bottleneck), made[i].precision, x, shape);
+		inv_free(x);
+	}
 }
 
 /* With all maps small, with only the last ones small, and with an odd side. */
