@@ -7,16 +7,19 @@
  * whose maps are large and should stay there instead, take the group a few images at a
  * time. Fewer images use the beginning of each map.
  *
- * In int8, products are of bytes where the input is that of a ReLU: everywhere but in the
- * first layer. The others are in bfloat16, as all maps are.
+ * In int8, products are of bytes where the input is that of a ReLU, so not in the first
+ * layer, and the convolution does not run in tiles (winograd.h). The others are in
+ * bfloat16, as all maps are.
  */
 #include "base/memory.h"
 #include "base/text.h"
 #include "encoders/convnet_steps.h"
 
+/* Features depend on these: tiles are used for enough images. */
 enum {
-	PIXELS = 384, /* of the maps that a step computes at once, at least */
-	LARGE = 100,  /* pixels of a map that is not one of the last */
+	PIXELS =
+		384,     /* of the maps that a step computes at once, unless INV_GROUP have fewer */
+	LARGE = 100, /* pixels of a map that is not one of the last */
 	LONGEST_SEARCH = 4096
 };
 

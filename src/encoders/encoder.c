@@ -29,7 +29,8 @@ static const invar_option rows[] = {
      .meta = "WORD", .group = "Encoder",
      .help =
          "of the products in the network, on processors with AVX-512 BF16: bfloat16 is "
-         "about twice as fast and changes features by about 1 %; int8, for convolutional "
+         "1.7 to 2 times as fast and changes features by about 1 %; int8, for "
+         "convolutional "
          "networks, is faster still (ResNet-50 1.4 times, ResNet-18 1.1) and changes them "
          "by 1.5 to 5 %"},
 	{0},

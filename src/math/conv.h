@@ -42,11 +42,12 @@ typedef struct inv_window {
 } inv_window;
 
 typedef struct inv_conv_spec {
-	inv_maps from;  /* at most so many images at once */
+	inv_maps from;  /* at most so many images at once; tiles depend on the number */
 	size_t outputs; /* channels of the result */
 	inv_window window;
 	inv_precision precision;
-	bool plain; /* `from` are images of floats, [images, channels, height, width] */
+	bool plain; /* not in int8: `from` are images of floats, [images, channels, height,
+	               width] */
 	bool add;   /* to the previous content of the result */
 	bool relu;  /* then max(0, .) */
 } inv_conv_spec;

@@ -17,7 +17,7 @@
  * blend_negative(x, …)   a where the highest bit of x is set, else b
  * lane_bits(on)          a bit per lane of a comparison
  * load_where(on, x)      reads only where `on`, 0 elsewhere; store_where writes only there
- * quad_of(x, i)          of eight floats, the lower four or the upper four
+ * quad_of(x, i)          floats 4 i to 4 i + 3 of the vectors at x
  * load_twos              the first ones of two floats at x + step at[i] each, the second
  * load_pairs             pairs of 16-bit numbers
  * add_products           adds their products with the pair a to PAIR_VECTORS sums
@@ -196,10 +196,20 @@ OP(ints, lane_numbers, (void),
 OP(__mmask16, negative, (ints x), _mm512_cmplt_epi32_mask((raw)x, _mm512_setzero_si512()))
 OP(vec, blend_negative, (ints x, vec a, vec b), _mm512_mask_mov_ps(b, negative(x), a))
 OP(vec, nearest, (vec x), _mm512_roundscale_ps(x, NEAREST))
-OP(quad, quad_of, (const vec *x, const size_t i), _mm512_extractf32x4_ps(*x, (int)i))
 OP(vec, words_to_floats, (words x), _mm512_cvtepu32_ps((raw)x))
 OP(vec, load_where, (ints on, const float *x), _mm512_maskz_loadu_ps(negative(on), x))
 DO(store_where, (ints on, float *x, vec v), _mm512_mask_storeu_ps(x, negative(on), v))
+
+/* The instruction takes constants alone. */
+INLINE quad quad_of(const vec *x, const size_t i)
+{
+	const vec v = x[i / 4];
+
+	return i % 4 == 0   ? _mm512_castps512_ps128(v)
+	       : i % 4 == 1 ? _mm512_extractf32x4_ps(v, 1)
+	       : i % 4 == 2 ? _mm512_extractf32x4_ps(v, 2)
+	                    : _mm512_extractf32x4_ps(v, 3);
+}
 
 #else
 

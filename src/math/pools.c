@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pools.c - pooling, see conv.h: the largest number of each window, the mean of each map.
  */
+#include <assert.h>
+
 #include "base/threads.h"
 #include "math/bfloat16.h"
 #include "math/conv.h"
@@ -54,6 +56,7 @@ void inv_max_pool(const struct inv_kernels *kernels, const invar_context *ctx,
 	              .x = x,
 	              .to = to};
 
+	assert(w.kernel <= INV_MAX_POOL);
 	if (ctx)
 		inv_parallel(ctx, from.images * r.rows, pool_row, &r);
 	else

@@ -20,7 +20,7 @@ enum {
 	PRODUCTS = INV_WINOGRAD_PRODUCTS,
 	STEP = 2 * INV_STRIP_ROWS, /* tiles that a product computes at once */
 	RUN = 60,                  /* tiles of a run at most */
-	SHORT_RUN = 24,            /* and at least, if each thread has its own runs */
+	SHORT_RUN = 24,            /* fewer tiles per thread: they divide runs */
 	MIN_TILES = 32,            /* fewer are not worth reading the weights */
 	MIN_CHANNELS = 32          /* fewer are not worth the transforms */
 };
@@ -196,9 +196,12 @@ static tile_run cut_runs(const inv_winograd *p, size_t images, size_t threads)
 	r.runs = inv_blocks(r.tiles, RUN);
 	if (r.tiles / threads >= SHORT_RUN)
 		r.runs = inv_blocks(r.runs, threads) * threads;
-	r.divided = r.runs < threads;
-	r.run = inv_blocks(inv_blocks(r.tiles, r.runs), STEP) * STEP;
+	r.run = inv_blocks(r.tiles, r.runs);
+	/* For one thread whole steps; for several, the longest run determines the time. */
+	if (threads == 1)
+		r.run = inv_blocks(r.run, STEP) * STEP;
 	r.runs = inv_blocks(r.tiles, r.run);
+	r.divided = r.runs < threads;
 	return r;
 }
 

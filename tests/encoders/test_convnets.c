@@ -222,6 +222,8 @@ static void no_bit_depends_on_the_batch(void **state)
 		float *x = wave((size_t)(shape[0] * shape[1] * shape[2] * shape[3]));
 
 		check_all_batches(tiny(files[i]), "float32", x, shape);
+		check_all_batches(tiny(files[i]), "bfloat16", x, shape);
+		check_all_batches(tiny(files[i]), "int8", x, shape);
 		inv_free(x);
 	}
 }
@@ -313,7 +315,7 @@ static void no_bit_of_larger_networks_depends_on_the_batch(void **state)
 	}
 }
 
-/* With all maps small, with only the last ones small, and with an odd side. */
+/* Without layers that take fewer images, with some, and with odd sides. */
 static void small_images_agree_with_the_plain_path(void **state)
 {
 	static const uint64_t sides[][2] = {{4, 4},   {8, 8},   {16, 16}, {24, 9},

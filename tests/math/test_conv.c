@@ -13,13 +13,13 @@
 #include "math/winograd.h"
 
 static invar_context *one, *many;
-static struct inv_kernels plain, avx2, fast; /* avx2: or fast, on another processor */
+static struct inv_kernels plain, avx2, avx512, fast; /* or fast, on another processor */
 
 /* What gives the same bits; floats in plain C do not. */
 static const struct {
 	const struct inv_kernels *kernels;
 	invar_context *const *ctx;
-} ways[] = {{&fast, NULL}, {&fast, &many}, {&avx2, NULL}, {&plain, NULL}};
+} ways[] = {{&fast, NULL}, {&fast, &many}, {&avx512, NULL}, {&avx2, NULL}, {&plain, NULL}};
 
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -569,6 +569,7 @@ int main(void)
 		return 1;
 	inv_kernels_init(&plain, 0);
 	inv_kernels_init(&avx2, one->cpu & ~(unsigned)(INV_CPU_AVX512 | INV_CPU_BFLOAT16));
+	inv_kernels_init(&avx512, one->cpu & ~(unsigned)INV_CPU_BFLOAT16);
 	inv_kernels_init(&fast, one->cpu);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	invar_context_free(one);

@@ -137,6 +137,17 @@ static void hash_tokens(size_t n)
 	add_bytes(y, 3 * n * sizeof *y);
 }
 
+static void hash_activations(size_t n)
+{
+	for (size_t i = 0; i < 3 * n; i++)
+		y[i] *= 4;
+	memcpy(x, y, sizeof x);
+	kernels.bias_tanh_gelu(w, 3, n, x);
+	kernels.bias_silu(w, 3, n, y);
+	add_bytes(x, 3 * n * sizeof *x);
+	add_bytes(y, 3 * n * sizeof *y);
+}
+
 /* Sums of n terms, in all forms of their end. */
 static void hash_panels(size_t n)
 {
@@ -219,6 +230,7 @@ static const struct {
 	{"exponentials", hash_exponentials, 0x31b8ba77cd77e639},
 	{"normals", hash_normals, 0x5569296ca5c68067},
 	{"tokens", hash_tokens, 0x2adc6acd353d8adf},
+	{"activations", hash_activations, 0x1905bb4ff38ced51},
 	{"panels", hash_panels, 0x9a6169214863f33f},
 	{"slices", hash_slices, 0xfc817e474c779248},
 	{"attraction", hash_attraction, 0x30787f7bbae71df0},
