@@ -305,6 +305,35 @@ static void results_go_to_some_channels(void **state)
 	}
 }
 
+/* Each weight takes over the rounding error of the one before: their sum stays right. */
+static void sums_of_weights_survive_bfloat16(void **state)
+{
+	enum { TERMS = 256, OUTPUTS = 16 };
+	const inv_conv_spec s = {.from = {1, TERMS, 1, 1},
+	                         .outputs = OUTPUTS,
+	                         .window = {1, 1, 0, false},
+	                         .precision = INV_BFLOAT16};
+	float *weights = normal(INV_FLOAT32, OUTPUTS * TERMS, 5), bias[OUTPUTS];
+	_Alignas(float) uint16_t ones[TERMS], before[OUTPUTS] = {0};
+	uint16_t *got;
+
+	(void)state;
+	for (size_t i = 0; i < TERMS; i++)
+		ones[i] = inv_to_bfloat16(1);
+	for (size_t o = 0; o < OUTPUTS; o++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < TERMS; i++)
+			sum += (double)weights[o * TERMS + i];
+		bias[o] = (float)-sum;
+	}
+	got = run(0, &s, 1, weights, bias, ones, before);
+	for (size_t o = 0; o < OUTPUTS; o++) /* half a unit of the last weight, below 4 */
+		assert_true(fabsf(inv_from_bfloat16(got[o])) <= 1.0f / 128);
+	free(got);
+	free(weights);
+}
+
 /* ---- Bytes ------------------------------------------------------------------------ */
 
 /* The numbers of a filter as bytes, each with what rounding took from the one before. */
@@ -553,6 +582,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(convolutions_are_right),
 		cmocka_unit_test(images_are_read),
+		cmocka_unit_test(sums_of_weights_survive_bfloat16),
 		cmocka_unit_test(tiles_are_right),
 		cmocka_unit_test(tiles_in_bfloat16_are_off_by_little),
 		cmocka_unit_test(results_go_to_some_channels),
